@@ -1,0 +1,54 @@
+# Needs GNU make and python3 (3.11 to 3.13), nothing else: the first target that runs makes .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BENCH_INSTALLED := $(VENV)/.bench-installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+FUZZ ?= 2000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench cubins fuzz clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
+	$(BIN)/python examples/digits.py
+
+# All three run whatever the others say; pytest's summary comes last.
+test: $(INSTALLED)  ## ruff, mypy and every test
+	@status=0; \
+	$(BIN)/ruff check . || status=1; \
+	$(BIN)/mypy || status=1; \
+	$(BIN)/python -m pytest || status=1; \
+	exit $$status
+
+lint: $(INSTALLED)  ## ruff and mypy alone
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# Other libraries' warnings are no failures here.
+bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
+	$(BIN)/python -m pytest benchmarks -q -W default
+	$(BIN)/python -m benchmarks.report
+
+cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
+	$(BIN)/python -m nbgrad.kernels.cuda.cubins
+
+fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them
+	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py
+
+clean:  ## remove what the targets made, .venv included
+	rm -rf $(VENV) build examples/digits.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("make: nbgrad needs Python 3.11 to 3.13, \
+	$(PYTHON) is %d.%d. Hint: make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[dev,cuda,examples]'
+	@touch $@
+
+$(BENCH_INSTALLED): $(INSTALLED)
+	$(PIP) --editable '.[bench]'
+	@touch $@

@@ -1,0 +1,268 @@
+"""Tables and plots of measured ratios: on the terminal, beside a results file, and in the project's README.
+
+``python -m benchmarks.report`` takes the newest file of ``benchmarks/results``, writes the complete table beside it as
+Markdown and the headline rows between the markers in ``README.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
+
+__all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_readme"]
+
+PREFIXES = {
+    "s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"},
+    "B": {1e9: "G", 1e6: "M", 1e3: "k", 1.0: ""},
+}
+START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
+
+# The rows that a reader of the README sees; the others are one click away.
+HEADLINES = (
+    "mul of 16 elements, grad recorded",
+    "20 mul + sum of 16 elements, forward and backward",
+    "MLP 64x8-16-1, forward and backward",
+    "MLP training step, batch 128, 64-128-128-10, SGD",
+    "sum(tanh(2x+1) exp(-x^2)), 1M float32, forward and backward",
+    "tanh 1,000,000 float32",
+    "layer norm 512x256, forward and backward",
+    "matmul 512x512 float32",
+    "Lotka-Volterra, 100 steps, gradient",
+    "double backward, 16 elements",
+    "chain of 1,000,000 nodes: backward",
+    "import nbgrad",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: one budget of one result, or a result without a budget."""
+
+    name: str
+    ours: str
+    peer: str
+    theirs: str
+    ratio: Spread | None
+    budget: str
+    verdict: str
+    others: str
+
+
+def rows_of(result: Result) -> list[Row]:
+    """A row for each budget of ``result``; one row, with an empty verdict, if it has none."""
+    rows = [
+        row_against(result, peer, f"{ratio:g}", verdict_on(result.ratios[peer].median, ratio))
+        for peer, ratio in result.budgets.items()
+    ]
+    if result.limit is not None:
+        verdict = verdict_on(result.measured[OURS].median, result.limit)
+        rows.append(row_against(result, result.peer, quantity(result.limit, result.unit), verdict))
+    return rows or [row_against(result, result.peer, "", "")]
+
+
+def row_against(result: Result, peer: str, budget: str, verdict: str) -> Row:
+    """The row that sets nbgrad beside ``peer``; the remaining candidates' ratios go into ``others``."""
+    measured = {key: quantity(spread.median, result.unit) for key, spread in result.measured.items()}
+    others = " · ".join(f"{key} {s.median:.2f}" for key, s in sorted(result.ratios.items()) if key != peer)
+    theirs = measured.get(peer, "")
+    return Row(
+        result.name, measured[OURS], peer if theirs else "", theirs, result.ratios.get(peer), budget, verdict, others
+    )
+
+
+def verdict_on(value: float, budget: float) -> str:
+    """The verdict on a budget."""
+    return "missed" if value > budget else "met"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A measurement with three digits and a prefix: ``12.3 µs``, ``1.5 MB``."""
+    prefixes = PREFIXES.get(unit, {1.0: ""})
+    scale = next((scale for scale in prefixes if abs(value) >= scale), min(prefixes))
+    return f"{value / scale:.3g} {prefixes[scale]}{unit}"
+
+
+def spread_text(ratio: Spread | None) -> str:
+    """The 10th to the 90th percentile of a ratio."""
+    return f"{ratio.low:.2f}-{ratio.high:.2f}" if ratio else ""
+
+
+def median_text(ratio: Spread | None) -> str:
+    """The median of a ratio."""
+    return f"{ratio.median:.2f}" if ratio else ""
+
+
+def results_in(record: Mapping[str, Any]) -> list[Result]:
+    """The results of a record as read from JSON."""
+    return [Result.from_dict(entry) for entry in record["results"]]
+
+
+def score(rows: Sequence[Row]) -> str:
+    """How many budgets were met."""
+    judged = [row for row in rows if row.verdict]
+    return f"{sum(row.verdict == 'met' for row in judged)} of {len(judged)} budgets met"
+
+
+def show(results: Sequence[Result], before: Sequence[Result] = ()) -> None:
+    """Print the table on the terminal; with ``before``, the earlier ratio of every row that has one."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    rows = [row for result in results for row in rows_of(result)]
+    earlier = {(row.name, row.peer): median_text(row.ratio) for result in before for row in rows_of(result)}
+    table = Table(title=f"nbgrad beside its peers: {score(rows)}", box=None, header_style="bold", title_justify="left")
+    table.add_column("benchmark", overflow="fold")
+    for title in ("nbgrad", "peer", "ratio", *(["before"] if before else []), "p10-p90", "budget"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    table.add_column("other ratios", style="dim")
+    for row in rows:
+        past = [earlier.get((row.name, row.peer), "")] if before else []
+        style = {"met": "green", "missed": "red"}.get(row.verdict, "")
+        table.add_row(
+            escape(row.name),
+            row.ours,
+            f"{row.peer} {row.theirs}",
+            median_text(row.ratio),
+            *past,
+            spread_text(row.ratio),
+            row.budget,
+            f"[{style}]{row.verdict}[/]" if style else "",
+            row.others,
+        )
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    console.print()
+    console.print(table)
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """Draw every ratio that has a budget, on a logarithmic axis: dot and bar the median and spread, tick the budget."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    points = [(f"{r.name} / {peer}", r.ratios[peer], budget) for r in results for peer, budget in r.budgets.items()]
+    if not points:
+        return
+    labels, ratios, budgets = zip(*reversed(points), strict=True)
+    colours = ["tab:green" if s.median <= b else "tab:red" for s, b in zip(ratios, budgets, strict=True)]
+    height = range(len(labels))
+    figure, axes = pyplot.subplots(figsize=(10, 1.2 + 0.22 * len(labels)), layout="constrained")
+    axes.hlines(height, [s.low for s in ratios], [s.high for s in ratios], colors=colours)
+    axes.scatter([s.median for s in ratios], height, c=colours, s=14, zorder=3)
+    axes.scatter(budgets, height, marker="|", c="black", s=60)
+    axes.axvline(1, color="grey", linewidth=0.5)
+    axes.set(
+        xscale="log",
+        yticks=height,
+        yticklabels=labels,
+        ylim=(-1, len(labels)),
+        xlabel="time of nbgrad / time of the peer (median, p10 to p90; | is the budget)",
+    )
+    axes.tick_params(axis="y", labelsize=7)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def newest(folder: Path = RESULTS) -> Path:
+    """The results file whose run finished last, by its own clock.
+
+    Raises:
+        FileNotFoundError: no run has been recorded.
+    """
+    files = list(folder.glob("*.json"))
+    if not files:
+        raise FileNotFoundError(f"report: no results in {folder}, expected a JSON file. Hint: run `make bench` first.")
+    return max(files, key=lambda path: json.loads(path.read_text())["finished"])
+
+
+def markdown(rows: Sequence[Row]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    yield "| benchmark | nbgrad | peer | ratio (p10-p90) | budget | | other ratios |"
+    yield "|---|---:|---:|---:|---:|---|---|"
+    for row in rows:
+        ratio = f"**{row.ratio.median:.2f}** ({spread_text(row.ratio)})" if row.ratio else ""
+        budget = f"≤ {row.budget}" if row.budget else ""
+        yield (
+            f"| {row.name} | {row.ours} | {row.peer} {row.theirs} | {ratio} | {budget} | {row.verdict} | {row.others} |"
+        )
+
+
+def provenance(record: Mapping[str, Any]) -> str:
+    """One paragraph: where, when and with what the numbers were measured."""
+    machine, versions = record["machine"], record["versions"]
+    share = f"{machine['cpu share']:.2f} of a core used"
+    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    load = " to ".join(f"{machine[key][0]:.1f}" for key in ("load before", "load after"))
+    failed = f" Failed, and so not listed: {', '.join(record['failed'])}." if record["failed"] else ""
+    return (
+        f"Ratios are time of nbgrad / time of the peer, below 1 where nbgrad is faster: median and 10th to 90th "
+        f"percentile over interleaved rounds, one thread unless the row says otherwise. {record['finished'][:10]}, "
+        f"commit {record['commit']}, {machine['cpu']}, {machine['cores']} cores, load {load}, {share}; {used}.{failed}"
+    )
+
+
+def page(record: Mapping[str, Any], plot_name: str) -> str:
+    """The complete table of a record, as a Markdown page."""
+    rows = [row for result in results_in(record) for row in rows_of(result)]
+    return "\n".join(
+        [
+            f"# Benchmarks: {score(rows)}",
+            "",
+            provenance(record),
+            "",
+            *markdown(rows),
+            "",
+            f"![ratios and budgets]({plot_name})",
+            "",
+        ]
+    )
+
+
+def headline(record: Mapping[str, Any], link: str) -> str:
+    """The README's excerpt: the headline rows, the score of all rows, the provenance."""
+    results = results_in(record)
+    rows = [row for name in HEADLINES for result in results if result.name == name for row in rows_of(result)]
+    total = score([row for result in results for row in rows_of(result)])
+    return "\n".join([*markdown(rows), "", f"[All rows: {total}]({link}). {provenance(record)}"])
+
+
+def replace_between(text: str, start: str, end: str, content: str) -> str:
+    """``text`` with ``content`` between the two markers, which stay.
+
+    Raises:
+        ValueError: a marker is missing, or they stand in the wrong order.
+    """
+    head, found_start, rest = text.partition(start)
+    _, found_end, tail = rest.partition(end)
+    if not (found_start and found_end):
+        raise ValueError(f"report: no {start} followed by {end} in the text. Hint: add both, on lines of their own.")
+    return f"{head}{start}\n{content}\n{end}{tail}"
+
+
+def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> Path:
+    """Write the newest results into ``readme`` and, completely, beside the results file; the path of that file."""
+    source = newest(folder)
+    record = json.loads(source.read_text())
+    complete = source.with_suffix(".md")
+    complete.write_text(page(record, source.with_suffix(".png").name))
+    link = complete.relative_to(readme.parent).as_posix()
+    readme.write_text(replace_between(readme.read_text(), START, END, headline(record, link)))
+    return source
+
+
+if __name__ == "__main__":
+    try:
+        print(f"README.md: table from {update_readme().name}")
+    except (FileNotFoundError, ValueError) as error:
+        sys.exit(str(error))

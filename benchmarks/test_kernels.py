@@ -1,0 +1,349 @@
+"""What a kernel costs when the arrays are large: arithmetic, memory traffic, libraries called, threads."""
+
+from __future__ import annotations
+
+import math
+import os
+from time import perf_counter
+
+import numpy as np
+import pytest
+import torch
+
+import nbgrad
+from benchmarks.harness import SelfMeasured
+from benchmarks.peers import both, child, gradient_in_jax, jax
+
+RNG = np.random.default_rng(0)
+MILLION = 1_000_000
+SQUARE = RNG.normal(size=(1000, 1000)).astype(np.float32)
+
+
+def jitted(function, *arrays):
+    """``function(jax.numpy, *arrays)`` compiled by JAX, waiting for its answer."""
+    whole = jax()
+    compiled = whole.jit(lambda *a: function(whole.numpy, *a))
+    placed = [whole.numpy.asarray(array) for array in arrays]
+    return lambda: whole.block_until_ready(compiled(*placed))
+
+
+def bumps(lib, x):
+    """The function that the fused kernels are judged by."""
+    return ((2 * x + 1).tanh() * (-x * x).exp()).sum()
+
+
+def bumps_by_hand(x):
+    """The same with its gradient as one Numba loop: what a programmer would write who needs just this."""
+    import numba
+
+    @numba.njit
+    def loop(x, gradient):
+        total = 0.0
+        for i in range(x.size):
+            t, e = math.tanh(2 * x[i] + 1), math.exp(-x[i] * x[i])
+            total += t * e
+            gradient[i] = 2 * e * (1 - t * t - x[i] * t)
+        return total
+
+    def run():
+        gradient = np.empty_like(x)
+        loop(x, gradient)
+        return gradient
+
+    return run
+
+
+def bumps_in(np_like, gradient, x):
+    """The same for a library that differentiates functions."""
+    derivative = gradient(lambda x: np_like.sum(np_like.tanh(2 * x + 1) * np_like.exp(-x * x)))
+    placed = np_like.asarray(x)
+    return lambda: derivative(placed)
+
+
+def backward_of(total, *arrays):
+    """A program: the gradients of ``total(lib, *tensors)`` with respect to all of ``arrays``."""
+
+    def program(lib):
+        leaves = [lib.tensor(array, requires_grad=True) for array in arrays]
+
+        def run():
+            for leaf in leaves:
+                leaf.grad = None
+            total(lib, *leaves).backward()
+            return tuple(leaf.grad for leaf in leaves)
+
+        return run
+
+    return program
+
+
+def test_fused_expression(compare):
+    """Elementwise work and a sum, there and back, on a million elements, run eagerly."""
+    import autograd
+    import autograd.numpy as hips
+
+    x = RNG.normal(size=MILLION).astype(np.float32)
+    program = backward_of(bumps, x)
+    candidates = {name: (lambda run=run: run()[0]) for name, run in both(program).items()} | {
+        "jax jit": bumps_in(jax().numpy, gradient_in_jax, x),
+        "autograd": bumps_in(hips, autograd.grad, x),
+        "numba by hand": bumps_by_hand(x),
+    }
+    compare("sum(tanh(2x+1) exp(-x^2)), 1M float32, forward and backward", candidates, budget=0.35)
+
+
+def function_of(name):
+    """``name`` in NumPy, or in SciPy where NumPy lacks it, and that library's name."""
+    import scipy.special
+
+    if hasattr(np, name):
+        return "numpy", getattr(np, name)
+    return "scipy", getattr(scipy.special, {"sigmoid": "expit"}.get(name, name))
+
+
+BUDGETS = {name: {"torch": 0.4, "numpy": 1.0} for name in ("exp", "tanh", "log", "sin", "cos")}
+BUDGETS |= {"erf": {"torch": 0.6}, "sigmoid": {"torch": 0.9}}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [100_000, MILLION])
+@pytest.mark.parametrize("name", BUDGETS)
+def test_function(compare, name, size, dtype):
+    """One function of one array, into a new array."""
+    x = RNG.normal(size=size).astype(dtype)
+    values = np.abs(x) + x.dtype.type(0.01) if name == "log" else x
+    library, function = function_of(name)
+
+    def program(lib):
+        tensor, apply = lib.tensor(values), getattr(lib, name)
+        return lambda: apply(tensor)
+
+    in_jax = {"erf": lambda jnp, x: jax().scipy.special.erf(x), "sigmoid": lambda jnp, x: jax().nn.sigmoid(x)}
+    candidates = both(program) | {
+        library: lambda: function(values),
+        "jax jit": jitted(in_jax.get(name, lambda jnp, x: getattr(jnp, name)(x)), values),
+    }
+    compare(f"{name} {size:,} {dtype}", candidates, budget=BUDGETS[name], tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh"])
+def test_function_into_given_output(compare, name):
+    """The same kernels without the allocation of a result."""
+    x = RNG.normal(size=100_000).astype(np.float32)
+    out = np.empty_like(x)
+
+    def program(lib):
+        tensor, result, apply = lib.tensor(x), lib.tensor(x), getattr(lib, name)
+        return lambda: apply(tensor, out=result)
+
+    candidates = both(program) | {"numpy": lambda: getattr(np, name)(x, out=out)}
+    compare(f"{name} 100,000 float32, out given", candidates, budget={"torch": 0.4, "numpy": 1.0})
+
+
+def softmax_with(np_like, x):
+    """Softmax along the last dimension, for NumPy and JAX."""
+    e = np_like.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def logsumexp_with(np_like, x):
+    """Log-sum-exp along the last dimension, for NumPy and JAX."""
+    top = x.max(axis=1, keepdims=True)
+    return np_like.log(np_like.exp(x - top).sum(axis=1)) + top[:, 0]
+
+
+LARGE = {
+    "mul": (lambda lib, x, y: x * y, lambda xp, x, y: x * y),
+    "add": (lambda lib, x, y: x + y, lambda xp, x, y: x + y),
+    "mul by a broadcast row": (lambda lib, x, y: x * y[0], lambda xp, x, y: x * y[0]),
+    "add a broadcast column": (lambda lib, x, y: x + y[:, :1], lambda xp, x, y: x + y[:, :1]),
+    "mul by a transposed operand": (lambda lib, x, y: x * y.transpose(0, 1), lambda xp, x, y: x * y.T),
+    "sum": (lambda lib, x, y: x.sum(), lambda xp, x, y: x.sum()),
+    "sum of dim 0": (lambda lib, x, y: x.sum(0), lambda xp, x, y: x.sum(axis=0)),
+    "sum of dim 1": (lambda lib, x, y: x.sum(1), lambda xp, x, y: x.sum(axis=1)),
+    "max": (lambda lib, x, y: x.max(), lambda xp, x, y: x.max()),
+    "logsumexp of dim 1": (lambda lib, x, y: lib.logsumexp(x, 1), lambda xp, x, y: logsumexp_with(xp, x)),
+    "softmax of dim 1": (lambda lib, x, y: lib.softmax(x, 1), lambda xp, x, y: softmax_with(xp, x)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large(compare, name):
+    """Memory-bound work on a 1000x1000 array: contiguous, broadcast, transposed, reduced."""
+    ours, theirs = LARGE[name]
+    y = np.ascontiguousarray(SQUARE[::-1])
+
+    def program(lib):
+        tensors = lib.tensor(SQUARE), lib.tensor(y)
+        return lambda: ours(lib, *tensors)
+
+    candidates = both(program) | {"numpy": lambda: theirs(np, SQUARE, y), "jax jit": jitted(theirs, SQUARE, y)}
+    compare(f"{name}, 1000x1000 float32", candidates, budget=1.0)
+
+
+def test_cross_entropy_in_ops(compare):
+    """Softmax cross-entropy as a user writes it: one reduction, one gather, one mean."""
+    logits = RNG.normal(size=(256, 1000)).astype(np.float32)
+    targets = RNG.integers(0, 1000, (256, 1))
+
+    def program(lib):
+        index = lib.tensor(targets)
+
+        def loss(lib, x):
+            return (lib.logsumexp(x, 1, keepdim=True) - x.gather(1, index)).mean()
+
+        return backward_of(loss, logits)(lib)
+
+    def in_jax(jnp, x):
+        def loss(x):
+            return (jax().nn.logsumexp(x, 1, keepdims=True) - jnp.take_along_axis(x, targets, 1)).mean()
+
+        return (jax().grad(loss)(x),)
+
+    candidates = both(program) | {"jax jit": jitted(in_jax, logits)}
+    compare("softmax cross-entropy 256x1000 in ops, forward and backward", candidates, budget=0.8)
+
+
+def test_layer_norm_in_ops(compare):
+    """Layer normalisation as a user writes it, with weight and bias."""
+    x = RNG.normal(size=(512, 256)).astype(np.float32)
+    weight, bias, seed = (RNG.normal(size=shape).astype(np.float32) for shape in ((256,), (256,), (512, 256)))
+
+    def program(lib):
+        direction = lib.tensor(seed)
+
+        def loss(lib, x, weight, bias):
+            centred = x - x.mean(1, keepdim=True)
+            variance = (centred * centred).mean(1, keepdim=True)
+            return ((centred * (variance + 1e-5).rsqrt() * weight + bias) * direction).sum()
+
+        return backward_of(loss, x, weight, bias)(lib)
+
+    def in_jax(jnp, x, weight, bias):
+        def loss(x, weight, bias):
+            centred = x - x.mean(1, keepdims=True)
+            variance = (centred * centred).mean(1, keepdims=True)
+            return ((centred / jnp.sqrt(variance + 1e-5) * weight + bias) * seed).sum()
+
+        return jax().grad(loss, (0, 1, 2))(x, weight, bias)
+
+    candidates = both(program) | {"jax jit": jitted(in_jax, x, weight, bias)}
+    compare("layer norm 512x256, forward and backward", candidates, budget=0.8)
+
+
+@pytest.mark.parametrize("size", [4, 64, 512])
+def test_matmul(compare, size):
+    """A square product: a library's work, so only its doorstep can differ."""
+    a, b = (RNG.normal(size=(size, size)).astype(np.float32) for _ in range(2))
+
+    def program(lib):
+        x, y = lib.tensor(a), lib.tensor(b)
+        return lambda: x @ y
+
+    compare(f"matmul {size}x{size} float32", both(program) | {"numpy": lambda: a @ b}, budget=1.05)
+
+
+ROWS = RNG.integers(0, 10_000, 4096)
+COLUMNS = RNG.integers(0, 1000, (1000, 1000))
+INDEXED = {
+    "rows of a 10,000x64 table by 4,096 indices": (
+        lambda lib, x, index: x[index],
+        RNG.normal(size=(10_000, 64)).astype(np.float32),
+        ROWS,
+    ),
+    "gather 1000x1000": (lambda lib, x, index: x.gather(1, index), SQUARE, COLUMNS),
+    "scatter_add 1000x1000": (lambda lib, x, index: lib.zeros(1000, 1000).scatter_add(1, index, x), SQUARE, COLUMNS),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_indexing(compare, name):
+    """Reading or adding at indices, and the way back, which adds or reads at them."""
+    use, data, positions = INDEXED[name]
+
+    def program(lib):
+        index = lib.tensor(positions)
+
+        def loss(lib, x):
+            taken = use(lib, x, index)
+            return (taken * taken).sum()
+
+        return backward_of(loss, data)(lib)
+
+    compare(f"{name}, forward and backward", both(program), budget=0.8)
+
+
+def on_threads(lib, count, run):
+    """``run`` measured on ``count`` threads of ``lib``, which is left with one."""
+
+    def measure():
+        lib.set_num_threads(count)
+        try:
+            start = perf_counter()
+            run()
+            return perf_counter() - start
+        finally:
+            lib.set_num_threads(1)
+
+    return SelfMeasured(measure)
+
+
+THREADED = {
+    "tanh": lambda lib, x: x.tanh(),
+    "sum(tanh(2x+1) exp(-x^2))": bumps,
+    "softmax of dim 1": lambda lib, x: lib.softmax(x.view(1000, 1000), 1),
+}
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
+@pytest.mark.parametrize("name", THREADED)
+def test_two_threads(compare, name):
+    """A million elements on two threads against one: at least 1.6 times as fast."""
+    x = RNG.normal(size=MILLION).astype(np.float32)
+
+    def program(lib):
+        tensor = lib.tensor(x)
+        return lambda: THREADED[name](lib, tensor)
+
+    candidates = {
+        "nbgrad": on_threads(nbgrad, 2, program(nbgrad)),
+        "one thread": on_threads(nbgrad, 1, program(nbgrad)),
+        "torch": on_threads(torch, 2, program(torch)),
+    }
+    compare(f"{name}, 1M float32, two threads", candidates, budget=1 / 1.6, peer="one thread")
+
+
+ALTERNATION = """
+import json
+from statistics import median
+from time import perf_counter
+import nbgrad
+
+a, x = nbgrad.ones(256, 256), nbgrad.linspace(-3, 3, 200_000)
+work = {"matmul": lambda: a @ a, "tanh": lambda: x.tanh()}
+
+def clock(run):
+    start = perf_counter()
+    run()
+    return perf_counter() - start
+
+def turn(first, second, calls=8):
+    alone = median([clock(work[first]) for _ in range(calls)])
+    beside = median([(clock(work[first]), work[second]())[0] for _ in range(calls)])
+    return alone, beside
+
+for first, second in (("matmul", "tanh"), ("tanh", "matmul")) * 20:
+    turn(first, second)
+samples = {first: [turn(first, second) for _ in range(ROUNDS)] for first, second in
+           (("matmul", "tanh"), ("tanh", "matmul"))}
+print(json.dumps(samples))
+"""
+
+
+def test_matmul_beside_tanh(summarise, settings):
+    """A pool whose workers spin steals the cores of the BLAS library: alternation must not slow either by over 5 %."""
+    samples = child(ALTERNATION.replace("ROUNDS", str(settings.rounds)))
+    titles = {"matmul": "matmul 256x256 after tanh of 200,000", "tanh": "tanh of 200,000 after matmul 256x256"}
+    for first, turns in samples.items():
+        alone, beside = (list(column) for column in zip(*turns, strict=True))
+        summarise(f"{titles[first]}, all threads", {"nbgrad": beside, "alone": alone}, 1.05, "alone")

@@ -1,0 +1,81 @@
+"""AccumulateGrad: what happens when a gradient reaches a leaf.
+
+NOTE [Accumulation]: in this order,
+  1. an undefined gradient changes nothing;
+  2. a leaf that has been moved into the graph's interior (it has a ``grad_fn`` now) is an error;
+  3. a leaf that no longer wants a gradient drops it;
+  4. no ``.grad`` yet: the gradient is taken over if nobody else can see it and its layout obeys the layout contract,
+     else copied into that layout;
+  5. grad mode off: added in place, so every alias of ``.grad`` sees the sum, whatever its strides;
+  6. grad mode on (create_graph): added out of place; the old ``.grad`` keeps its value;
+  7. post-accumulate hooks, then the node's post hooks, run after the leaf's lock is released.
+
+NOTE [Layout contract]: the ``.grad`` of a leaf that is non-overlapping and dense has the leaf's strides; of any other
+leaf it is row-major.
+
+Source of the contract: torch's ``accumulate_grad.h``.
+"""
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Callable
+
+from .errors import GradError
+from .grad_mode import mode
+from .graph import AccumulateGrad
+from .layout import Layout, layout_of
+from .tensor import Tensor
+
+__all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
+
+# What getrefcount sees in `accumulate` when only the engine holds g: the engine's variable, our parameter, the argument.
+ENGINE_ALONE = 3
+OWN_STORAGE = 2         # the tensor's slot and the argument
+OWN_ARRAY = 2           # the storage's slot and the argument
+
+
+def grad_layout(leaf: Layout) -> Layout:
+    """The layout that a fresh gradient of a leaf has: see NOTE [Layout contract]."""
+    return leaf if leaf.dense and not (leaf.conj or leaf.neg) else layout_of(leaf.dtype, leaf.shape, None, leaf.device)
+
+
+def accumulate(node: AccumulateGrad, g: Tensor | None) -> None:
+    """Add the cotangent ``g`` to the leaf's gradient. The caller may hold ``g`` in one variable and nowhere else."""
+    leaf = node.variable
+    meta = leaf.meta
+    if g is not None:
+        if leaf.edge is not None:
+            raise GradError("AccumulateGrad: the leaf was moved into the graph's interior: an in-place operation that autograd "
+                            "recorded changed it after this graph was made. Hint: change leaves under no_grad().")
+        if leaf.needs_grad:
+            with node.lock:
+                held = meta.grad
+                if held is None:
+                    wanted = grad_layout(leaf.layout)
+                    if mode.enabled:
+                        meta.grad = own_copy(g, wanted) if g.layout is not wanted or g.edge is None else CLONE(g)
+                    elif (g.layout is wanted and getrefcount(g) <= ENGINE_ALONE and g.meta is None and g.edge is None
+                          and getrefcount(g.storage) <= OWN_STORAGE and getrefcount(g.storage.array) <= OWN_ARRAY):
+                        meta.grad = g
+                    else:
+                        meta.grad = own_copy(g, wanted)
+                elif mode.enabled:
+                    meta.grad = ADD(held, g)
+                else:
+                    ADD_INTO(held, g)
+    if meta is not None and meta.post_hooks:
+        for hook in tuple(meta.post_hooks.values()):
+            if hook(leaf) is not None:
+                raise GradError("post-accumulate-grad hook: expected None to be returned; the hook may change leaf.grad itself.")
+
+
+def own_copy(g: Tensor, wanted: Layout) -> Tensor:
+    """A copy of ``g`` in the wanted layout, recorded if recording is on."""
+    return COPY(g, wanted)
+
+
+# Set by the operations' modules, which need this one: x + y, in-place x += y, a copy, a copy into a layout.
+ADD: Callable = None            # type: ignore[assignment]
+ADD_INTO: Callable = None       # type: ignore[assignment]
+CLONE: Callable = None          # type: ignore[assignment]
+COPY: Callable = None           # type: ignore[assignment]

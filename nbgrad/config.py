@@ -1,0 +1,26 @@
+"""Settings from the environment, read once at import.
+
+``NBGRAD_NATIVE=0``   run the pure-Python launcher instead of the native one
+``NBGRAD_DEBUG=1..4`` print operations (1), plans (2), kernel source (3), assembly (4) to stderr
+``NBGRAD_CHECK=1``    check every kernel launch: layouts, bounds of operands, NaN in results
+``NBGRAD_CACHE_DIR``  folder of compiled kernels
+``NBGRAD_NUM_THREADS`` threads of the kernel pool
+"""
+from __future__ import annotations
+
+import os
+
+__all__ = ["NATIVE", "DEBUG", "CHECK"]
+
+
+def _integer(name: str, default: int) -> int:
+    text = os.environ.get(name, "").strip()
+    try:
+        return int(text) if text else default
+    except ValueError:
+        raise ValueError(f"{name}={text!r}: expected an integer.") from None
+
+
+NATIVE = _integer("NBGRAD_NATIVE", 1) != 0
+DEBUG = _integer("NBGRAD_DEBUG", 0)
+CHECK = _integer("NBGRAD_CHECK", 0) != 0

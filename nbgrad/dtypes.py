@@ -1,0 +1,219 @@
+"""Element types and torch's promotion rules.
+
+A ``DType`` is one of thirteen singletons. ``compute`` names the type in which kernels calculate: half types are
+widened to float32 when they are loaded and narrowed when they are stored; bool is calculated as uint8.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+
+from .errors import ArgumentError, DTypeError
+
+__all__ = ["DType", "DTYPES", "bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+           "float64", "complex64", "complex128", "promote_types", "can_cast", "dtype_of", "get_default_dtype",
+           "set_default_dtype", "finfo", "iinfo"]
+
+BOOL, INTEGER, FLOATING, COMPLEX = range(4)
+
+
+class DType:
+    """An element type.
+
+    Attributes:
+        name: ``"float32"`` and so on.
+        numpy: the NumPy dtype of the storage.
+        itemsize: bytes an element.
+        category: 0 bool, 1 integer, 2 floating, 3 complex; promotion goes by it.
+        compute: name of the type in which kernels calculate.
+        is_floating_point, is_complex, is_signed: as torch's.
+        differentiable: floating or complex.
+    """
+
+    __slots__ = ("name", "numpy", "itemsize", "category", "compute", "is_floating_point", "is_complex", "is_signed",
+                 "differentiable", "__weakref__")
+
+    def __init__(self, name: str, numpy: np.dtype, category: int, compute: str | None = None):
+        self.name, self.numpy, self.itemsize, self.category = name, numpy, numpy.itemsize, category
+        self.compute = compute or name
+        self.is_floating_point, self.is_complex = category == FLOATING, category == COMPLEX
+        self.is_signed = name not in ("bool", "uint8")
+        self.differentiable = category >= FLOATING
+
+    def __repr__(self) -> str:
+        return f"nbgrad.{self.name}"
+
+    def __reduce__(self):
+        return dtype_of, (self.name,)
+
+    def to_real(self) -> "DType":
+        """The real type of the same precision."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> "DType":
+        """The complex type of the same precision."""
+        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+
+
+bool_ = DType("bool", np.dtype(np.bool_), BOOL, "uint8")
+uint8 = DType("uint8", np.dtype(np.uint8), INTEGER)
+int8 = DType("int8", np.dtype(np.int8), INTEGER)
+int16 = DType("int16", np.dtype(np.int16), INTEGER)
+int32 = DType("int32", np.dtype(np.int32), INTEGER)
+int64 = DType("int64", np.dtype(np.int64), INTEGER)
+float16 = DType("float16", np.dtype(np.float16), FLOATING, "float32")
+bfloat16 = DType("bfloat16", np.dtype(ml_dtypes.bfloat16), FLOATING, "float32")
+float32 = DType("float32", np.dtype(np.float32), FLOATING)
+float64 = DType("float64", np.dtype(np.float64), FLOATING)
+complex64 = DType("complex64", np.dtype(np.complex64), COMPLEX)
+complex128 = DType("complex128", np.dtype(np.complex128), COMPLEX)
+
+DTYPES = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+_BY_NAME = {d.name: d for d in DTYPES}
+_BY_NUMPY = {d.numpy: d for d in DTYPES}
+_BY_PYTHON = {bool: bool_, int: int64}
+_ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+            "cfloat": complex64, "cdouble": complex128}
+_default = float32
+
+
+def get_default_dtype() -> DType:
+    """The floating dtype of new tensors made from Python numbers: float32 unless changed."""
+    return _default
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Set the dtype that ``get_default_dtype`` returns; it must be floating."""
+    global _default
+    dtype = dtype_of(dtype)
+    if not dtype.is_floating_point:
+        raise ArgumentError(f"set_default_dtype: {dtype} is not a floating dtype.")
+    _default = dtype
+
+
+def dtype_of(spec) -> DType:
+    """The DType that ``spec`` names: a DType, a name, a NumPy dtype or scalar type, or a Python number type.
+
+    Raises:
+        ArgumentError: no dtype of nbgrad has that name or layout.
+    """
+    if type(spec) is DType:
+        return spec
+    if isinstance(spec, str) and (found := _BY_NAME.get(spec) or _ALIASES.get(spec)):
+        return found
+    if spec in (float, complex):
+        return _default if spec is float else _default.to_complex()
+    if isinstance(spec, type) and spec in _BY_PYTHON:
+        return _BY_PYTHON[spec]
+    try:
+        found = _BY_NUMPY.get(np.dtype(spec).newbyteorder("="))
+    except TypeError:
+        found = None
+    if found is None:
+        raise ArgumentError(f"dtype: {spec!r} is none of nbgrad's dtypes: {', '.join(_BY_NAME)}.")
+    return found
+
+
+@lru_cache(maxsize=None)
+def promote_types(x: DType, y: DType) -> DType:
+    """The smallest dtype that both convert to, by torch's lattice (uint8 with int8 is int16, half with bfloat16 float32).
+
+    >>> promote_types(int32, float16)
+    nbgrad.float16
+    """
+    if x is y:
+        return x
+    if x.category != y.category:
+        low, high = sorted((x, y), key=lambda d: d.category)
+        if high is complex64 and low is float64:
+            return complex128
+        return high
+    if {x, y} == {float16, bfloat16}:
+        return float32
+    if uint8 in (x, y) and int8 in (x, y):
+        return int16
+    if x.itemsize == y.itemsize:
+        return x
+    return x if x.itemsize > y.itemsize else y
+
+
+def can_cast(source: DType, target: DType) -> bool:
+    """Whether a result of ``source`` may be stored into ``target`` without losing its kind (float into int may not)."""
+    return source.category <= target.category
+
+
+def category_default(category: int, like: DType) -> DType:
+    """The dtype that a Python number of ``category`` takes beside a tensor of the lower-category dtype ``like``."""
+    if category == BOOL:
+        return bool_
+    if category == INTEGER:
+        return int64
+    if category == FLOATING:
+        return _default
+    return like.to_complex() if like.is_floating_point else _default.to_complex()
+
+
+def number_category(value) -> int:
+    """The category of a Python number."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, (int, np.integer)):
+        return INTEGER
+    return FLOATING if isinstance(value, (float, np.floating)) else COMPLEX
+
+
+def result_dtype(tensors, numbers=()) -> DType:
+    """The dtype of an operation on ``(dtype, ndim)`` pairs and Python ``numbers``, by torch's three tiers.
+
+    Tensors with dimensions decide; zero-dim tensors, then Python numbers, only raise the category.
+    """
+    full = zero = None
+    for dtype, ndim in tensors:
+        if ndim:
+            full = dtype if full is None else promote_types(full, dtype)
+        else:
+            zero = dtype if zero is None else promote_types(zero, dtype)
+    if full is None:
+        result = zero
+    elif zero is not None and zero.category > full.category:
+        result = promote_types(full, zero) if zero.category == COMPLEX else zero
+    else:
+        result = full
+    for value in numbers:
+        category = number_category(value)
+        if result is None or category > result.category:
+            result = category_default(category, result or _default)
+    return result
+
+
+class finfo:
+    """Limits of a floating dtype: ``eps, max, min, tiny, smallest_normal, resolution, bits, dtype``."""
+
+    def __init__(self, dtype: DType | None = None):
+        dtype = (dtype_of(dtype) if dtype is not None else _default).to_real()
+        if not dtype.is_floating_point:
+            raise ArgumentError(f"finfo: {dtype} is not a floating dtype. Hint: use iinfo.")
+        info = ml_dtypes.finfo(dtype.numpy)
+        self.dtype, self.bits = dtype.name, info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+
+class iinfo:
+    """Limits of an integer dtype: ``max, min, bits, dtype``."""
+
+    def __init__(self, dtype: DType):
+        dtype = dtype_of(dtype)
+        if dtype.category != INTEGER:
+            raise ArgumentError(f"iinfo: {dtype} is not an integer dtype. Hint: use finfo.")
+        info = np.iinfo(dtype.numpy)
+        self.dtype, self.bits, self.max, self.min = dtype.name, info.bits, int(info.max), int(info.min)
+
+
+def require_floating(op: str, dtype: DType) -> None:
+    """Refuse what only floating and complex numbers can do."""
+    if not dtype.differentiable:
+        raise DTypeError(f"{op}: expected a floating or complex tensor, got {dtype}. Hint: x.to(nbgrad.float32).")

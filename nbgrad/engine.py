@@ -1,0 +1,371 @@
+"""The backward pass. Knows nothing of derivatives: every node brings its ``backward``.
+
+One walk from the roots counts for every node how many edges lead to it; then ready nodes run, AccumulateGrad first, the others
+by highest sequence number, so that hooks run in an order that users can rely on. No recursion anywhere.
+
+NOTE [Undefined]: an undefined gradient is None and travels as None; zeros are made at the last moment, by whoever needs them.
+
+NOTE [Ownership]: ``buffers`` holds what nodes will receive. A sum that the engine made itself may be added to in place; a
+tensor that came from a node, a hook or the caller is never written to.
+"""
+from __future__ import annotations
+
+import threading
+from heapq import heappop, heappush
+from typing import Any, Iterable
+
+from . import accumulate as accumulation
+from .accumulate import accumulate
+from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
+from .grad_mode import mode
+from .graph import AccumulateGrad, Edge, Node, release
+from .layout import Layout
+from .tensor import Tensor, new_meta
+
+__all__ = ["run_backward", "validate_gradient"]
+
+
+class PassState(threading.local):
+    """What the running pass of this thread shows to introspection: the node, the pass's number, its callbacks."""
+
+    node: Node | None = None
+    task: int = -1
+    depth: int = 0
+    callbacks: list | None = None
+    keep_graph: bool = False
+
+
+state = PassState()
+_tasks = iter(range(1 << 62))
+
+
+class Captures:
+    """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived."""
+
+    __slots__ = ("wanted", "values", "accumulating")
+
+    def __init__(self, count: int):
+        self.wanted: dict[Node, dict[int, list[int]]] = {}
+        self.values: list[Tensor | None] = [None] * count
+        self.accumulating = False
+
+
+def count_edges(roots: Iterable[Node]) -> dict[Node, int]:
+    """How many edges of the graph below ``roots`` lead to each node."""
+    counts = dict.fromkeys(roots, 0)
+    stack = list(counts)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if type(edge) is Edge:
+                    edge = edge.node
+                seen = counts.get(edge)
+                if seen is None:
+                    counts[edge] = 1
+                    stack.append(edge)
+                else:
+                    counts[edge] = seen + 1
+    return counts
+
+
+def nodes_needed(roots: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
+    """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path."""
+    needed: set[Node] = set()
+    wanted = set(wanted)
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            for edge in node.edges:
+                below = edge.node if type(edge) is Edge else edge
+                if below is not None and (below in needed or below in wanted):
+                    needed.add(node)
+                    break
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            for edge in node.edges:
+                below = edge.node if type(edge) is Edge else edge
+                if below is not None and below not in seen:
+                    stack.append((below, False))
+    return needed
+
+
+def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool,
+                 captures: Captures | None = None) -> None:
+    """Send cotangents from the seeds' edges to the leaves.
+
+    Args:
+        seeds: ``(edge, cotangent)``; the cotangents have been validated.
+        keep_graph: keep saved tensors for another pass.
+        create_graph: record the pass itself.
+        captures: collect gradients there; only nodes that lead to them run. None: accumulate into all leaves.
+    """
+    previous = mode.enabled, state.node, state.task, state.callbacks, state.keep_graph
+    mode.enabled, state.task, state.keep_graph = create_graph, next(_tasks), keep_graph
+    outermost = state.depth == 0
+    state.depth += 1
+    if outermost:
+        state.callbacks = []
+    try:
+        walk(seeds, keep_graph, create_graph, captures)
+        callbacks = state.callbacks
+        while outermost and callbacks:
+            callbacks.pop(0)()
+    finally:
+        mode.enabled, state.node, state.task, state.callbacks, state.keep_graph = previous
+        state.depth -= 1
+
+
+def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
+    """The loop. Long for one reason: it is the state machine of the pass."""
+    nodes = [edge.node if type(edge) is Edge else edge for edge, _ in seeds]
+    counts = count_edges(nodes)
+    needed = None if captures is None else nodes_needed(dict.fromkeys(nodes), captures.wanted)
+    buffers: dict[Node, Any] = {}
+    owned: set[Node] = set()
+    heap: list[tuple[int, int, Node]] = []
+    ties = 0
+    for edge, g in seeds:
+        add_to_buffer(buffers, owned, edge, g, create_graph)
+    del seeds, edge, g
+    leaves: list[Node] = []
+    for node in dict.fromkeys(nodes):
+        if counts[node] == 0:
+            ties += 1
+            heappush(heap, (-node.seq, ties, node))
+    del nodes
+    while heap:
+        node = heappop(heap)[2]
+        # A chain runs in the inner loop: what becomes ready alone need not go through the heap.
+        while node is not None:
+            g = buffers.pop(node, None)
+            following = None
+            if type(node) is AccumulateGrad:
+                if captures is None:
+                    if node.meta is None and (node.variable.meta is None or not node.variable.meta.hooks):
+                        accumulate(node, g)
+                    else:
+                        run_leaf(node, g, None)
+                elif node in captures.wanted:
+                    run_leaf(node, g, captures)
+                g = None
+                node = None
+                continue
+            if node.meta is None and needed is None:
+                state.node = node
+                g = node.backward(node, g, create_graph) if g is not None else None
+            else:
+                g = run_special(node, g, create_graph, needed, captures)
+            edges = node.edges
+            if not keep_graph and node.rule.frees and (needed is None or node in needed):
+                release(node)
+            if g is None:
+                grads = NOTHING * len(edges) if len(edges) > 1 else NOTHING
+            elif len(edges) == 1:
+                grads = (g,)
+            else:
+                grads = g
+            g = None
+            for edge, value in zip(edges, grads):
+                if edge is None:
+                    continue
+                if type(edge) is Edge:
+                    below = edge.node
+                    if value is not None:
+                        add_to_buffer(buffers, owned, edge, value, create_graph)
+                else:
+                    below = edge
+                    if value is not None:
+                        if below in buffers or below.outputs != 1:
+                            add_to_buffer(buffers, owned, below, value, create_graph)
+                        else:
+                            buffers[below] = value
+                left = counts[below] - 1
+                counts[below] = left
+                if left == 0:
+                    if type(below) is AccumulateGrad:
+                        leaves.append(below)
+                    elif following is None:
+                        following = below
+                    else:
+                        ties += 1
+                        heappush(heap, (-below.seq, ties, below))
+            grads = value = edge = below = None
+            for leaf in leaves:
+                if captures is None and leaf.meta is None and (leaf.variable.meta is None or not leaf.variable.meta.hooks):
+                    value = buffers.pop(leaf, None)
+                    accumulate(leaf, value)
+                    value = None
+                elif captures is None:
+                    run_leaf(leaf, buffers.pop(leaf, None), None)
+                elif leaf in captures.wanted:
+                    run_leaf(leaf, buffers.pop(leaf, None), captures)
+            leaves.clear()
+            if following is not None and heap and -heap[0][0] > following.seq:
+                ties += 1
+                heappush(heap, (-following.seq, ties, following))
+                following = heappop(heap)[2]
+            node = following
+
+
+NOTHING = (None,)
+
+
+def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:
+    """Add ``g`` to what the node behind ``edge`` will receive."""
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    if node.outputs != 1:
+        slots = buffers.get(node)
+        if slots is None:
+            slots = buffers[node] = [None] * node.outputs
+        slots[nr] = g if slots[nr] is None else accumulation.ADD(slots[nr], g)
+        return
+    held = buffers.get(node)
+    if held is None:
+        buffers[node] = g
+    elif g is not None:
+        if node in owned and not create_graph and held.layout is g.layout:
+            accumulation.ADD_INTO(held, g)
+        else:
+            buffers[node] = accumulation.ADD(held, g)
+            owned.add(node)
+
+
+# ---- nodes with hooks, captures ------------------------------------------------------------------------------------
+
+def run_special(node: Node, g, create_graph: bool, needed: set | None, captures: Captures | None):
+    """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
+    grads = list(g) if node.outputs != 1 and g is not None else [g] * 1 if node.outputs == 1 else [None] * node.outputs
+    meta = node.meta
+    if meta is not None:
+        run_tensor_hooks(node, grads)
+    if captures is not None and node in captures.wanted:
+        for nr, positions in captures.wanted[node].items():
+            for position in positions:
+                captures.values[position] = grads[nr]
+    if meta is not None:
+        for nr, reference in meta.retains.items():
+            retain(reference(), grads[nr])
+    if needed is not None and node not in needed:
+        return None
+    state.node = node
+    if meta is not None and meta.pre_hooks:
+        for hook in tuple(meta.pre_hooks.values()):
+            changed = hook(tuple(grads))
+            if changed is not None:
+                grads = list(as_tuple("pre-hook", changed, len(grads)))
+    if all(x is None for x in grads):
+        results = None
+    else:
+        results = node.backward(node, grads[0] if node.outputs == 1 else grads, create_graph)
+    if meta is not None and meta.post_hooks:
+        count = len(node.edges)
+        inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+        for hook in tuple(meta.post_hooks.values()):
+            changed = hook(inputs, tuple(grads))
+            if changed is not None:
+                inputs = as_tuple("hook", changed, count)
+        results = inputs[0] if count == 1 else inputs
+    return results
+
+
+def run_tensor_hooks(node: Node, grads: list) -> None:
+    """Call the hooks of every output, in order of output and registration."""
+    for nr, hooks in node.meta.tensor_hooks.items():
+        for hook in tuple(hooks.values()):
+            grads[nr] = call_tensor_hook(hook, grads[nr])
+
+
+def call_tensor_hook(hook, g):
+    """One tensor hook: what it returns replaces the gradient.
+
+    Raises:
+        ArgumentError: it returned something that is neither a tensor nor None.
+        GradError: it changed the size or the dtype.
+    """
+    changed = hook(g)
+    if changed is None:
+        return g
+    if not isinstance(changed, Tensor):
+        raise ArgumentError(f"tensor hook: expected a Tensor or None to be returned, got {type(changed).__name__}.")
+    if g is not None and (changed.layout.shape != g.layout.shape or changed.layout.dtype is not g.layout.dtype):
+        raise GradError(f"tensor hook: returned {describe(changed.layout)}, expected {describe(g.layout)}.")
+    return changed
+
+
+def as_tuple(what: str, value, count: int) -> tuple:
+    """A hook's replacement, checked."""
+    if count == 1 and isinstance(value, Tensor):
+        return (value,)
+    if not isinstance(value, tuple):
+        raise ArgumentError(f"node {what}: expected a tuple of {count} gradients or None, got {type(value).__name__}.")
+    if len(value) != count:
+        raise GradError(f"node {what}: returned {len(value)} gradients, expected {count}.")
+    return value
+
+
+def retain(tensor: Tensor | None, g: Tensor | None) -> None:
+    """Add to the gradient that a non-leaf keeps."""
+    if tensor is None or g is None:
+        return
+    meta = tensor.meta = tensor.meta or new_meta()
+    meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
+
+
+def run_leaf(node: AccumulateGrad, g: Tensor | None, captures: Captures | None) -> None:
+    """A leaf with hooks, or one whose gradient is captured."""
+    leaf = node.variable
+    if leaf.meta is not None and leaf.meta.hooks:
+        for hook in tuple(leaf.meta.hooks.values()):
+            g = call_tensor_hook(hook, g)
+    if captures is not None:
+        for position in captures.wanted[node].get(0, ()):
+            captures.values[position] = g
+        return
+    meta = node.meta
+    if meta is not None:
+        for hook in tuple(meta.pre_hooks.values()):
+            changed = hook((g,))
+            if changed is not None:
+                g, = as_tuple("pre-hook", changed, 1)
+    accumulate(node, g)
+    if meta is not None:
+        for hook in tuple(meta.post_hooks.values()):
+            hook((), (g,))
+
+
+# ---- gradients from outside ----------------------------------------------------------------------------------------
+
+def describe(layout: Layout) -> str:
+    """dtype, shape and device for messages."""
+    device = "" if layout.device.type == "cpu" else f" on {layout.device}"
+    return f"{layout.dtype.name} {list(layout.shape)}{device}"
+
+
+def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
+    """A gradient made by user code, fitted to the tensor that it belongs to.
+
+    A shape that broadcasting could have made is summed down; another dtype is cast.
+
+    Raises:
+        ShapeError, DTypeError, DeviceError: it cannot belong to that tensor.
+    """
+    if g.layout.shape == expected.shape and g.layout.dtype is expected.dtype and g.layout.device is expected.device:
+        return g
+    if g.layout.device is not expected.device:
+        raise DeviceError(f"{who}: returned a gradient on {g.layout.device}, expected {expected.device}.")
+    if g.layout.dtype.is_complex and not expected.dtype.is_complex:
+        raise DTypeError(f"{who}: returned a complex gradient for a real tensor. Hint: return its real part.")
+    if not broadcasts(expected.shape, g.layout.shape):
+        raise ShapeError(f"{who}: returned a gradient of shape {list(g.layout.shape)}, expected {list(expected.shape)}.")
+    from .dispatch import fit
+    return fit(g, expected.shape, expected.dtype)
+
+
+def broadcasts(small: tuple, large: tuple) -> bool:
+    """Whether ``small`` expands to ``large``."""
+    return len(small) <= len(large) and all(s in (1, t) for s, t in zip(reversed(small), reversed(large)))
+
+

@@ -1,0 +1,63 @@
+"""The error family. Every member also is the builtin that users of NumPy and torch already catch.
+
+A message names the operation, the argument, what came, what was expected and the remedy:
+
+    mul: saved tensor 'x' (float32 [8]) was modified in place: it is at version 2, expected 1.
+    Hint: clone it before the update.
+"""
+from __future__ import annotations
+
+__all__ = ["NbgradError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
+           "VersionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError"]
+
+
+class NbgradError(Exception):
+    """Base of all errors that nbgrad raises on purpose."""
+
+
+class ShapeError(NbgradError, RuntimeError):
+    """Shapes that do not fit together, or a size that cannot be."""
+
+
+class DTypeError(NbgradError, RuntimeError):
+    """A dtype that the operation does not take, or a conversion that would lose the kind of number."""
+
+
+class DeviceError(NbgradError, RuntimeError):
+    """Operands on different devices, or a device that is not there."""
+
+
+class ArgumentError(NbgradError, TypeError):
+    """An argument of the wrong type."""
+
+
+class RangeError(NbgradError, ValueError):
+    """An argument of the right type and an impossible value."""
+
+
+class DimError(NbgradError, IndexError):
+    """A dimension or an index out of range."""
+
+
+class GradError(NbgradError, RuntimeError):
+    """A request for gradients that cannot be met."""
+
+
+class VersionError(GradError):
+    """A saved tensor was modified after it was saved."""
+
+
+class InplaceError(GradError):
+    """An in-place write that autograd cannot allow."""
+
+
+class CacheError(NbgradError, RuntimeError):
+    """A compiled kernel that cannot be loaded or stored."""
+
+
+class KernelError(NbgradError, RuntimeError):
+    """A kernel that cannot be built or launched."""
+
+
+class NotSupportedError(NbgradError, NotImplementedError):
+    """Something that nbgrad does not have (yet); the message says what to use instead."""

@@ -1,0 +1,191 @@
+"""In-place and ``out=`` forms of elementwise operations: the same declaration, written over an operand.
+
+NOTE [In-place order]: check; take the old edges; keep a copy of the old value if the rule needs it; record; write (the native
+call bumps the version first); then give the tensor its new history. Operands are saved at their version *before* the write,
+so an operand that shares the memory is found stale in backward; the result is saved at its version after it.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from . import dispatch
+from .dispatch import ElementwisePlan, find_plan, finish_plan, forward_formula, gradient_mask, unwrap_number
+from .dtypes import bool_, can_cast
+from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
+from .grad_mode import mode, special
+from .graph import edge_of, requires_grad
+from .layout import Layout, broadcast_shapes
+from .lowering.elementwise import elementwise_plan
+from .ops.core import Elementwise
+from .tensor import ASK, Tensor, native
+from .views import check_inplace, rebase
+
+__all__ = ["inplace_call", "write_result", "overlapping"]
+
+MOST_PLANS = 4096
+
+
+def inplace_call(op: Elementwise) -> Callable:
+    """The method ``op_``: ``x.op_(*others)`` writes the result into ``x`` and returns ``x``."""
+    plans: dict = {}
+    names = op.operands
+    defaults, empty = op.defaults, op.signature.empty
+    into = native.into
+
+    def call(x, *others, **named):
+        if named or 1 + len(others) < len(names):
+            others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{op.name}_: expected a Tensor, got {type(x).__name__}.")
+        operands = (x, *map(unwrap_number, others))
+        mask = gradient_mask(op, operands) if mode.enabled else 0
+        check_inplace(op.name + "_", x, bool(mask))
+        key = tuple(t.layout if isinstance(t, Tensor) else type(t) for t in operands)
+        plan = plans.get(key)
+        if plan is None:
+            if len(plans) >= MOST_PLANS:
+                plans.clear()
+            plan = plans[key] = inplace_plan(op, operands)
+        for y in operands[1:]:
+            if isinstance(y, Tensor) and y.storage.array is x.storage.array and partially_overlaps(x, y):
+                raise InplaceError(f"{op.name}_: an operand overlaps the memory that is written, at another offset or with other "
+                                   "strides. Hint: clone it first.")
+        passed = operands if len(plan.layouts) == len(operands) else operands[1:]
+        if not mask:
+            into(plan, x, *passed)
+            return x
+        finish = record_before(op, plan, mask, x, operands)
+        into(plan, x, *passed)
+        finish()
+        if special:
+            dispatch.notify_recorded(op, x)
+        return x
+
+    call.__name__ = call.__qualname__ = op.name + "_"
+    dispatch.CALLS[op.name + "_"] = call
+    return call
+
+
+def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:
+    """Make the node of an in-place call, before the write; the function returned completes it after the write."""
+    is_view = x.needs_grad is ASK
+    old_edge = None
+    if is_view and x.meta.base.needs_grad:
+        old_edge = edge_of(x.meta.base)
+    before = native.alias(x)
+    if mask & 1:
+        before.edge, before.needs_grad = edge_of(x), True
+    holder = native.alias(x)
+    rule_saved = saved_names(op, plan, mask)
+    if "x" in rule_saved or op.operands[0] in rule_saved:
+        kept = native.fresh(copy_of(x.layout), x)
+        kept.edge, kept.needs_grad = before.edge, before.needs_grad
+        before = kept
+    plan.records[mask](plan, holder, before, *operands[1:])
+    node = holder.edge
+
+    def finish():
+        for k, name in enumerate(node.rule.saved_names):
+            if name == "out":
+                setattr(node, f"v{k}", x.storage.version)
+        rebase(x, node, 0 if mask & 1 else None, old_edge)
+    return finish
+
+
+def saved_names(op: Elementwise, plan: ElementwisePlan, mask: int) -> tuple[str, ...]:
+    """What the rule of this subset saves."""
+    numbers = tuple(layout is None for layout in plan.operands)
+    return dispatch.rule_of(op, mask, numbers, plan.compute.is_complex).saved_names
+
+
+def copy_of(layout: Layout):
+    """The plan of a copy in the same layout."""
+    return find_plan_of_clone(layout)
+
+
+def find_plan_of_clone(layout: Layout):
+    """The plan of ``clone`` for one layout."""
+    from .ops.core import OPS
+    plans = dispatch.PLANS["clone"]
+    plan = plans.get(layout)
+    if plan is None:
+        from .tensor import new_tensor
+        from .storage import STORAGE_TEMPLATE
+        plan = find_plan(OPS["clone"], (new_tensor(STORAGE_TEMPLATE, layout),))
+    return plan
+
+
+def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
+    """Plan a call over its first operand.
+
+    Raises:
+        ShapeError: the result would be larger than the tensor. DTypeError: of a higher category.
+    """
+    x = operands[0]
+    dispatch.check_operands(op, operands)
+    dtype = dispatch.compute_dtype(op, operands)
+    result = bool_ if op.predicate else dtype
+    own = x.layout
+    if not can_cast(result, own.dtype):
+        raise DTypeError(f"{op.name}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
+                         "Hint: use the out-of-place form.")
+    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
+    shape = broadcast_shapes(op.name + "_", [layout.shape for layout in layouts if layout is not None])
+    if shape != own.shape:
+        raise ShapeError(f"{op.name}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
+                         "operations cannot change a shape. Hint: use the out-of-place form.")
+    plan = elementwise_plan(forward_formula(op), dtype, layouts, (own,), inplace=True, plan_type=ElementwisePlan)
+    return finish_plan(plan, op, operands, layouts, dtype, own)
+
+
+def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """``out=``: write the result into an existing tensor, which is resized only if it is empty... never silently.
+
+    Raises:
+        GradError: the result or an operand requires grad and recording is on.
+        ShapeError, DTypeError: ``out`` does not fit.
+    """
+    if not isinstance(out, Tensor):
+        raise ArgumentError(f"{op.name}: out must be a Tensor, got {type(out).__name__}.")
+    if mode.enabled and any(isinstance(t, Tensor) and t.needs_grad and requires_grad(t) for t in (*operands, out)):
+        raise GradError(f"{op.name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
+    operands = tuple(map(unwrap_number, operands))
+    out.storage.require_writable(op.name)
+    dispatch.check_operands(op, operands)
+    dtype = dispatch.compute_dtype(op, operands)
+    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
+    shape = broadcast_shapes(op.name, [layout.shape for layout in layouts if layout is not None])
+    if out.layout.shape != shape:
+        raise ShapeError(f"{op.name}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
+    if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
+        raise DTypeError(f"{op.name}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
+    if out.layout.expanded or any(isinstance(t, Tensor) and t.storage.array is out.storage.array and partially_overlaps(out, t)
+                                  for t in operands):
+        raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
+    plan = elementwise_plan(forward_formula(op), dtype, layouts, (out.layout,))
+    native.into(plan, out, *operands)
+    return out
+
+
+def span(x: Tensor) -> tuple[int, int]:
+    """First and past-the-last byte that a tensor touches."""
+    layout, size = x.layout, x.layout.dtype.itemsize
+    if not layout.numel:
+        return x.offset, x.offset
+    low = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t < 0) * size
+    high = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t > 0) * size
+    return x.offset + low, x.offset + high + size
+
+
+def overlapping(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors of one array may share bytes."""
+    (a, b), (c, d) = span(x), span(y)
+    return a < d and c < b
+
+
+def partially_overlaps(x: Tensor, y: Tensor) -> bool:
+    """Whether ``y`` shares bytes with ``x`` at other positions than its own."""
+    if x.offset == y.offset and (x.layout is y.layout or (x.layout.shape == y.layout.shape
+                                                          and x.layout.strides == y.layout.strides)):
+        return False
+    return overlapping(x, y)

@@ -1,0 +1,110 @@
+"""From the table to the public names: functions, methods, operators, in-place and ``out=`` forms, documentation."""
+from __future__ import annotations
+
+from typing import Callable
+
+from . import accumulate
+from .dispatch import CALLS, call_of
+from .inplace import inplace_call, write_result
+from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
+from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
+from .rules import LOWERINGS, general_call, movement_call
+from .tensor import Tensor
+
+__all__ = ["install", "FUNCTIONS"]
+
+# Public functions by name; the package's namespace is filled from it.
+FUNCTIONS: dict[str, Callable] = {}
+
+
+def install() -> None:
+    """Make the calls of all declared operations and hang them where users look for them."""
+    for op in OPS.values():
+        if isinstance(op, Elementwise):
+            install_elementwise(op)
+        elif isinstance(op, Movement):
+            publish(op, movement_call(op))
+        elif isinstance(op, Composite):
+            CALLS[op.name] = op.formula
+            publish(op, op.formula)
+        elif isinstance(op, General):
+            if op.name not in LOWERINGS:
+                raise RuntimeError(f"{op.name}: declared without a lowering.")
+            publish(op, general_call(op))
+    install_operators()
+    accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
+    accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
+
+
+def install_elementwise(op: Elementwise) -> None:
+    """Function, method, in-place method, and the function with ``out=``."""
+    call = call_of(op)
+    if op.inplace:
+        method = inplace_call(op)
+        method.__doc__ = f"In place: {op.doc}"
+        for name in (op.name, *op.aliases):
+            setattr(Tensor, name + "_", method)
+    publish(op, call)
+    if op.function and op.out:
+        for name in (op.name, *op.aliases):
+            FUNCTIONS[name] = with_out(op, call)
+
+
+def with_out(op: Elementwise, call: Callable) -> Callable:
+    """The function of an operation that also takes ``out=``."""
+    def function(*operands, out=None, **named):
+        if out is None:
+            return call(*operands, **named)
+        if named or len(operands) < len(op.operands):
+            from .dispatch import bind
+            operands = bind(op, operands, named, op.defaults, op.signature.empty)
+        return write_result(op, operands, out)
+    document(function, op, op.name)
+    return function
+
+
+def document(function: Callable, op: Op, name: str) -> None:
+    """Name, signature and docstring from the declaration."""
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = op.signature
+    function.__doc__ = op.doc
+
+
+def publish(op: Op, call: Callable) -> None:
+    """Hang a call on the namespace and on Tensor."""
+    if not call.__doc__:
+        call.__doc__ = op.doc
+    for name in (op.name, *op.aliases):
+        if op.function:
+            FUNCTIONS[name] = call
+        if op.method:
+            setattr(Tensor, name, call)
+
+
+def install_operators() -> None:
+    """Python's operators, from the one table that Expr uses too."""
+    for symbol, name in OPERATORS.items():
+        call = CALLS.get(name)
+        if call is None:
+            continue
+        setattr(Tensor, f"__{symbol}__", guarded(call))
+        setattr(Tensor, f"__r{symbol}__", reflected(call))
+        if name + "_" in CALLS:
+            setattr(Tensor, f"__i{symbol}__", CALLS[name + "_"])
+    for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():
+        if name in CALLS:
+            setattr(Tensor, f"__{symbol}__", guarded(CALLS[name]) if name in COMPARISONS.values() else CALLS[name])
+    Tensor.__hash__ = object.__hash__
+
+
+def guarded(call: Callable) -> Callable:
+    """The operation itself; foreign operands get their error from it."""
+    return call
+
+
+def reflected(call: Callable) -> Callable:
+    """``other op self``."""
+    def reverse(self, other):
+        return call(other, self)
+    reverse.__name__ = call.__name__
+    return reverse

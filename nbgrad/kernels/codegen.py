@@ -1,0 +1,136 @@
+"""Expressions to source: a scalar function in Python text, the same for CPU, CUDA and the SIMT interpreter.
+
+The text uses Python arithmetic and the names of ``scalars.FUNCTIONS`` and ``prims.PRIMS``; ``instantiate`` binds those to a
+target and a dtype. Nothing here knows a target.
+"""
+from __future__ import annotations
+
+import linecache
+import math
+from functools import lru_cache
+from types import FunctionType
+from typing import Callable, NamedTuple
+
+from ..ops.expr import Expr, postorder
+
+__all__ = ["Scalar", "scalar_function", "register_source"]
+
+REAL = ("float32", "float64")
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+         "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
+         "bitwise_right_shift": ">>", "logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+# An operation whose scalar function has another name; ``conj`` and its like vanish for real numbers.
+SYNONYMS = {"abs": "fabs", "round": "rint"}
+IDENTITY_FOR_REAL = ("conj", "real", "positive")
+
+
+class Scalar(NamedTuple):
+    """What determines a scalar function.
+
+    Attributes:
+        name: for tracebacks and symbols.
+        params: ``(name, boolean)`` of every parameter.
+        results: the expressions returned; one is returned bare, several as a tuple.
+        dtype: the dtype of computation (``float32``, ``int64``, ...).
+    """
+
+    name: str
+    params: tuple[tuple[str, bool], ...]
+    results: tuple[Expr, ...]
+    dtype: str
+
+
+def literal(value, dtype: str) -> str:
+    """A number as source text; float literals are narrowed when the function is instantiated."""
+    if isinstance(value, bool):
+        return repr(value)
+    if dtype.startswith(("int", "uint")):
+        return repr(int(value))
+    if isinstance(value, complex):
+        return repr(value)
+    value = float(value)
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INF" if value > 0 else "(-INF)"
+    return repr(value) if value >= 0 and not math.copysign(1.0, value) < 0 else f"({value!r})"
+
+
+def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
+    """One operation as source text; its operands are names already."""
+    args = [names[a] for a in node.args]
+    op = node.op
+    if op in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+        args = [a if e.boolean else f"({a} != {literal(0, dtype)})" for a, e in zip(args, node.args)]
+    if op == "logical_not":
+        return f"(not {args[0]})"
+    if op in INFIX:
+        return f"{args[0]} {INFIX[op]} {args[1]}"
+    if op == "neg":
+        return f"-{args[0]}"
+    if op == "bitwise_not":
+        return f"(not {args[0]})" if node.args[0].boolean else f"~{args[0]}"
+    if not dtype.startswith("complex") and op in IDENTITY_FOR_REAL:
+        return args[0]
+    return f"{function_name(op, dtype)}({', '.join(args)})"
+
+
+def function_name(op: str, dtype: str) -> str:
+    """The scalar function behind an operation at a dtype."""
+    if dtype in REAL:
+        return SYNONYMS.get(op, op)
+    prefix = "complex_" if dtype.startswith("complex") else "int_"
+    return op if op == "where" else prefix + op
+
+
+def source(spec: Scalar) -> str:
+    """The text of a scalar function: one local for every node, shared nodes once."""
+    names: dict[Expr, str] = {}
+    lines = [f"def {spec.name}({', '.join(name for name, _ in spec.params)}):"]
+    for node in postorder(spec.results):
+        if node.op == "symbol":
+            names[node] = node.args[0]
+        elif node.op == "constant":
+            names[node] = literal(node.args[0], spec.dtype)
+        else:
+            names[node] = f"t{len(lines)}"
+            lines.append(f"    {names[node]} = {render(node, names, spec.dtype)}")
+    lines.append(f"    return {', '.join(names[r] for r in spec.results)}")
+    return "\n".join(lines) + "\n"
+
+
+def register_source(text: str, label: str) -> str:
+    """Show ``text`` to tracebacks, debuggers and Numba's errors under the returned file name."""
+    filename = f"<nbgrad {label}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    return filename
+
+
+def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) -> Callable:
+    """A plain Python function of primitives and scalar functions, to be passed through ``instantiate``.
+
+    Args:
+        name: the function's name.
+        params: parameter names, or ``(name, boolean)`` pairs.
+        results: expressions over them.
+        dtype: the dtype of computation.
+    """
+    params = tuple((p, False) if isinstance(p, str) else p for p in params)
+    text = source(Scalar(name, params, tuple(results), dtype))
+    scope = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
+    exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
+    function: FunctionType = scope[name]
+    function.source = text
+    return function
+
+
+@lru_cache(maxsize=None)
+def scalar_names(dtype: str) -> dict[str, Callable]:
+    """The scalar functions that source text at a dtype may call, by the names that ``function_name`` gives."""
+    from . import scalars
+    if dtype in REAL:
+        return dict(scalars.FUNCTIONS)
+    if dtype.startswith("complex"):
+        from .complex_scalars import COMPLEX_FUNCTIONS
+        return {f"complex_{name}": function for name, function in COMPLEX_FUNCTIONS.items()}
+    return {f"int_{name}": function for name, function in scalars.INT_FUNCTIONS.items()}

@@ -1,0 +1,162 @@
+"""Conversion between element types: one contiguous kernel for every pair, used by copies and by the iterator.
+
+Half types are integers to the kernels: float16 and bfloat16 are read and written as uint16, by integer arithmetic of ours, so
+that no helper function of the compiler's runtime is ever needed.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .templates.elementwise import elementwise_loop
+
+__all__ = ["conversion"]
+
+HALVES = ("float16", "bfloat16")
+
+
+def half_to_float(h):
+    """float16 bits to float32: exponents shift by 112; subnormals are an integer scaled by 2^-24."""
+    sign = (h & 0x8000) << 16
+    magnitude = h & 0x7FFF
+    normal = fbits(((magnitude << 13) + 0x38000000) | sign)
+    special = fbits((magnitude << 13) | 0x7F800000 | sign)
+    tiny = copysign(float32(magnitude) * TWO_POW_MINUS_24, fbits(sign | 0x3F800000))
+    return where(magnitude < 0x400, tiny, where(magnitude >= 0x7C00, special, normal))
+
+
+def float_to_half(x):
+    """float32 to float16 bits, to nearest, ties to even."""
+    bits = ibits(x)
+    sign = (bits >> 16) & 0x8000
+    magnitude = bits & 0x7FFFFFFF
+    # Subnormal results: adding 0.5 aligns the last bit of the sum with the last bit of the half.
+    tiny = ibits(fbits(magnitude) + HALF) - 0x3F000000
+    normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13
+    result = where_int(magnitude < 0x38800000, tiny, normal)
+    result = where_int(magnitude >= 0x477FF000, 0x7C00, result)
+    result = where_int(magnitude > 0x7F800000, 0x7E00, result)
+    return result | sign
+
+
+def bfloat_to_float(h):
+    """bfloat16 bits to float32: the upper half of it."""
+    return fbits(h << 16)
+
+
+def float_to_bfloat(x):
+    """float32 to bfloat16 bits, to nearest, ties to even."""
+    bits = ibits(x)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return where_int((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, rounded) & 0xFFFF
+
+
+def where_int(condition, x, y):
+    """A select of integers."""
+    return x * condition + y * (1 - condition)
+
+
+WIDEN = {"float16": half_to_float, "bfloat16": bfloat_to_float}
+NARROW = {"float16": float_to_half, "bfloat16": float_to_bfloat}
+
+
+def same(x):
+    """The value itself; the store converts."""
+    return x
+
+
+def real_part(z):
+    """The real part."""
+    return z.real
+
+
+def truth(x):
+    """Whether a number is not zero."""
+    return x != 0
+
+
+def through_int(x):
+    """A float stored into an unsigned or narrow integer wraps like the wide integer does."""
+    return int64(x)
+
+
+def widen_then_truth(x):
+    """Whether a half is not zero: all bits but the sign."""
+    return (x & 0x7FFF) != 0
+
+
+@lru_cache(maxsize=None)
+def conversion(source: str, target: str) -> int:
+    """Address of ``kernel(start, stop, args)`` that converts contiguous ``source`` elements to ``target``; 0 if equal."""
+    from .cpu.build import Program, address
+    if source == target:
+        return 0
+    scalar = _scalar(source, target)
+    stored = tuple("uint16" if name in HALVES else name for name in (target, source))
+    loop = elementwise_loop((stored[0],), ((stored[1], False),))
+    return address(Program(f"convert_{source}_{target}", loop, "float32", (("scalar", scalar), *_CONSTANTS)))
+
+
+_CONSTANTS = (("TWO_POW_MINUS_24", 2.0 ** -24), ("HALF", 0.5))
+
+
+def _scalar(source: str, target: str):
+    if source in HALVES:
+        if target in HALVES:
+            return _BETWEEN[source]
+        if target == "bool":
+            return widen_then_truth
+        return WIDEN[source] if target in ("float32", "float64", "complex64", "complex128") else _WIDEN_INT[source]
+    if target in HALVES:
+        if source == "float32":
+            return NARROW[target]
+        return (_FROM_COMPLEX if source.startswith("complex") else _FROM_REAL)[target]
+    if target == "bool":
+        return truth
+    if source.startswith("complex") and not target.startswith("complex"):
+        return real_part if target.startswith("float") else _real_to_int
+    if source.startswith("float") and target.startswith(("int", "uint")):
+        return through_int
+    return same
+
+
+def _real_to_int(z):
+    return int64(z.real)
+
+
+def _half_to_int(h):
+    return int64(half_to_float(h))
+
+
+def _bfloat_to_int(h):
+    return int64(bfloat_to_float(h))
+
+
+def _any_to_half(x):
+    return float_to_half(float32(x))
+
+
+def _any_to_bfloat(x):
+    return float_to_bfloat(float32(x))
+
+
+def _complex_to_half(z):
+    return float_to_half(float32(z.real))
+
+
+def _complex_to_bfloat(z):
+    return float_to_bfloat(float32(z.real))
+
+
+def _half_to_bfloat(h):
+    return float_to_bfloat(half_to_float(h))
+
+
+def _bfloat_to_half(h):
+    return float_to_half(bfloat_to_float(h))
+
+
+_WIDEN_INT = {"float16": _half_to_int, "bfloat16": _bfloat_to_int}
+_FROM_REAL = {"float16": _any_to_half, "bfloat16": _any_to_bfloat}
+_FROM_COMPLEX = {"float16": _complex_to_half, "bfloat16": _complex_to_bfloat}
+_BETWEEN = {"float16": _half_to_bfloat, "bfloat16": _bfloat_to_half}

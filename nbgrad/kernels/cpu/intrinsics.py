@@ -1,0 +1,122 @@
+"""What kernels may do beyond arithmetic: typed pointers, words of a parameter block, calls through addresses.
+
+Imported only when something must be compiled. Everything is opaque-pointer LLVM: a "typed pointer" is Numba's way of
+knowing the element type of a load.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from llvmlite import ir
+
+__all__ = ["intrinsics"]
+
+I64 = ir.IntType(64)
+
+
+@lru_cache(maxsize=1)
+def intrinsics() -> dict:
+    """``{name: Numba intrinsic}``.
+
+    p_T(args, i)            the i-th argument as pointer to T
+    at_T(address, bytes)    the address (int64) moved by bytes, as pointer to T
+    pointer_word(args, i)   the i-th argument as an int64 address
+    word(address, i)        the i-th int64 at an address;  set_word(address, i, value)
+    stack(bytes)            the address of 64-byte aligned stack memory; the size is a literal
+    run_kernel(kernel, start, stop, args)   call a kernel at an address with an argument array at an address
+    call_c(function, *ints)                 call a C function of int64 arguments at an address
+    """
+    from numba.core import types
+    from numba.core.errors import TypingError
+    from numba.extending import intrinsic
+
+    from .build import POINTER_TYPES
+    void_pointer = ir.PointerType(ir.IntType(8))
+
+    def element_pointer(name):
+        return types.CPointer(getattr(types, name))
+
+    def as_type(context, builder, pointer, numba_type):
+        return builder.bitcast(pointer, context.get_value_type(numba_type))
+
+    def make_p(name):
+        result = element_pointer(name)
+
+        def p(typing, args, i):
+            def generate(context, builder, signature, values):
+                slot = builder.gep(values[0], [values[1]])
+                return as_type(context, builder, builder.load(slot), result)
+            return result(args, types.int64), generate
+        return intrinsic(p)
+
+    def make_at(name):
+        result = element_pointer(name)
+
+        def at(typing, address, offset):
+            def generate(context, builder, signature, values):
+                moved = builder.add(*values)
+                return builder.inttoptr(moved, context.get_value_type(result))
+            return result(types.int64, types.int64), generate
+        return intrinsic(at)
+
+    @intrinsic
+    def pointer_word(typing, args, i):
+        def generate(context, builder, signature, values):
+            return builder.ptrtoint(builder.load(builder.gep(values[0], [values[1]])), I64)
+        return types.int64(args, types.int64), generate
+
+    def word_at(builder, address, i):
+        return builder.gep(builder.inttoptr(address, I64.as_pointer()), [i])
+
+    @intrinsic
+    def word(typing, address, i):
+        def generate(context, builder, signature, values):
+            return builder.load(word_at(builder, *values))
+        return types.int64(types.int64, types.int64), generate
+
+    @intrinsic
+    def set_word(typing, address, i, value):
+        def generate(context, builder, signature, values):
+            builder.store(values[2], word_at(builder, values[0], values[1]))
+            return context.get_dummy_value()
+        return types.void(types.int64, types.int64, types.int64), generate
+
+    @intrinsic
+    def stack(typing, size):
+        if not isinstance(size, types.IntegerLiteral):
+            raise TypingError("stack: the size must be a literal.")
+
+        def generate(context, builder, signature, values):
+            with builder.goto_entry_block():
+                memory = builder.alloca(ir.ArrayType(ir.IntType(8), size.literal_value))
+                memory.align = 64
+            return builder.ptrtoint(memory, I64)
+        return types.int64(size), generate
+
+    @intrinsic
+    def run_kernel(typing, kernel, start, stop, args):
+        def generate(context, builder, signature, values):
+            address, start, stop, args = values
+            scratch = builder.alloca(ir.ArrayType(void_pointer, 2))
+            kind = ir.FunctionType(ir.IntType(32), [void_pointer, void_pointer, I64, I64, void_pointer])
+            function = builder.inttoptr(address, kind.as_pointer())
+            first = builder.bitcast(scratch, void_pointer)
+            second = builder.gep(first, [ir.Constant(I64, 8)])
+            builder.call(function, [first, second, start, stop, builder.inttoptr(args, void_pointer)])
+            return context.get_dummy_value()
+        return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+    @intrinsic
+    def call_c(typing, function, arguments):
+        def generate(context, builder, signature, values):
+            parts = [builder.extract_value(values[1], k) for k in range(len(signature.args[1]))]
+            kinds = [p.type for p in parts]
+            target = builder.inttoptr(values[0], ir.FunctionType(ir.VoidType(), kinds).as_pointer())
+            builder.call(target, parts)
+            return context.get_dummy_value()
+        return types.void(types.int64, arguments), generate
+
+    return {**{f"p_{name}": make_p(name) for name in POINTER_TYPES},
+            **{f"at_{name}": make_at(name) for name in POINTER_TYPES},
+            "pointer_word": pointer_word, "word": word, "set_word": set_word, "stack": stack,
+            "run_kernel": run_kernel, "call_c": call_c}

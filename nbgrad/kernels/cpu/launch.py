@@ -1,0 +1,695 @@
+"""Native calls: launch a kernel and make its result without a line of Python in between.
+
+Builtin functions (METH_FASTCALL) whose machine code is the LLVM IR below. They read data pointers from the operands'
+ndarrays, allocate results, and copy template objects slot by slot, at offsets taken from member descriptors; that costs a
+quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose objects are laid out otherwise;
+``launch_python`` then takes over (also with ``NBGRAD_NATIVE=0``), with the same functions and the same checks.
+
+    fresh(plan, *operands)                    -> result Tensor, or a tuple of several
+    into(plan, *outputs, *operands)           -> None; bumps the outputs' versions before it writes
+    tensor(template, storage, offset, needs_grad, meta) -> Tensor on memory that exists
+    alias(x)                                  -> Tensor on x's memory and version, without history
+    builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
+
+NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work, 2 units that
+one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop the interpreter lock and use the
+pool), 6 and 7 spare, then one code an input (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is
+called as ``kernel(start, stop, args)`` with ``args`` = pointers to the parameters, the outputs, the inputs.
+
+NOTE [Trust]: a plan was found by the operands' layouts. Another thread may have exchanged a tensor's memory since, so each
+operand's type and layout are compared again, natively, before a pointer is read; and where the lock is dropped the arrays
+are held.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, Callable
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from .pool import Pool, pool_ir
+
+__all__ = ["Native", "Plan", "pack_record", "NUMBER_CODES", "PARALLEL"]
+
+MOST_OPERANDS = 24
+PARALLEL = 1                    # flag of a record
+# How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
+NUMBER_CODES = {"float32": 1, "float64": 2, "int64": 3, "int32": 3, "int16": 3, "int8": 3, "uint8": 3,
+                "complex64": 4, "complex128": 5}
+
+
+class Plan:
+    """One kernel launch, ready: see NOTE [Plan record].
+
+    Attributes:
+        record: the words that native code reads.
+        outs: for every output the template Tensor of its layout.
+        layouts: for every input its Layout; None for a Python number.
+    """
+
+    __slots__ = ("record", "outs", "layouts")
+
+    def __init__(self, record: bytes, outs: tuple, layouts: tuple):
+        self.record, self.outs, self.layouts = record, outs, layouts
+
+
+def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
+                params: bytes = b"") -> bytes:
+    """Build ``Plan.record``."""
+    return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, 0, 0, *codes) + params
+
+
+IR = """
+target triple = "@TRIPLE"
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare void @Py_IncRef(ptr)                    ; calls, not inlined: immortal objects (3.12) are its business
+declare void @Py_DecRef(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i64 @PyLong_AsSsize_t(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyLong_FromSsize_t(i64)
+declare double @PyFloat_AsDouble(ptr)
+declare double @PyComplex_RealAsDouble(ptr)
+declare double @PyComplex_ImagAsDouble(ptr)
+declare ptr @PyErr_Occurred()
+declare void @PyErr_SetString(ptr, ptr)
+declare i32 @PyType_IsSubtype(ptr, ptr)
+@PyExc_RuntimeError = external global ptr
+@_Py_NoneStruct = external global i8
+
+; Set once, after loading.
+@tensor_type = global ptr null
+@ndarray_type = global ptr null
+@new_from_descr = global ptr null
+@storage_template = global ptr null
+
+@changed = private constant [104 x i8] c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
+@miscounted = private constant [45 x i8] c"launch: the plan expects other operand count\\00"
+
+define private ptr @slot(ptr %object, i64 %offset) alwaysinline {
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %value = load ptr, ptr %at
+  ret ptr %value
+}
+
+define private void @put(ptr %object, i64 %offset, ptr %value) alwaysinline {
+  %at = getelementptr i8, ptr %object, i64 %offset
+  store ptr %value, ptr %at
+  ret void
+}
+
+define private ptr @item(ptr %tuple, i64 %i) alwaysinline {
+  %base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %at = getelementptr ptr, ptr %base, i64 %i
+  %value = load ptr, ptr %at
+  ret ptr %value
+}
+
+define private i64 @word(ptr %record, i64 %i) alwaysinline {
+  %at = getelementptr i64, ptr %record, i64 %i
+  %value = load i64, ptr %at
+  ret i64 %value
+}
+
+define private void @copy_slot(ptr %from, ptr %to, i64 %offset) alwaysinline {
+  %value = call ptr @slot(ptr %from, i64 %offset)
+  call void @Py_IncRef(ptr %value)
+  call void @put(ptr %to, i64 %offset, ptr %value)
+  ret void
+}
+
+; Address of a tensor's first element.
+define private ptr @data(ptr %tensor) alwaysinline {
+  %storage = call ptr @slot(ptr %tensor, i64 @TENSOR_STORAGE)
+  %array = call ptr @slot(ptr %storage, i64 @STORAGE_ARRAY)
+  %data = call ptr @slot(ptr %array, i64 @ARRAY_DATA)
+  %offset = call ptr @slot(ptr %tensor, i64 @TENSOR_OFFSET)
+  %bytes = call i64 @PyLong_AsSsize_t(ptr %offset)
+  %first = getelementptr i8, ptr %data, i64 %bytes
+  ret ptr %first
+}
+
+; A copy of a template Tensor without storage.
+define private ptr @clone_tensor(ptr %template) {
+entry:
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %copy
+copy:
+@COPY_TENSOR
+  br label %done
+done:
+  ret ptr %new
+}
+
+; An uninitialised Tensor like the template, with memory of its own; null with a Python error set.
+define private ptr @make(ptr %template) {
+entry:
+  %layout = call ptr @slot(ptr %template, i64 @TENSOR_LAYOUT)
+  %descr = call ptr @slot(ptr %layout, i64 @LAYOUT_DESCR)
+  %size_object = call ptr @slot(ptr %layout, i64 @LAYOUT_RECORD)
+  %dims = getelementptr i8, ptr %size_object, i64 @BYTES_ITEMS
+  call void @Py_IncRef(ptr %descr)                        ; stolen by PyArray_NewFromDescr
+  %new_array = load ptr, ptr @new_from_descr
+  %ndarray = load ptr, ptr @ndarray_type
+  %array = call ptr %new_array(ptr %ndarray, ptr %descr, i32 1, ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  %no_array = icmp eq ptr %array, null
+  br i1 %no_array, label %fail, label %have_array
+have_array:
+  %source = load ptr, ptr @storage_template
+  %storage_type = call ptr @slot(ptr %source, i64 8)
+  %storage = call ptr @PyType_GenericAlloc(ptr %storage_type, i64 0)
+  %no_storage = icmp eq ptr %storage, null
+  br i1 %no_storage, label %drop_array, label %have_storage
+have_storage:
+@COPY_STORAGE
+  call void @put(ptr %storage, i64 @STORAGE_ARRAY, ptr %array)    ; the reference we own moves into the Storage
+  %tensor = call ptr @clone_tensor(ptr %template)
+  %no_tensor = icmp eq ptr %tensor, null
+  br i1 %no_tensor, label %drop_storage, label %have_tensor
+have_tensor:
+  call void @put(ptr %tensor, i64 @TENSOR_STORAGE, ptr %storage)
+  ret ptr %tensor
+drop_storage:
+  call void @Py_DecRef(ptr %storage)
+  br label %fail
+drop_array:
+  call void @Py_DecRef(ptr %array)
+  br label %fail
+fail:
+  ret ptr null
+}
+
+; Whether %object is a Tensor of this layout.
+define private i1 @expected(ptr %object, ptr %layout) alwaysinline {
+entry:
+  %type = call ptr @slot(ptr %object, i64 8)
+  %tensor_type = load ptr, ptr @tensor_type
+  %exact = icmp eq ptr %type, %tensor_type
+  br i1 %exact, label %compare, label %derived
+derived:
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %tensor_type)
+  %no = icmp eq i32 %is, 0
+  br i1 %no, label %refuse, label %compare
+compare:
+  %own = call ptr @slot(ptr %object, i64 @TENSOR_LAYOUT)
+  %same = icmp eq ptr %own, %layout
+  ret i1 %same
+refuse:
+  ret i1 false
+}
+
+; Store a Python number for the kernel; 0 when an error is set.
+define private i1 @number(ptr %object, i64 %code, ptr %to) {
+entry:
+  switch i64 %code, label %complex [i64 1, label %single  i64 2, label %double  i64 3, label %integer]
+single:
+  %s = call double @PyFloat_AsDouble(ptr %object)
+  %f = fptrunc double %s to float
+  store float %f, ptr %to
+  br label %check
+double:
+  %d = call double @PyFloat_AsDouble(ptr %object)
+  store double %d, ptr %to
+  br label %check
+integer:
+  %i = call i64 @PyLong_AsLongLong(ptr %object)
+  store i64 %i, ptr %to
+  br label %check
+complex:
+  %re = call double @PyComplex_RealAsDouble(ptr %object)
+  %im = call double @PyComplex_ImagAsDouble(ptr %object)
+  %wide = icmp eq i64 %code, 5
+  br i1 %wide, label %c128, label %c64
+c128:
+  store double %re, ptr %to
+  %im_at = getelementptr double, ptr %to, i64 1
+  store double %im, ptr %im_at
+  br label %check
+c64:
+  %re32 = fptrunc double %re to float
+  %im32 = fptrunc double %im to float
+  store float %re32, ptr %to
+  %im32_at = getelementptr float, ptr %to, i64 1
+  store float %im32, ptr %im32_at
+  br label %check
+check:
+  %error = call ptr @PyErr_Occurred()
+  %sound = icmp eq ptr %error, null
+  ret i1 %sound
+}
+
+@POOL
+
+; Fill in the inputs' pointers and run the kernel (Numba's convention: two result words first). 0 when an error is set.
+define private i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %outs, ptr %args, i64 %count) {
+entry:
+  %scratch = alloca [2 x ptr]
+  %numbers = alloca [@MOST x [2 x double]], align 16
+  %held = alloca [@MOST x ptr]
+  %n_ins = call i64 @word(ptr %record, i64 4)
+  %right = icmp eq i64 %n_ins, %count
+  br i1 %right, label %begin, label %wrong_count
+wrong_count:
+  %kind1 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind1, ptr @miscounted)
+  ret i1 false
+begin:
+  %layouts = call ptr @slot(ptr %plan, i64 @PLAN_LAYOUTS)
+  %before = add i64 %n_outs, 1
+  %inputs = getelementptr ptr, ptr %pointers, i64 %before
+  %codes = getelementptr i64, ptr %record, i64 8
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%next, %stored]
+  %more = icmp slt i64 %i, %n_ins
+  br i1 %more, label %fill, label %ready
+fill:
+  %arg_at = getelementptr ptr, ptr %args, i64 %i
+  %arg = load ptr, ptr %arg_at
+  %code = call i64 @word(ptr %codes, i64 %i)
+  %is_tensor = icmp eq i64 %code, 0
+  br i1 %is_tensor, label %tensor, label %number
+tensor:
+  %layout = call ptr @item(ptr %layouts, i64 %i)
+  %sound = call i1 @expected(ptr %arg, ptr %layout)
+  br i1 %sound, label %take, label %refuse
+take:
+  %data = call ptr @data(ptr %arg)
+  br label %stored
+number:
+  %cell = getelementptr [2 x double], ptr %numbers, i64 %i
+  %good = call i1 @number(ptr %arg, i64 %code, ptr %cell)
+  br i1 %good, label %stored, label %fail
+stored:
+  %pointer = phi ptr [%data, %take], [%cell, %number]
+  %slot = getelementptr ptr, ptr %inputs, i64 %i
+  store ptr %pointer, ptr %slot
+  %next = add i64 %i, 1
+  br label %test
+refuse:
+  %kind2 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind2, ptr @changed)
+  br label %fail
+fail:
+  ret i1 false
+ready:
+  %params = getelementptr i64, ptr %codes, i64 %n_ins
+  store ptr %params, ptr %pointers
+  %second = getelementptr ptr, ptr %scratch, i64 1
+  %kernel_word = call i64 @word(ptr %record, i64 0)
+  %kernel = inttoptr i64 %kernel_word to ptr
+  %units = call i64 @word(ptr %record, i64 1)
+  %flags = call i64 @word(ptr %record, i64 5)
+  %release = trunc i64 %flags to i1
+  br i1 %release, label %hold, label %direct
+direct:
+  call i32 %kernel(ptr %scratch, ptr %second, i64 0, i64 %units, ptr %pointers)
+  ret i1 true
+hold:
+  ; The arrays of outputs and inputs live until the kernel is done, whatever other threads do to the tensors.
+  %all = add i64 %n_outs, %n_ins
+  br label %hold_test
+hold_test:
+  %h = phi i64 [0, %hold], [%h1, %hold_next]
+  %hold_more = icmp slt i64 %h, %all
+  br i1 %hold_more, label %hold_one, label %go
+hold_one:
+  %is_out = icmp slt i64 %h, %n_outs
+  %out_at = getelementptr ptr, ptr %outs, i64 %h
+  %in_index = sub i64 %h, %n_outs
+  %in_at = getelementptr ptr, ptr %args, i64 %in_index
+  %object_at = select i1 %is_out, ptr %out_at, ptr %in_at
+  %object = load ptr, ptr %object_at
+  %held_at = getelementptr ptr, ptr %held, i64 %h
+  br i1 %is_out, label %hold_tensor, label %hold_maybe
+hold_maybe:
+  %h_code = call i64 @word(ptr %codes, i64 %in_index)
+  %h_tensor = icmp eq i64 %h_code, 0
+  br i1 %h_tensor, label %hold_tensor, label %hold_number
+hold_tensor:
+  %h_storage = call ptr @slot(ptr %object, i64 @TENSOR_STORAGE)
+  %h_array = call ptr @slot(ptr %h_storage, i64 @STORAGE_ARRAY)
+  call void @Py_IncRef(ptr %h_array)
+  store ptr %h_array, ptr %held_at
+  br label %hold_next
+hold_number:
+  store ptr null, ptr %held_at
+  br label %hold_next
+hold_next:
+  %h1 = add i64 %h, 1
+  br label %hold_test
+go:
+  %grain = call i64 @word(ptr %record, i64 2)
+  %thread = call ptr @PyEval_SaveThread()
+  call void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %pointers)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %drop_test
+drop_test:
+  %d = phi i64 [0, %go], [%d1, %drop_next]
+  %drop_more = icmp slt i64 %d, %all
+  br i1 %drop_more, label %drop_one, label %finished
+drop_one:
+  %d_at = getelementptr ptr, ptr %held, i64 %d
+  %d_array = load ptr, ptr %d_at
+  %d_none = icmp eq ptr %d_array, null
+  br i1 %d_none, label %drop_next, label %drop
+drop:
+  call void @Py_DecRef(ptr %d_array)
+  br label %drop_next
+drop_next:
+  %d1 = add i64 %d, 1
+  br label %drop_test
+finished:
+  ret i1 true
+}
+
+; fresh(plan, *operands) -> Tensor, or a tuple of Tensors
+define ptr @fresh(ptr %self, ptr %args, i64 %count) {
+entry:
+  %pointers = alloca [@MOST x ptr]
+  %created = alloca [8 x ptr]
+  %plan = load ptr, ptr %args
+  %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
+  %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
+  %templates = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %n_outs = call i64 @word(ptr %record, i64 3)
+  br label %make_test
+make_test:
+  %i = phi i64 [0, %entry], [%next, %made]
+  %more = icmp slt i64 %i, %n_outs
+  br i1 %more, label %make_one, label %run
+make_one:
+  %template = call ptr @item(ptr %templates, i64 %i)
+  %out = call ptr @make(ptr %template)
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %undo, label %made
+made:
+  %created_at = getelementptr ptr, ptr %created, i64 %i
+  store ptr %out, ptr %created_at
+  %data = call ptr @data(ptr %out)
+  %next = add i64 %i, 1
+  %pointer_at = getelementptr ptr, ptr %pointers, i64 %next
+  store ptr %data, ptr %pointer_at
+  br label %make_test
+run:
+  %operands = getelementptr ptr, ptr %args, i64 1
+  %operand_count = sub i64 %count, 1
+  %good = call i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %created, ptr %operands, i64 %operand_count)
+  br i1 %good, label %finish, label %undo
+finish:
+  %single = icmp eq i64 %n_outs, 1
+  br i1 %single, label %one, label %many
+one:
+  %result = load ptr, ptr %created
+  ret ptr %result
+many:
+  %tuple = call ptr @PyTuple_New(i64 %n_outs)
+  %no_tuple = icmp eq ptr %tuple, null
+  br i1 %no_tuple, label %undo, label %pack_test
+pack_test:
+  %k = phi i64 [0, %many], [%k1, %pack]
+  %pack_more = icmp slt i64 %k, %n_outs
+  br i1 %pack_more, label %pack, label %packed
+pack:
+  %from = getelementptr ptr, ptr %created, i64 %k
+  %value = load ptr, ptr %from
+  %base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %to = getelementptr ptr, ptr %base, i64 %k
+  store ptr %value, ptr %to
+  %k1 = add i64 %k, 1
+  br label %pack_test
+packed:
+  ret ptr %tuple
+undo:
+  %made_count = phi i64 [%i, %make_one], [%n_outs, %run], [%n_outs, %many]
+  br label %undo_test
+undo_test:
+  %u = phi i64 [0, %undo], [%u1, %undo_one]
+  %undo_more = icmp slt i64 %u, %made_count
+  br i1 %undo_more, label %undo_one, label %fail
+undo_one:
+  %undo_at = getelementptr ptr, ptr %created, i64 %u
+  %unwanted = load ptr, ptr %undo_at
+  call void @Py_DecRef(ptr %unwanted)
+  %u1 = add i64 %u, 1
+  br label %undo_test
+fail:
+  ret ptr null
+}
+
+; into(plan, *outputs, *operands) -> None
+define ptr @into(ptr %self, ptr %args, i64 %count) {
+entry:
+  %pointers = alloca [@MOST x ptr]
+  %plan = load ptr, ptr %args
+  %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
+  %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
+  %templates = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %n_outs = call i64 @word(ptr %record, i64 3)
+  %outs = getelementptr ptr, ptr %args, i64 1
+  %enough = icmp sgt i64 %count, %n_outs
+  br i1 %enough, label %test, label %wrong_count
+wrong_count:
+  %kind1 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind1, ptr @miscounted)
+  ret ptr null
+test:
+  %i = phi i64 [0, %entry], [%next, %take]
+  %more = icmp slt i64 %i, %n_outs
+  br i1 %more, label %look, label %run
+look:
+  %out_at = getelementptr ptr, ptr %outs, i64 %i
+  %out = load ptr, ptr %out_at
+  %template = call ptr @item(ptr %templates, i64 %i)
+  %layout = call ptr @slot(ptr %template, i64 @TENSOR_LAYOUT)
+  %sound = call i1 @expected(ptr %out, ptr %layout)
+  br i1 %sound, label %take, label %refuse
+take:
+  ; The version moves before the write: an interrupted write leaves a spurious version error, never a silent change.
+  %storage = call ptr @slot(ptr %out, i64 @TENSOR_STORAGE)
+  %old = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  %version = call i64 @PyLong_AsSsize_t(ptr %old)
+  %bumped = add i64 %version, 1
+  %new = call ptr @PyLong_FromSsize_t(i64 %bumped)
+  call void @put(ptr %storage, i64 @STORAGE_VERSION, ptr %new)
+  call void @Py_DecRef(ptr %old)
+  %data = call ptr @data(ptr %out)
+  %next = add i64 %i, 1
+  %pointer_at = getelementptr ptr, ptr %pointers, i64 %next
+  store ptr %data, ptr %pointer_at
+  br label %test
+refuse:
+  %kind2 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind2, ptr @changed)
+  ret ptr null
+run:
+  %operands = getelementptr ptr, ptr %outs, i64 %n_outs
+  %rest = sub i64 %count, %n_outs
+  %operand_count = sub i64 %rest, 1
+  %good = call i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %outs, ptr %operands, i64 %operand_count)
+  br i1 %good, label %finish, label %fail
+finish:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+fail:
+  ret ptr null
+}
+
+; tensor(template, storage, offset, needs_grad, meta) -> Tensor
+define ptr @tensor(ptr %self, ptr %args, i64 %count) {
+entry:
+  %template = load ptr, ptr %args
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
+@FILL_TENSOR
+  br label %done
+done:
+  ret ptr %new
+}
+
+; alias(x) -> Tensor
+define ptr @alias(ptr %self, ptr %args, i64 %count) {
+entry:
+  %x = load ptr, ptr %args
+  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %template = call ptr @slot(ptr %layout, i64 @LAYOUT_TEMPLATE)
+  %new = call ptr @clone_tensor(ptr %template)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @copy_slot(ptr %x, ptr %new, i64 @TENSOR_STORAGE)
+  %offset = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
+  call void @Py_IncRef(ptr %offset)
+  %zero = call ptr @slot(ptr %new, i64 @TENSOR_OFFSET)
+  call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
+  call void @Py_DecRef(ptr %zero)
+  br label %done
+done:
+  ret ptr %new
+}
+
+; build(*values) -> copy of the template with `values` in the named slots.
+; self = (offsets of the values, template, offsets to copy), both as int64 words, the second with its count in front.
+define ptr @build(ptr %self, ptr %args, i64 %count) {
+entry:
+  %offsets_object = call ptr @item(ptr %self, i64 0)
+  %offsets = getelementptr i8, ptr %offsets_object, i64 @BYTES_ITEMS
+  %template = call ptr @item(ptr %self, i64 1)
+  %copies_object = call ptr @item(ptr %self, i64 2)
+  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %type = call ptr @slot(ptr %template, i64 8)
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %copy_begin
+copy_begin:
+  %n_copies = call i64 @word(ptr %copies, i64 0)
+  br label %copy_test
+copy_test:
+  %k = phi i64 [1, %copy_begin], [%k1, %copy]
+  %copy_more = icmp sle i64 %k, %n_copies
+  br i1 %copy_more, label %copy, label %test
+copy:
+  %copy_offset = call i64 @word(ptr %copies, i64 %k)
+  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
+  %k1 = add i64 %k, 1
+  br label %copy_test
+test:
+  %i = phi i64 [0, %copy_test], [%next, %set]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %set, label %done
+set:
+  %value_at = getelementptr ptr, ptr %args, i64 %i
+  %value = load ptr, ptr %value_at
+  call void @Py_IncRef(ptr %value)
+  %offset = call i64 @word(ptr %offsets, i64 %i)
+  call void @put(ptr %new, i64 %offset, ptr %value)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret ptr %new
+}
+"""
+
+ARRAY_DATA, TUPLE_ITEMS, BYTES_ITEMS = 16, 24, 32       # offsets in PyArrayObject, PyTupleObject, PyBytesObject
+METH_FASTCALL = 0x80
+NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "build")
+GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template")
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+def read_word(address: int) -> int:
+    """The pointer-sized integer at ``address``."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+def slot_offset(owner: type, name: str) -> int:
+    """Where an instance of ``owner`` keeps the slot ``name``, from its member descriptor."""
+    for cls in owner.__mro__:
+        if name in vars(cls):
+            return read_word(read_word(id(vars(cls)[name]) + 40) + 16)        # d_member->offset
+    raise AttributeError(f"launch: {owner.__name__} has no slot {name!r}.")
+
+
+def check_layouts(tensor_type: type, storage_type: type) -> str | None:
+    """Why this interpreter or NumPy cannot run the native functions, or None."""
+    import sys
+    import sysconfig
+    if sys.implementation.name != "cpython":
+        return f"implementation {sys.implementation.name}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+        return "free-threaded or debug build"
+    array, marker, text = np.empty(3), object(), b"plan"
+    single = (marker,)
+    instance = storage_type.__new__(storage_type)
+    instance.array = marker
+    sound = (read_word(id(array) + ARRAY_DATA) == array.ctypes.data
+             and read_word(id(single) + TUPLE_ITEMS) == id(marker)
+             and ctypes.string_at(id(text) + BYTES_ITEMS, 4) == text
+             and read_word(id(tensor_type) + 32) == tensor_type.__basicsize__
+             and read_word(id(instance) + slot_offset(storage_type, "array")) == id(marker))
+    return None if sound else "unknown object layout"
+
+
+def numpy_function(index: int) -> int:
+    """Address of an entry of NumPy's C API table."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return read_word(get(np._core._multiarray_umath._ARRAY_API, None) + 8 * index)
+
+
+def _copies(slots: list[int], source: str, target: str) -> str:
+    return "\n".join(f"  call void @copy_slot(ptr {source}, ptr {target}, i64 {offset})" for offset in slots)
+
+
+def ir_text(tensor_type: type, storage_type: type, layout_type: type) -> str:
+    """The module for these classes' slot offsets."""
+    at = {f"TENSOR_{s.upper()}": slot_offset(tensor_type, s)
+          for s in ("storage", "offset", "layout", "edge", "needs_grad", "meta")}
+    at |= {f"STORAGE_{s.upper()}": slot_offset(storage_type, s) for s in ("array", "version")}
+    at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("descr", "record", "template")}
+    at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}
+    at |= {"ARRAY_DATA": ARRAY_DATA, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS, "MOST": MOST_OPERANDS,
+           "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
+    tensor_slots = [at[f"TENSOR_{s}"] for s in ("OFFSET", "LAYOUT", "EDGE", "NEEDS_GRAD", "META")]
+    at["COPY_TENSOR"] = _copies(tensor_slots, "%template", "%new")
+    others = [slot_offset(storage_type, s) for s in storage_type.__slots__ if s not in ("array", "__weakref__")]
+    at["COPY_STORAGE"] = _copies(others, "%source", "%storage")
+    fills = []
+    for k, name in enumerate(("STORAGE", "OFFSET", "NEEDS_GRAD", "META"), start=1):
+        fills.append(f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}\n  %v{k} = load ptr, ptr %at{k}\n"
+                     f"  call void @Py_IncRef(ptr %v{k})\n"
+                     f"  call void @put(ptr %new, i64 {at[f'TENSOR_{name}']}, ptr %v{k})")
+    at["FILL_TENSOR"] = "\n".join(fills)
+    text = IR
+    for name in sorted(at, key=len, reverse=True):
+        text = text.replace("@" + name, str(at[name]))
+    return text
+
+
+class Native:
+    """The native functions for one Tensor, Storage and Layout class, loaded through the same store as kernels."""
+
+    def __init__(self, loader, tensor_type: type, storage_type: type, layout_type: type, storage_template: Any):
+        names = [*FUNCTIONS, *GLOBALS, *Pool.ENTRIES]
+        self.entries = entries = loader.module(ir_text(tensor_type, storage_type, layout_type), names)
+        self._definitions = {name: MethodDef(name.encode(), entries[name], METH_FASTCALL, None) for name in FUNCTIONS}
+        # Whatever machine code refers to lives as long as this object.
+        self._kept = storage_template
+        values = (id(tensor_type), id(np.ndarray), numpy_function(NEW_FROM_DESCR), id(storage_template))
+        for name, value in zip(GLOBALS, values):
+            ctypes.c_size_t.from_address(entries[name]).value = value
+        self.fresh, self.into, self.tensor, self.alias = (self._bound(name, None) for name in FUNCTIONS[:4])
+        self.pool = Pool(entries)
+
+    def _bound(self, name: str, owner: Any) -> Callable:
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        return new(ctypes.addressof(self._definitions[name]), owner, None)
+
+    def builder(self, template: Any, slots: tuple[str, ...]) -> Callable:
+        """``build(*values)``: a copy of ``template`` with ``values`` in ``slots``, which the template leaves unset."""
+        if any(hasattr(template, slot) for slot in slots):
+            raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")
+        kind = type(template)
+        named = [s for cls in kind.__mro__ for s in getattr(cls, "__slots__", ()) if not s.startswith("__")]
+        copied = [slot_offset(kind, s) for s in named if s not in slots and hasattr(template, s)]
+        offsets = struct.pack(f"{len(slots)}q", *(slot_offset(kind, slot) for slot in slots))
+        return self._bound("build", (offsets, template, struct.pack(f"{1 + len(copied)}q", len(copied), *copied)))

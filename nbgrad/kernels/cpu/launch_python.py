@@ -1,0 +1,106 @@
+"""The native functions of launch.py in plain Python: for interpreters whose objects it does not know, and for its tests.
+
+Same names, same checks, same order of events; slower by the price of ctypes.
+"""
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any, Callable
+
+import numpy as np
+
+__all__ = ["Twin"]
+
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+_NUMBERS = {1: np.float32, 2: np.float64, 3: np.int64, 4: np.complex64, 5: np.complex128}
+
+
+class NoPool:
+    """The pool of a launcher that has no threads."""
+
+    def set_num_threads(self, count: int) -> None:
+        """Accepted and without effect."""
+
+    def get_num_threads(self) -> int:
+        """One."""
+        return 1
+
+
+class Twin:
+    """See ``launch.Native``."""
+
+    def __init__(self, tensor_type: type, storage_type: type, layout_type: type, storage_template: Any):
+        self._tensor, self._storage, self._storage_template = tensor_type, storage_type, storage_template
+        self.pool = NoPool()
+
+    def _make(self, template):
+        storage = object.__new__(self._storage)
+        for name in ("version", "device", "writable"):
+            setattr(storage, name, getattr(self._storage_template, name))
+        storage.array = np.empty(max(template.layout.numel, 0), template.layout.descr)
+        return self.tensor(template, storage, template.offset, template.needs_grad, template.meta)
+
+    def _launch(self, plan, outs, operands):
+        address, units, _, n_outs, n_ins = struct.unpack_from("5q", plan.record)
+        if n_ins != len(operands) or n_outs != len(outs):
+            raise RuntimeError("launch: the plan expects other operand count")
+        codes = struct.unpack_from(f"{n_ins}q", plan.record, 64)
+        params = ctypes.create_string_buffer(plan.record[64 + 8 * n_ins:])
+        kept, pointers = [], [t.storage.array.ctypes.data + t.offset for t in outs]
+        for operand, code, layout in zip(operands, codes, plan.layouts):
+            if code:
+                number = operand if code > 3 else float(operand) if code < 3 else operand.__index__()
+                with np.errstate(over="ignore"):
+                    kept.append(np.array([number], _NUMBERS[code]))
+                pointers.append(kept[-1].ctypes.data)
+            else:
+                if not isinstance(operand, self._tensor) or operand.layout is not layout:
+                    raise RuntimeError("launch: an operand changed its type or layout during the call. "
+                                       "Hint: another thread assigned its data.")
+                pointers.append(operand.storage.array.ctypes.data + operand.offset)
+        arguments = (ctypes.c_void_p * (1 + len(pointers)))(ctypes.addressof(params), *pointers)
+        scratch = (ctypes.c_void_p * 2)()
+        _KERNEL(address)(ctypes.addressof(scratch), ctypes.addressof(scratch), 0, units, ctypes.addressof(arguments))
+
+    def fresh(self, plan, *operands):
+        """Launch and return the new result, or a tuple of several."""
+        outs = tuple(map(self._make, plan.outs))
+        self._launch(plan, outs, operands)
+        return outs[0] if len(outs) == 1 else outs
+
+    def into(self, plan, *tensors) -> None:
+        """Launch with outputs that exist; their versions move before the write."""
+        count = len(plan.outs)
+        for out, template in zip(tensors[:count], plan.outs):
+            if not isinstance(out, self._tensor) or out.layout is not template.layout:
+                raise RuntimeError("launch: an operand changed its type or layout during the call. "
+                                   "Hint: another thread assigned its data.")
+            out.storage.version += 1
+        self._launch(plan, tensors[:count], tensors[count:])
+
+    def tensor(self, template, storage, offset, needs_grad, meta):
+        """A Tensor on memory that exists."""
+        new = object.__new__(self._tensor)
+        new.layout, new.edge = template.layout, template.edge
+        new.storage, new.offset, new.needs_grad, new.meta = storage, offset, needs_grad, meta
+        return new
+
+    def alias(self, x):
+        """A Tensor on x's memory and version, without history."""
+        return self.tensor(x.layout.template, x.storage, x.offset, False, None)
+
+    def builder(self, template: Any, slots: tuple[str, ...]) -> Callable:
+        """``build(*values)``: a copy of ``template`` with ``values`` in ``slots``."""
+        kind = type(template)
+        named = [s for cls in kind.__mro__ for s in getattr(cls, "__slots__", ()) if not s.startswith("__")]
+        copied = [s for s in named if s not in slots and hasattr(template, s)]
+
+        def build(*values):
+            new = object.__new__(kind)
+            for slot in copied:
+                setattr(new, slot, getattr(template, slot))
+            for slot, value in zip(slots, values):
+                setattr(new, slot, value)
+            return new
+        return build

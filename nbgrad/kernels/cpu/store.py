@@ -1,0 +1,328 @@
+"""Compiled kernels: found in this process, on the disk, or compiled now, under one name each.
+
+``Loader`` maps objects into the process and says where their symbols are; ``disk`` keeps them between processes. Only
+llvmlite's binding is needed for that: a warm process never imports Numba.
+
+NOTE [Locks and fork]: a child that is forked while another thread compiles would inherit locks that nobody releases.
+``fork`` therefore first takes the compile lock, Numba's (if it was imported) and llvmlite's, in the order in which a
+compilation takes them; the child renews all three.
+"""
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from ..._version import __version__
+from ...errors import CacheError, KernelError
+from . import elf
+from .disk import Store, StoreInfo, default_directory
+
+__all__ = ["ABI_VERSION", "Store", "StoreInfo", "Loader", "loader", "compile_lock", "content_key", "platform_key",
+           "default_directory"]
+
+ABI_VERSION = 1                         # of the kernels' signature and the files' format; part of every key
+# NUMBA_ variables that do not change machine code; any other one is part of every key.
+IRRELEVANT_OPTIONS = {"NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_THREADING_LAYER", "NUMBA_COLOR_SCHEME",
+                      "NUMBA_WARNINGS", "NUMBA_DEVELOPER_MODE", "NUMBA_FULL_TRACEBACKS"}
+
+
+# ---------------------------------------------------------------------------------------------------------- the key
+
+@cache
+def platform_key() -> str:
+    """Everything outside a kernel's text that its machine code depends on, as one line of text.
+
+    Versions of the ABI, nbgrad, Numba (not imported), llvmlite and Python; the target; Numba's options.
+    """
+    options = [f"{name}={value}" for name, value in sorted(os.environ.items())
+               if name.startswith("NUMBA_") and name not in IRRELEVANT_OPTIONS]
+    return "|".join([f"abi {ABI_VERSION}", f"nbgrad {__version__}", f"numba {numba_version()}",
+                     f"llvmlite {llvmlite.__version__}", str(sys.implementation.cache_tag), llvm.get_process_triple(),
+                     llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), *options])
+
+
+def numba_version() -> str:
+    """Numba's version without importing it (a second) or ``importlib.metadata`` (15 ms): from its version file."""
+    from importlib.util import find_spec
+    spec = find_spec("numba")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        try:
+            with open(os.path.join(folder, "_version.py"), encoding="utf-8") as file:
+                found = re.search(r'"version":\s*"([^"]+)"', file.read())
+        except OSError:
+            continue
+        if found:
+            return found.group(1)
+    return numba_metadata_version()
+
+
+def numba_metadata_version() -> str:
+    """The slower way, for a Numba that keeps its version elsewhere."""
+    from importlib.metadata import PackageNotFoundError, version
+    try:
+        return version("numba")
+    except PackageNotFoundError:
+        return "none"
+
+
+def content_key(*parts: str | bytes) -> str:
+    """Name an object by what it is made of: sha256, in hex, of the platform and of ``parts``.
+
+    Parts are hashed with their lengths, so that ``("ab", "c")`` and ``("a", "bc")`` differ.
+    """
+    digest = hashlib.sha256()
+    for part in (platform_key(), *parts):
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+# -------------------------------------------------------------------------------------------------------- the locks
+
+class CompileLock:
+    """The re-entrant lock around compiling and loading, held across ``fork``: see NOTE [Locks and fork]."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._held: list[Any] = []      # the locks of other packages that a fork in progress has taken
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def before_fork(self) -> None:
+        """Wait until no thread compiles, and keep it so."""
+        self._lock.acquire()
+        self._held = foreign_locks()
+        for owner in self._held:
+            owner._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Let compilations go on."""
+        for owner in reversed(self._held):
+            owner._lock.release()
+        self._held = []
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Forget the parent's threads: fresh locks, since one may have had waiters."""
+        for owner in self._held:
+            owner._lock = threading.RLock()
+        self._held = []
+        self._lock = threading.RLock()
+
+
+def foreign_locks() -> list[Any]:
+    """The owners of the re-entrant locks (attribute ``_lock``) that a compilation takes: Numba's, then llvmlite's.
+
+    Both are private attributes, so each is taken only if it is there. llvmlite's own ``with`` would also call back into
+    Numba's event log; its inner lock is enough.
+    """
+    numba_module = sys.modules.get("numba.core.compiler_lock")
+    owners = (getattr(numba_module, "global_compiler_lock", None), getattr(llvm.ffi.lib, "_lock", None))
+    return [owner for owner in owners if hasattr(getattr(owner, "_lock", None), "acquire")]
+
+
+compile_lock = CompileLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=compile_lock.before_fork, after_in_parent=compile_lock.after_fork_in_parent,
+                        after_in_child=compile_lock.after_fork_in_child)
+
+
+# ------------------------------------------------------------------------------------------------------- the loader
+
+class Loader:
+    """Maps objects into this process, each once. Cold and warm take the same road: the stored bytes are loaded.
+
+    Attributes:
+        store: where objects are kept between processes.
+        hits, misses: how often the disk had a sound object, and had not.
+        compiled: how many were compiled.
+    """
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.hits = self.misses = self.compiled = 0
+        self._addresses: dict[str, dict[str, int]] = {}
+        self._engines: list[Engine] = []
+        self._machine: llvm.TargetMachine | None = None
+
+    @property
+    def target_machine(self) -> llvm.TargetMachine:
+        """The LLVM target of this processor, for optimising and emitting modules."""
+        with compile_lock:
+            if self._machine is None:
+                self._machine = host_machine()
+            return self._machine
+
+    def load(self, key: str, compile: Callable[[], tuple[bytes, list[str]]]) -> dict[str, int]:
+        """Return ``{symbol: address}`` of the object ``key``; the same dict every time.
+
+        Args:
+            key: the object's name, from ``content_key``.
+            compile: makes ``(object file, entry points)``; called only if neither this process nor the disk has it,
+                and by one thread at a time.
+
+        Raises:
+            CacheError: the object needs a symbol that this process does not have, or lacks one of its entry points.
+        """
+        found = self._addresses.get(key)
+        if found is None:
+            with compile_lock:
+                found = self._addresses.get(key)
+                if found is None:
+                    found = self._addresses[key] = self._stored(key) or self._compiled(key, compile)
+        return found
+
+    def module(self, text: str, names: list[str], opt: int = 3) -> dict[str, int]:
+        """Return ``{name: address}`` for functions and variables of LLVM IR text, kept in the store like kernels.
+
+        Raises:
+            KernelError: LLVM refuses the text.
+            CacheError: as ``load``.
+        """
+        key = content_key("module", text, str(opt), *names)
+        return self.load(key, lambda: (self._emit(text, opt), list(names)))
+
+    def _stored(self, key: str) -> dict[str, int] | None:
+        entry = self.store.read(key)
+        try:
+            found = self._map(*entry) if entry else None
+        except CacheError:              # malformed, or made where another library was loaded: compile it here
+            found = None
+        self.hits += found is not None
+        self.misses += found is None
+        return found
+
+    def _compiled(self, key: str, compile: Callable[[], tuple[bytes, list[str]]]) -> dict[str, int]:
+        code, symbols = compile()
+        self.compiled += 1
+        found = self._map(code, symbols)
+        self.store.write(key, code, symbols)
+        return found
+
+    def _emit(self, text: str, opt: int) -> bytes:
+        machine = self.target_machine
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise KernelError(f"module: LLVM refuses the text: {str(error).strip()}.") from None
+        options = llvm.create_pipeline_tuning_options(speed_level=opt)
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return machine.emit_object(module)
+
+    def _map(self, code: bytes, symbols: list[str]) -> dict[str, int]:
+        """Load an object; checks all that LLVM would end the process for, or resolve to address 0."""
+        strong: frozenset[str] = frozenset(symbols)
+        if elf.is_elf(code) or sys.platform == "linux":
+            known = elf.inspect(code)
+            missing = [symbol for symbol in symbols if symbol not in known.defined]
+            if missing:
+                raise CacheError(f"load: the object lacks {', '.join(missing)}; it defines "
+                                 f"{', '.join(sorted(known.defined)) or 'nothing'}.")
+            require(known.undefined)
+            strong = known.strong
+        engine = self._engine_without(strong)
+        return engine.add(code, symbols, strong)
+
+    def _engine_without(self, symbols: frozenset[str]) -> Engine:
+        """An engine that may take ``symbols``: one engine must not meet a name twice. Nearly always the first one."""
+        for engine in self._engines:
+            if engine.names.isdisjoint(symbols):
+                return engine
+        self._engines.append(Engine())
+        return self._engines[-1]
+
+
+class Engine:
+    """LLVM's loader of objects, and the names that it holds. It owns its target machine, which costs 0.5 ms to make."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._mcjit = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host_machine())
+
+    def add(self, code: bytes, symbols: list[str], strong: frozenset[str]) -> dict[str, int]:
+        """Map an object that was checked and return the addresses of ``symbols``."""
+        try:
+            self._mcjit.add_object_file(llvm.ObjectFileRef.from_data(code))
+        except (RuntimeError, ValueError) as error:
+            raise CacheError(f"load: LLVM refuses the object of {len(code)} bytes: {error}.") from None
+        self.names |= strong
+        return {symbol: self._mcjit.get_global_value_address(symbol) for symbol in symbols}
+
+
+def host_machine() -> llvm.TargetMachine:
+    """A new target machine for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(),
+                                        opt=3, jit=True)
+
+
+# The linker makes this one; it is not looked up.
+LINKER_SYMBOLS = {"_GLOBAL_OFFSET_TABLE_"}
+_resolved: set[str] = set(LINKER_SYMBOLS)
+
+
+def require(names: frozenset[str]) -> None:
+    """Refuse unless LLVM will find every name: it would load an unknown one as address 0."""
+    unknown = sorted(name for name in names if name not in _resolved and not resolve(name))
+    if unknown:
+        raise CacheError(f"load: undefined symbols {', '.join(unknown)} are in no library of this process. Hint: a "
+                         "kernel may call only libc, libm and what llvmlite.binding.add_symbol has registered.")
+    _resolved.update(names)
+
+
+def resolve(name: str) -> bool:
+    """Make ``name`` known to LLVM; whether this process has it."""
+    if llvm.address_of_symbol(name):
+        return True
+    for library in system_libraries():
+        try:
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+        llvm.add_symbol(name, address)
+        return True
+    return False
+
+
+@cache
+def system_libraries() -> list[ctypes.CDLL]:
+    """The process itself and the C mathematics library, which a static interpreter may not have brought along."""
+    libraries = []
+    for name in (None, "libm.so.6"):
+        try:
+            libraries.append(ctypes.CDLL(name))
+        except (OSError, TypeError):
+            continue
+    return libraries
+
+
+_loader: Loader | None = None
+
+
+def loader() -> Loader:
+    """The process's loader, on the store in ``default_directory()``; made at the first call."""
+    global _loader
+    if _loader is None:
+        with compile_lock:
+            if _loader is None:
+                _loader = Loader(Store(default_directory()))
+    return _loader

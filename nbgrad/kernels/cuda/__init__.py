@@ -1,0 +1,15 @@
+"""CUDA kernels: built from templates, checked and cached on any machine; launched where there is a GPU.
+
+    access.py        how a kernel touches memory: storage dtypes, vectors, the dtype it computes in
+    templates.py     loop skeletons around a scalar function: elementwise, strided
+    reductions.py    monoids, and the skeletons that fold rows and columns with them
+    intrinsics.py    what templates' names mean to Numba's CUDA target    } the only files that
+    build.py         template + scalar -> PTX -> cubin                    } import numba-cuda
+    simt.py          what the same names mean to an interpreter on the CPU
+    gates.py         what must hold of every kernel's PTX and registers
+    store.py         cubins on disk, by content
+    table.py         every kernel that a release carries; ``make cubins`` builds them (cubins.py)
+    host.py          device memory, launches, streams, graphs
+
+Importing this package imports neither numba nor any CUDA library.
+"""

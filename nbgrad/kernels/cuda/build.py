@@ -1,0 +1,208 @@
+"""Template + scalar function + dtype -> PTX -> cubin, on any machine. With ``intrinsics.py``, the only file that knows
+numba-cuda.
+
+Numba is used as a compiler only: its launcher costs about 20 us a call, and its arrays and contexts are not needed.
+What leaves this file is a ``Kernel``: bytes and a name.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Callable, Iterator, Mapping
+from unittest import mock
+
+from ...errors import KernelError
+from .. import prims, scalars
+from ..instantiate import instantiate
+from .access import compute_dtype, prims_dtype
+from .templates import BLOCK, Template
+
+__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "scalar_source"]
+
+ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
+BLOCKS_RESIDENT = 4  # on a multiprocessor, at least: no thread may use more than 65536 / (4 * 256) = 64 registers
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel.
+
+    Attributes:
+        name: the symbol in the cubin.
+        cubin: ELF for one GPU architecture.
+        ptx: what it was assembled from; empty if it came from the store.
+        registers: of a thread.
+        spill_bytes: of a thread; anything but 0 is a defect.
+        numba_s, ptxas_s: seconds from source to PTX, and from PTX to cubin.
+    """
+
+    name: str
+    cubin: bytes = field(repr=False)
+    ptx: str = field(default="", repr=False)
+    registers: int = 0
+    spill_bytes: int = 0
+    numba_s: float = 0.0
+    ptxas_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A kernel yet to be built: the arguments of ``build``, with a name and a key. Calling it builds it.
+
+    Attributes:
+        template: the loop.
+        scalar: the scalar function, before ``instantiate``.
+        dtype: name of the dtype in which ``scalar`` computes.
+        source: further names that the template takes (a monoid's functions, index arithmetic).
+    """
+
+    template: Template
+    scalar: FunctionType
+    dtype: str
+    source: Mapping = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return kernel_name(self.template, self.scalar, self.dtype)
+
+    def __call__(self, arch: str = ARCH) -> Kernel:
+        return build(self.template, self.scalar, self.dtype, arch, **self.source)
+
+    def key(self, arch: str = ARCH) -> str:
+        """Hash of all that the cubin depends on: the code of every function reached, its constants, the compilers.
+
+        Numba's own ``cache=True`` looks at the file's time stamp and the line only: instances of one template, and
+        edited helpers in another file, would get each other's machine code.
+        """
+        digest = hashlib.sha256(repr((self.name, arch, toolchain(), self.template.state)).encode())
+        names = {**scalar_source(self.scalar, self.dtype), **self.source}
+        for part in fingerprint(self.template.function, names):
+            digest.update(part.encode())
+        return digest.hexdigest()
+
+
+def build(template: Template, scalar: FunctionType, dtype: str, arch: str = ARCH, **source) -> Kernel:
+    """Compile ``template`` around ``scalar``.
+
+    Args:
+        template: of ``templates`` or ``reductions``.
+        scalar: plain function of primitives; its name becomes part of the symbol.
+        dtype: name of the dtype in which ``scalar`` computes, as in ``codegen.scalar_function``.
+        arch: the GPU's, as in ``sm_90``.
+        source: the other names that the template takes.
+
+    Raises:
+        KernelError: the compilers are not installed, or refused the source.
+    """
+    name = kernel_name(template, scalar, dtype)
+    start = time.perf_counter()
+    ptx = rename_entry(compile_ptx(template, scalar, dtype, arch, source), name)
+    middle = time.perf_counter()
+    cubin, log = link(ptx, arch)
+    registers = int(re.search(r"Used (\d+) registers", log)[1])
+    spills = sum(map(int, re.findall(r"(\d+) bytes spill", log)))
+    return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
+
+
+def kernel_name(template: Template, scalar: FunctionType, dtype: str) -> str:
+    return f"{template.name}_{scalar.__name__}_{dtype}"
+
+
+def scalar_source(scalar: FunctionType, dtype: str) -> dict:
+    """The names that depend on the dtype, and ``scalar`` itself."""
+    return {**scalars.BY_DTYPE.get(prims_dtype(dtype), {}), "scalar": scalar}
+
+
+def instantiate_for(names: Mapping, template: Template, scalar: FunctionType, dtype: str, source: Mapping,
+                    wrap: Callable = lambda function: function) -> FunctionType:
+    """The template's function with every name bound: to a target by ``names``, to this kernel by the rest."""
+    real = prims_dtype(dtype)
+    narrow = real if real in scalars.BY_DTYPE else None
+    return instantiate(template.function, names, {**scalar_source(scalar, dtype), **source}, narrow, wrap)
+
+
+def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
+    """``(cubin, log)`` by nvJitLink, in this process, without a GPU. PTX must not be newer than nvJitLink: pin both."""
+    try:
+        from cuda.core import Linker, LinkerOptions, ObjectCode
+    except ImportError as error:
+        raise KernelError(f"cuda: cuda-core cannot be imported: {error}. Hint: pip install 'nbgrad[cuda]'.") from error
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, ptxas_options=["-v"]))
+    return bytes(linker.link("cubin").code), linker.get_info_log()
+
+
+def compile_ptx(template: Template, scalar: FunctionType, dtype: str, arch: str, source: Mapping) -> str:
+    """The PTX of a kernel, its entry still under Numba's mangled name."""
+    try:
+        from .intrinsics import cuda, cuda_prims, pointer_type, types, value_type
+    except ImportError as error:
+        raise KernelError(f"cuda: numba-cuda cannot be imported: {error}. Hint: pip install 'nbgrad[cuda]'.") from error
+    capability = divmod(int(arch.removeprefix("sm_")), 10)
+    names = cuda_prims(dtype, template.accesses, template.state)
+    kernel = instantiate_for(names, template, scalar, dtype, source, cuda.jit(device=True))
+    signature = types.void(*map(pointer_type, template.pointers), *(value_type(compute_dtype(dtype)) for _ in range(template.values)),
+                           *[types.int64] * template.integers)
+    with numba_without_gpu(capability):
+        ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, BLOCKS_RESIDENT))
+    return ptx.decode() if isinstance(ptx, bytes) else ptx
+
+
+@contextmanager
+def numba_without_gpu(capability: tuple[int, int]) -> Iterator[None]:
+    """Two patches of numba-cuda, for the time of one compilation.
+
+    1. A device function asks the current GPU what to compile for; answer in its place.
+    2. NVVM contracts x * y + z into fma unless told otherwise, and numba-cuda has no option for it. Only the fma
+       that the source spells may happen: then CPU and GPU give the same bits.
+    """
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import nvvm
+    device = SimpleNamespace(compute_capability=capability)
+    with mock.patch.object(dispatcher, "get_current_device", lambda: device), \
+            mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)):
+        yield
+
+
+def rename_entry(ptx: str, name: str) -> str:
+    """Give the entry a plain name, and drop Numba's environment globals, which no kernel reads."""
+    mangled = re.search(r"\.entry (\S+)\(", ptx)[1]
+    ptx = re.sub(r"^\.common \.global .*NumbaEnv.*\n", "", ptx, flags=re.M)
+    return ptx.replace(mangled, name)
+
+
+def fingerprint(function: FunctionType, names: Mapping, seen: set | None = None) -> Iterator[str]:
+    """Text that tells apart all that ``function`` computes: its code, and what its global names reach, ``names`` first."""
+    seen = {function} if seen is None else seen
+    code, scope = function.__code__, {**function.__globals__, **names}
+    yield repr((code.co_code.hex(), [c for c in code.co_consts if not isinstance(c, CodeType)], code.co_names))
+    for name in sorted(set(code.co_names) & set(scope) - set(prims.PRIMS)):  # their file is part of the toolchain
+        value = scope[name]
+        if isinstance(value, (bool, int, float, complex, str)):
+            yield repr((name, type(value).__name__, value))
+        elif isinstance(value, FunctionType) and value not in seen:
+            seen.add(value)
+            yield name
+            yield from fingerprint(value, names, seen)
+
+
+@functools.cache
+def toolchain() -> tuple[str, ...]:
+    """What stands between a source and its cubin: our code generators, and the compilers' versions."""
+    folder = Path(__file__).parent
+    files = [folder / "intrinsics.py", folder / "build.py", folder / "access.py", Path(prims.__file__)]
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return (*digests, *map(installed_version, ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")))
+
+
+def installed_version(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:  # part of a system-wide CUDA toolkit
+        return f"{package} of the system"

@@ -1,0 +1,102 @@
+"""What a machine without a GPU can still promise about a kernel: properties of its PTX and its registers.
+
+Each gate returns the reason why a kernel fails, or None. Together they catch what costs a factor on the GPU and
+changes no result: a float64 literal in a float32 kernel, scalar loads, spills, a 64-bit division in an index.
+"""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import partial
+from typing import Callable, Iterable
+
+from .access import Access
+from .build import BLOCKS_RESIDENT, Kernel
+from .templates import BLOCK, Template
+
+__all__ = ["Gate", "check", "gates_for", "no_float64", "no_spills", "few_registers", "global_access", "no_division",
+           "no_wide_index", "memory_access"]
+
+Gate = Callable[[Kernel], "str | None"]
+
+MAX_REGISTERS = 65536 // (BLOCKS_RESIDENT * BLOCK)  # half of a Hopper multiprocessor's 2048 threads are resident
+DOUBLE = ("float64", "complex128")
+
+
+def gates_for(template: Template, dtype: str, divides: bool = False) -> tuple[Gate, ...]:
+    """The gates of ``template`` in compute dtype ``dtype``.
+
+    Args:
+        divides: whether the scalar function itself divides integers.
+    """
+    gates: list[Gate] = [no_spills, few_registers, global_access, partial(memory_access, traffic=template.traffic)]
+    if not {dtype, *template.pointers}.intersection(DOUBLE):
+        gates.append(no_float64)
+    if template.index_bits == 32 and not divides:
+        gates.append(no_division)
+    if template.name.startswith("strided32") and "int64" not in template.pointers:
+        gates.append(no_wide_index)  # (int64 operands may be multiplied themselves)
+    return tuple(gates)
+
+
+def check(kernel: Kernel, gates: Iterable[Gate]) -> list[str]:
+    """The reasons why ``kernel`` fails ``gates``; empty if it passes."""
+    return [f"{kernel.name}: {reason}" for gate in gates if (reason := gate(kernel))]
+
+
+def no_float64(kernel: Kernel) -> str | None:
+    """An unnarrowed constant runs at 1/64 of the speed on many GPUs."""
+    return forbid(kernel.ptx, r"^.*\.f64\b.*$", "float64 arithmetic in a kernel without float64 operands")
+
+
+def no_spills(kernel: Kernel) -> str | None:
+    if kernel.spill_bytes or ".local" in kernel.ptx:
+        return f"{kernel.spill_bytes} bytes spilled or local memory used"
+    return None
+
+
+def few_registers(kernel: Kernel) -> str | None:
+    return f"{kernel.registers} registers, more than {MAX_REGISTERS}" if kernel.registers > MAX_REGISTERS else None
+
+
+def global_access(kernel: Kernel) -> str | None:
+    """A load or store of unknown address space goes through a slower path, and means that inference failed."""
+    return forbid(kernel.ptx, r"^\s+(ld|st)\.(?!global|shared|param).*$", "generic load or store")
+
+
+def no_division(kernel: Kernel) -> str | None:
+    """Only the 64-bit fallback of a strided kernel may divide indices."""
+    return forbid(kernel.ptx, r"^.*\b(div|rem)\.[us]\d+.*$", "integer division")
+
+
+def no_wide_index(kernel: Kernel) -> str | None:
+    """A strided kernel of 32-bit indices may not multiply 64 by 64 bits."""
+    return forbid(kernel.ptx, r"^.*\b(mul\.lo|mad\.lo)\.[us]64.*$", "64-bit multiplication in index arithmetic")
+
+
+def memory_access(kernel: Kernel, traffic: Counter[Access]) -> str | None:
+    """The accesses that the template promises are there, in one instruction each; a compiler may unroll to more."""
+    found = Counter(global_accesses(kernel.ptx))
+    expected: Counter = Counter()
+    for access, count in traffic.items():
+        expected[access.direction, access.nbytes] += count
+    missing = {key: count for key, count in expected.items() if found[key] < count}
+    if missing:
+        return f"global accesses {spell(found)}, expected {spell(missing)} or more"
+    return None
+
+
+def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
+    """``("load" or "store", bytes)`` of every access to global memory in ``ptx``."""
+    pattern = r"^\s+(?:@\S+\s+)?(ld|st)\.global\S*?(?:\.v(\d))?\.[busf](\d+)\s"
+    for direction, vector, bits in re.findall(pattern, ptx, flags=re.M):
+        yield {"ld": "load", "st": "store"}[direction], int(vector or 1) * int(bits) // 8
+
+
+def spell(accesses: dict) -> str:
+    return ", ".join(f"{count} {direction}s of {nbytes} bytes" for (direction, nbytes), count in sorted(accesses.items()))
+
+
+def forbid(text: str, pattern: str, reason: str) -> str | None:
+    found = re.search(pattern, text, flags=re.M)
+    return f"{reason}: {found[0].strip()}" if found else None

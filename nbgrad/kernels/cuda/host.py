@@ -1,0 +1,174 @@
+"""Memory, launches, streams, events and graphs on a GPU, through cuda.core alone. Importing this needs no GPU.
+
+What is cheap and what is not decides the design: a launch costs well under a microsecond if nothing is built on the
+way, so a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core passes an int as 64
+bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never cudaMalloc.
+"""
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Callable
+
+import numpy as np
+
+from ...dtypes import dtype_of
+from ...errors import DeviceError, KernelError
+from .access import compute_dtype
+from .build import Kernel
+from .templates import BLOCK
+
+__all__ = ["Gpu", "missing", "is_available"]
+
+INSTALL = "Hint: pip install 'nbgrad[cuda]'."
+
+
+def missing() -> str | None:
+    """What keeps CUDA from being used here, with the remedy; None if nothing does.
+
+    The answer is sought once a process: driver and packages do not come and go.
+    """
+    return _missing(0)
+
+
+def is_available() -> bool:
+    """Whether there is a GPU that kernels can run on."""
+    return missing() is None
+
+
+@cache
+def _missing(ordinal: int) -> str | None:
+    try:
+        core = import_core()
+        core.Device(ordinal).set_current()
+    except DeviceError as error:
+        return str(error)
+    except Exception as error:  # the driver bindings raise their own types: no libcuda, no device, too old a driver
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        return (f"cuda: no usable GPU {ordinal}: {reason}. Hint: check nvidia-smi; kernels can be compiled and "
+                f"interpreted without one.")
+    return None
+
+
+def import_core() -> Any:
+    """The module ``cuda.core``.
+
+    Raises:
+        DeviceError: it is not installed, or at odds with the installed cuda-bindings.
+    """
+    try:
+        import cuda.core
+    except ImportError as error:
+        raise DeviceError(f"cuda: cuda-core cannot be imported: {error}. {INSTALL}") from error
+    return cuda.core
+
+
+class Gpu:
+    """One device, one stream, one memory pool.
+
+    Args:
+        ordinal: which GPU.
+
+    Raises:
+        DeviceError: no GPU can be used; the message says which part is missing.
+    """
+
+    __slots__ = ("core", "device", "stream", "pool", "_configs", "_functions")
+
+    def __init__(self, ordinal: int = 0):
+        if reason := _missing(ordinal):
+            raise DeviceError(reason)
+        self.core = import_core()
+        self.device = self.core.Device(ordinal)
+        self.device.set_current()  # per thread: autograd's worker threads each need this call
+        self.stream = self.device.create_stream()  # never the legacy default stream: it cannot be captured
+        self.pool = self.core.DeviceMemoryResource(self.device)
+        self._configs: dict = {}
+        self._functions: dict = {}
+
+    @property
+    def arch(self) -> str:
+        """The architecture to build kernels for, as in ``sm_90``."""
+        return "sm_{}{}".format(*self.device.compute_capability)
+
+    def empty(self, nbytes: int):
+        """A buffer from the pool, in stream order: free it (``close``) at once after the last launch that uses it.
+
+        A buffer used on a second stream must not be freed before an event makes its own stream wait for that one.
+        """
+        return self.pool.allocate(nbytes, stream=self.stream)
+
+    def upload(self, array: np.ndarray):
+        """A buffer with a copy of ``array``, in C order."""
+        array = np.ascontiguousarray(array)
+        buffer = self.empty(array.nbytes)
+        buffer.copy_from(self._host(array), stream=self.stream)
+        self.stream.sync()  # pageable memory, and the array may go away
+        return buffer
+
+    def download(self, buffer, dtype, shape) -> np.ndarray:
+        """A NumPy array with a copy of ``buffer``."""
+        array = np.empty(shape, dtype)
+        buffer.copy_to(self._host(array), stream=self.stream)
+        self.stream.sync()
+        return array
+
+    def load(self, kernel: Kernel):
+        """The callable of a cubin; loaded once, and kept with its module for as long as this object lives."""
+        found = self._functions.get(kernel.cubin)
+        if found is None:
+            module = self.core.ObjectCode.from_cubin(kernel.cubin)
+            found = self._functions[kernel.cubin] = module, module.get_kernel(kernel.name)
+        return found[1]
+
+    def launch(self, function, grid: tuple[int, ...], *args, on=None) -> None:
+        """Queue ``function`` on the stream, or on the graph being captured, ``on``.
+
+        Args:
+            function: of ``load``.
+            grid: blocks, in up to three dimensions.
+            args: addresses and counts as ints, values as ``argument`` makes them. An address keeps no buffer alive.
+        """
+        config = self._configs.get(grid)
+        if config is None:
+            config = self._configs[grid] = self.core.LaunchConfig(grid=grid, block=BLOCK)
+        self.core.launch(self.stream if on is None else on, config, function, *args)
+
+    def capture(self, record: Callable):
+        """``record(graph)`` runs once and queues nothing; the result's ``launch(stream)`` replays it in one call.
+
+        Addresses and counts are frozen: replay needs the same buffers, refilled in place.
+        """
+        builder = self.stream.create_graph_builder()
+        builder.begin_building()
+        record(builder)
+        return builder.end_building().complete()
+
+    def milliseconds(self, queue: Callable[[], None], repeat: int = 20) -> float:
+        """The device's time for one ``queue()``: events around ``repeat`` of them, after a warm-up; best of 3."""
+        queue()
+        times = []
+        for _ in range(3):
+            start = self.stream.record(options=self._timing())
+            for _ in range(repeat):
+                queue()
+            stop = self.stream.record(options=self._timing())
+            stop.sync()
+            times.append((stop - start) / repeat)
+        return min(times)
+
+    def _host(self, array):
+        return self.core.Buffer.from_handle(array.ctypes.data, array.nbytes)
+
+    def _timing(self):
+        try:
+            return self.core.EventOptions(timing_enabled=True)
+        except TypeError:  # its name before cuda-core 1.0
+            return self.core.EventOptions(enable_timing=True)
+
+
+def argument(number, dtype: str):
+    """A Python number as a kernel that computes in ``dtype`` takes it by value."""
+    if compute_dtype(dtype) != dtype or dtype.startswith("complex"):
+        raise KernelError(f"launch: a value of dtype {dtype}. Hint: values are passed in the compute dtype: float32, float64 "
+                          f"or int64; a complex number is an operand in memory.")
+    return dtype_of(dtype).numpy.type(number)

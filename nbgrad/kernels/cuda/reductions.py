@@ -1,0 +1,399 @@
+"""Reduction kernel templates, and the monoids that they fold with.
+
+NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its share: stage ``"partial"`` stores the blocks'
+accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
+``"whole"``. There are no atomics: the order depends on the shape alone, hence the same bits on every run and every GPU.
+
+NOTE [Wide sums]: a float sum carries the rounding errors of its additions in a second accumulator (TwoSum), through the
+threads, the shuffles and the partial results. That is as good as summing in double the precision, without one float64
+instruction in a float32 kernel: the result is within about one rounding whatever the length. Six additions an element
+where there was one; the kernel still waits for memory.
+"""
+# ruff: noqa: F821  (where, where_index and the names of monoids and maps are bound by instantiate)
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import lru_cache
+from types import FunctionType
+from typing import NamedTuple, Sequence
+
+from ...errors import KernelError
+from .access import Access, vector_lanes
+from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
+
+__all__ = ["Monoid", "monoid", "MONOIDS", "MAX_PARTIALS", "reduce_rows", "reduce_short_rows", "reduce_columns",
+           "row_plan", "column_plan", "short_rows_grid"]
+
+MAX_PARTIALS = 1024  # blocks of a row's first stage: fills the largest GPU, and one block can finish it
+STAGES = ("whole", "partial", "merge")
+
+
+class Monoid(NamedTuple):
+    """What a reduction folds with; its functions are scalar functions over the accumulators ``state``.
+
+    Attributes:
+        name: of the reduction.
+        state: dtypes of the accumulators, each a compute dtype.
+        identity: their values before the first element.
+        absorb: ``(*state, x) -> state``; with ``indexed``, ``(*state, i, x)``.
+        merge: ``(*state, *state) -> state``; the second operand is the later one.
+        finish: ``(*state, *values) -> result``.
+        indexed: whether ``absorb`` is told the element's index along the reduced dimension.
+        values: how many operands by value ``finish`` takes.
+    """
+
+    name: str
+    state: tuple[str, ...]
+    identity: tuple
+    absorb: FunctionType
+    merge: FunctionType
+    finish: FunctionType
+    indexed: bool = False
+    values: int = 0
+
+    def source(self) -> dict:
+        """The names that a reduction template takes from its monoid."""
+        identities = {f"IDENTITY{s}": start for s, start in enumerate(self.identity)}
+        return {"absorb": self.absorb, "merge": self.merge, "finish": self.finish, **identities}
+
+
+def _two_sum(x, y):
+    """``(s, e)`` with s = fl(x + y) and s + e = x + y exactly (Knuth)."""
+    s = x + y
+    y_seen = s - x
+    return s, (x - (s - y_seen)) + (y - y_seen)
+
+
+def _sum_absorb(total, carry, x):
+    total, error = _two_sum(total, x)
+    return total, carry + error
+
+
+def _sum_merge(total, carry, later, later_carry):
+    total, error = _two_sum(total, later)
+    return total, (carry + later_carry) + error
+
+
+def _sum_finish(total, carry):
+    return where(carry == carry, total + carry, total)  # the carry beside an infinite total is NaN: drop it
+
+
+def _mean_finish(total, carry, count):
+    return _sum_finish(total, carry) / count
+
+
+def _add(x, y):
+    return x + y
+
+
+def _mul(x, y):
+    return x * y
+
+
+def _same(x):
+    return x
+
+
+def _max(x, y):
+    return where((y > x) | (y != y), y, x)  # NaN wins, and stays: a comparison with it is false
+
+
+def _min(x, y):
+    return where((y < x) | (y != y), y, x)
+
+
+def _any_absorb(found, x):
+    return where_index(x, 1, found)
+
+
+def _all_absorb(held, x):
+    return where_index(x, held, 0)
+
+
+def _or(x, y):
+    return x | y
+
+
+def _and(x, y):
+    return x & y
+
+
+def _truth(x):
+    return x != 0
+
+
+def _argmax(x, i, y, j):
+    """The larger and its index: NaN is the largest, of equals the first."""
+    later = (y > x) | ((y != y) & (x == x)) | (((y == x) | ((y != y) & (x != x))) & (j < i))
+    return where(later, y, x), where_index(later, j, i)
+
+
+def _argmin(x, i, y, j):
+    later = (y < x) | ((y != y) & (x == x)) | (((y == x) | ((y != y) & (x != x))) & (j < i))
+    return where(later, y, x), where_index(later, j, i)
+
+
+def _argmax_absorb(x, i, j, y):
+    return _argmax(x, i, y, j)
+
+
+def _argmin_absorb(x, i, j, y):
+    return _argmin(x, i, y, j)
+
+
+def _index(x, i):
+    return i
+
+
+_INT64 = (-2**63, 2**63 - 1)
+
+
+def _plain(name, dtype, identity, combine, **more):
+    return Monoid(name, (dtype,), (identity,), combine, combine, _same, **more)
+
+
+def _sum(name, dtype):
+    if dtype == "int64":
+        return _plain("sum", dtype, 0, _add)
+    finish = _mean_finish if name == "mean" else _sum_finish
+    return Monoid(name, (dtype, dtype), (0.0, 0.0), _sum_absorb, _sum_merge, finish, values=int(name == "mean"))
+
+
+def _extreme(name, dtype):
+    low, high = _INT64 if dtype == "int64" else (-math.inf, math.inf)
+    return _plain(name, dtype, *((low, _max) if name == "max" else (high, _min)))
+
+
+def _arg_extreme(name, dtype):
+    low, high = _INT64 if dtype == "int64" else (-math.inf, math.inf)
+    start, absorb, merge = (low, _argmax_absorb, _argmax) if name == "argmax" else (high, _argmin_absorb, _argmin)
+    # The index of no element at all is the largest, so that any element, even one equal to `start`, comes before it.
+    return Monoid(name, (dtype, "int64"), (start, _INT64[1]), absorb, merge, _index, indexed=True)
+
+
+def _truth_value(name, dtype):
+    if name == "any":
+        return Monoid(name, ("int64",), (0,), _any_absorb, _or, _truth)
+    return Monoid(name, ("int64",), (1,), _all_absorb, _and, _truth)
+
+
+MONOIDS = {
+    "sum": _sum, "mean": _sum, "max": _extreme, "min": _extreme, "argmax": _arg_extreme, "argmin": _arg_extreme,
+    "any": _truth_value, "all": _truth_value,
+    "prod": lambda name, dtype: _plain(name, dtype, 1 if dtype == "int64" else 1.0, _mul),
+}
+
+
+@lru_cache(maxsize=None)
+def monoid(name: str, dtype: str) -> Monoid:
+    """The reduction ``name`` in compute dtype ``dtype`` (float32, float64 or int64).
+
+    ``any`` and ``all`` fold truth values: load the operand as bool, or map it with ``x != 0``. ``mean`` takes the count by
+    value. An empty row gives the identity.
+
+    Raises:
+        KernelError: no such reduction, or not in that dtype.
+    """
+    if name not in MONOIDS or dtype not in ("float32", "float64", "int64") or (name, dtype) == ("mean", "int64"):
+        raise KernelError(f"reduce: no {name} in {dtype}; there are {', '.join(MONOIDS)} in float32, float64 and int64 "
+                          f"(mean: floating). Hint: a complex sum is a sum of its real view's columns.")
+    return MONOIDS[name](name, dtype)
+
+
+class Fold:
+    """The source of one reduction: its parameters, and lines over accumulators named ``{group}_{s}``."""
+
+    def __init__(self, of: Monoid, inputs: tuple[str, ...], output: str, stage: str, lanes: int = 1):
+        if stage not in STAGES:
+            raise KernelError(f"reduce: stage {stage!r}. Hint: one of {', '.join(STAGES)}.")
+        self.of, self.stage, self.lanes = of, stage, lanes
+        self.inputs = of.state if stage == "merge" else inputs
+        self.outputs = of.state if stage == "partial" else (output,)
+        self.values = [] if stage == "partial" else [f"value{k}" for k in range(of.values)]
+        self.width = range(len(of.state))
+
+    def parameters(self) -> list[str]:
+        return [f"out{j}" for j in range(len(self.outputs))] + [f"x{k}" for k in range(len(self.inputs))] + self.values
+
+    def template(self, name: str, source: str) -> Template:
+        """The finished template; it promises a vector load of each input."""
+        name = f"{name}_{self.of.name}_{self.stage}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_x{self.lanes}"
+        loads = [self._load(dtype) for dtype in self.inputs]
+        accesses = frozenset(loads) | {self._store(dtype) for dtype in self.outputs}
+        return Template(name, compile_template(name, source), self.outputs + self.inputs, len(self.values), accesses,
+                        Counter(loads), state=self.of.state)
+
+    def start(self, group: str) -> list[str]:
+        return [f"{group}_{s} = IDENTITY{s}" for s in self.width]
+
+    def load(self, at: str) -> list[str]:
+        return [f"v{k} = {self._load(dtype).name}(x{k}, {at})" for k, dtype in enumerate(self.inputs)]
+
+    def absorb(self, group: str, index: str, lane: int = 0) -> str:
+        """Fold one lane of the loaded operands into ``group``."""
+        loaded = [f"v{k}[{lane}]" if self.lanes > 1 else f"v{k}" for k in range(len(self.inputs))]
+        if self.stage == "merge":
+            return self.merge(group, loaded)
+        index = [f"{index} * {self.lanes} + {lane}"] if self.of.indexed else []
+        arguments = [*self.names(group), *index, f"scalar({', '.join(loaded)})"]
+        return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
+
+    def merge(self, group: str, later: Sequence[str]) -> str:
+        return f"{', '.join(self.names(group))} = merge({', '.join([*self.names(group), *later])})"
+
+    def merge_tree(self, groups: Sequence[str]) -> list[str]:
+        """Fold all of ``groups`` into the first, in pairs."""
+        if len(groups) == 1:
+            return []
+        half = len(groups) // 2
+        left, right = groups[:half], groups[half:]
+        return self.merge_tree(left) + self.merge_tree(right) + [self.merge(left[0], self.names(right[0]))]
+
+    def shuffle(self, group: str, width: int) -> list[str]:
+        """Fold ``width`` neighbouring threads into the first by halving distances."""
+        distances = [width >> k for k in range(1, width.bit_length())]
+        return [line for d in distances for line in
+                [*(f"t_{s} = cuda.shfl_down_sync(0xffffffff, {group}_{s}, {d})" for s in self.width),
+                 self.merge(group, self.names("t"))]]
+
+    def shared(self, size: int) -> list[str]:
+        return [f"shared_{s} = cuda.shared.array({size}, STATE{s})" for s in self.width]
+
+    def put(self, at: str, group: str) -> list[str]:
+        return [f"shared_{s}[{at}] = {group}_{s}" for s in self.width]
+
+    def get(self, group: str, at: str) -> list[str]:
+        return [f"{group}_{s} = shared_{s}[{at}]" for s in self.width]
+
+    def store(self, group: str, at: str) -> list[str]:
+        """Store the accumulators, or finish them and store the result."""
+        if self.stage == "partial":
+            return [f"{self._store(dtype).name}(out{s}, {at}, {group}_{s})" for s, dtype in enumerate(self.outputs)]
+        result = f"finish({', '.join([*self.names(group), *self.values])})"
+        return [f"{self._store(self.outputs[0]).name}(out0, {at}, {result})"]
+
+    def names(self, group: str) -> list[str]:
+        return [f"{group}_{s}" for s in self.width]
+
+    def _load(self, dtype: str) -> Access:
+        return Access("load", dtype, self.lanes, exact=self.stage == "merge")
+
+    def _store(self, dtype: str) -> Access:
+        return Access("store", dtype, exact=self.stage == "partial")
+
+
+@lru_cache(maxsize=None)
+def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None) -> Template:
+    """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
+
+    Args:
+        of: the monoid; bind ``**of.source()``.
+        inputs: dtypes of the map's operands, all of one shape.
+        output: dtype of the result.
+        stage: see NOTE [Reduction stages]; partial results are (rows, blocks).
+        lanes: elements of a vector access; more than 1 needs rows and pointers that are multiples of it. A merge: 1.
+
+    Integer parameters: ``vectors`` of a row, and ``share``, how many of them a block takes (``row_plan``). Grid: (rows, blocks).
+    """
+    lanes = 1 if stage == "merge" else lanes or vector_lanes(inputs)
+    fold = Fold(of, inputs, output, stage, lanes)
+    groups = [f"a{k}" for k in range(lanes)]
+    return fold.template("reduce_rows", f"""
+def NAME({', '.join(fold.parameters())}, vectors, share):
+    thread = cuda.threadIdx.x
+    row = cuda.blockIdx.x * vectors
+    start = cuda.blockIdx.y * share
+    {indent(4, fold.shared(WARPS))}
+    {indent(4, [line for group in groups for line in fold.start(group)])}
+    for i in range(start + thread, min(start + share, vectors), {BLOCK}):
+        {indent(8, fold.load('row + i') + [fold.absorb(group, 'i', k) for k, group in enumerate(groups)])}
+    {indent(4, fold.merge_tree(groups) + fold.shuffle('a0', WARP))}
+    if thread % {WARP} == 0:
+        {indent(8, fold.put(f'thread // {WARP}', 'a0'))}
+    cuda.syncthreads()
+    if thread < {WARP}:  # the whole first warp takes part in the shuffles, though only {WARPS} threads hold a value
+        {indent(8, fold.start('a0'))}
+        if thread < {WARPS}:
+            {indent(12, fold.get('a0', 'thread'))}
+        {indent(8, fold.shuffle('a0', WARPS))}
+        if thread == 0:
+            {indent(12, fold.store('a0', 'cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y'))}
+""")
+
+
+def row_plan(n: int, lanes: int) -> tuple[int, int]:
+    """``(blocks, share)`` for a row of ``n``: each block takes ``share`` vectors, four or more for each thread."""
+    vectors = n // lanes
+    blocks = max(1, min(MAX_PARTIALS, ceil_div(vectors, 4 * BLOCK)))
+    return blocks, ceil_div(ceil_div(vectors, blocks), BLOCK) * BLOCK
+
+
+@lru_cache(maxsize=None)
+def reduce_short_rows(of: Monoid, inputs: tuple[str, ...], output: str) -> Template:
+    """As ``reduce_rows`` for rows of up to about a thousand elements: a warp for each, no shared memory, one stage.
+
+    Integer parameters: ``rows``, ``n``. Grid: ``short_rows_grid(rows)``.
+    """
+    fold = Fold(of, inputs, output, "whole")
+    return fold.template("reduce_short_rows", f"""
+def NAME({', '.join(fold.parameters())}, rows, n):
+    lane = cuda.threadIdx.x % {WARP}
+    row = cuda.blockIdx.x * {WARPS} + cuda.threadIdx.x // {WARP}
+    if row < rows:  # the same for all of a warp, as shuffles demand
+        {indent(8, fold.start('a'))}
+        for i in range(lane, n, {WARP}):
+            {indent(12, [*fold.load('row * n + i'), fold.absorb('a', 'i')])}
+        {indent(8, fold.shuffle('a', WARP))}
+        if lane == 0:
+            {indent(12, fold.store('a', 'row'))}
+""")
+
+
+def short_rows_grid(rows: int) -> tuple[int, ...]:
+    return (ceil_div(rows, WARPS),)
+
+
+@lru_cache(maxsize=None)
+def reduce_columns(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
+    """out[outer, column] = the fold of scalar(x0[outer, i, column], ...) over i, on contiguous data.
+
+    A warp reads 32 neighbouring columns of a row; the warps of a block take rows in turn and meet in shared memory.
+    Partial results are (splits, outer, columns): to the merge, one column for each of their (outer, column).
+
+    Integer parameters: ``first`` (the outer index of grid plane 0: a grid has at most 65535 planes), ``outers`` (their
+    number), ``rows``, ``columns``, ``share`` (rows a block takes, ``column_plan``). Grid: (tiles of 32 columns, splits, planes).
+    """
+    fold = Fold(of, inputs, output, stage)
+    return fold.template("reduce_columns", f"""
+def NAME({', '.join(fold.parameters())}, first, outers, rows, columns, share):
+    lane = cuda.threadIdx.x % {WARP}
+    warp = cuda.threadIdx.x // {WARP}
+    outer = first + cuda.blockIdx.z
+    column = cuda.blockIdx.x * {WARP} + lane
+    start = cuda.blockIdx.y * share
+    {indent(4, fold.shared(BLOCK))}
+    {indent(4, fold.start('a'))}
+    if column < columns:
+        for i in range(start + warp, min(start + share, rows), {WARPS}):
+            {indent(12, [*fold.load('(outer * rows + i) * columns + column'), fold.absorb('a', 'i')])}
+    {indent(4, fold.put(f'warp * {WARP} + lane', 'a'))}
+    cuda.syncthreads()
+    if warp == 0:
+        {indent(8, [line for w in range(1, WARPS) for line in
+                    [*fold.get('t', f'lane + {w * WARP}'), fold.merge('a', fold.names('t'))]])}
+        if column < columns:
+            {indent(12, fold.store('a', '(cuda.blockIdx.y * outers + outer) * columns + column'))}
+""")
+
+
+def column_plan(outers: int, rows: int, columns: int) -> tuple[int, int]:
+    """``(splits, share)``: enough blocks to fill a GPU, each with 8 rows or more for each of its warps.
+
+    >>> column_plan(1, 100_000, 64), column_plan(1, 10, 10_000)
+    ((512, 200), (1, 16))
+    """
+    tiles = outers * ceil_div(columns, WARP)
+    splits = max(1, min(ceil_div(MAX_PARTIALS, tiles), rows // (8 * WARPS)))
+    share = ceil_div(ceil_div(rows, splits), WARPS) * WARPS
+    return ceil_div(rows, share) or 1, share

@@ -1,0 +1,63 @@
+"""Scalar functions: the mathematics, written once, with no mention of a target, an array or a dtype.
+
+A function is plain Python over the primitives of ``prims.py``; ``instantiate`` binds it to a target and, through
+``BY_DTYPE``, to a dtype. A float literal takes the kernel's dtype. All are branch-free, so that loops of them vectorise, and
+within 2.5 ulp (tests/kernels/test_scalars.py measures and prints how far).
+
+NOTE [Guards]: a few functions are right only in a range. ``GUARDS[name]`` is a test of the arguments, True where the fast
+version is out of its range, and the name in ``PRECISE`` of a version that is right everywhere, branches, and is slow. A loop
+asks the guard for a block of elements, and computes the block with the precise version if any element says so; a CUDA
+thread asks for its own element. The arguments of the guard are those of the function.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from . import integers, rounding, trigonometric
+from .exponential import cosh, erf, exp, exp2, expm1, sigmoid, sinh, softplus, tanh
+from .logarithm import log, log1p, log2, log10
+from .power import pow_
+from .tables import BY_DTYPE
+
+__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "functions"]
+
+FUNCTIONS: dict[str, Callable] = {
+    "exp": exp, "expm1": expm1, "exp2": exp2, "log": log, "log1p": log1p, "log2": log2, "log10": log10,
+    "sinh": sinh, "cosh": cosh, "tanh": tanh, "sigmoid": sigmoid, "softplus": softplus, "erf": erf, "pow": pow_,
+    "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
+    "asin": trigonometric.asin, "acos": trigonometric.acos, "atan": trigonometric.atan, "atan2": trigonometric.atan2,
+    "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "fabs": rounding.fabs_, "copysign": rounding.copysign_,
+    "floor": rounding.floor_, "ceil": rounding.ceil_, "round": rounding.round_, "trunc": rounding.trunc_,
+    "fmod": rounding.fmod, "remainder": rounding.remainder, "floor_divide": rounding.floor_divide,
+    "isnan": rounding.isnan, "isinf": rounding.isinf, "isfinite": rounding.isfinite, "sign": rounding.sign,
+    "maximum": rounding.maximum, "minimum": rounding.minimum,
+}
+
+INT_FUNCTIONS: dict[str, Callable] = {
+    "floor_divide": integers.floor_divide, "remainder": integers.remainder, "fmod": integers.fmod,
+    "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
+    "maximum": integers.maximum, "minimum": integers.minimum,
+}
+
+PRECISE: dict[str, Callable] = {
+    "sin": trigonometric.sin_precise, "cos": trigonometric.cos_precise, "tan": trigonometric.tan_precise,
+    "fmod": rounding.fmod_precise, "remainder": rounding.remainder_precise,
+    "floor_divide": rounding.floor_divide_precise,
+}
+
+GUARDS: dict[str, tuple[Callable, str]] = {
+    **{name: (trigonometric.angle_is_huge, name) for name in ("sin", "cos", "tan")},
+    **{name: (rounding.quotient_is_huge, name) for name in ("fmod", "remainder", "floor_divide")},
+}
+
+
+def functions(dtype: str) -> dict[str, Callable]:
+    """The names that generated source may use at ``dtype``, besides the primitives.
+
+    Real dtypes have ``FUNCTIONS``, integers (and bool) ``INT_FUNCTIONS`` with the prefix ``int_``, complex dtypes none.
+    """
+    if dtype in BY_DTYPE:
+        return FUNCTIONS
+    if dtype.startswith("complex"):
+        return {}
+    return {f"int_{name}": function for name, function in INT_FUNCTIONS.items()}

@@ -1,0 +1,118 @@
+"""exp and its family: x = n ln 2 + r with |r| <= ln 2 / 2, e**x = 2**n (1 + p), p = e**r - 1.
+
+Everything here is branch-free; NaN passes through every clamp, because a comparison with it is false.
+"""
+# ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from ..prims import copysign, fabs, fbits, fma, iadd, ibits, ishl, ishr, isub, where
+from .logarithm import log1p
+from .tables import BY_DTYPE
+
+
+def pow2(n):
+    """2**n for the exponents of normal numbers; n may have garbage above its low bits."""
+    return fbits(ishl(iadd(n, EXPONENT_BIAS), MANTISSA_BITS))
+
+
+def split_exp(x):
+    """``(n, p)`` with e**x = 2**n (1 + p); ln 2 is subtracted in two parts (Cody and Waite), the first exactly.
+
+    The low bits of n are the integer: those of ``x / ln 2 + ROUND``, whose high bits nobody reads.
+    """
+    shifted = fma(x, LOG2_E, ROUND)
+    k = shifted - ROUND
+    r = fma(-k, LN2_LO, fma(-k, LN2_HI, x))
+    return ibits(shifted), fma(r * r, exp_tail(r), r)
+
+
+def scale(y, n):
+    """y 2**n for y near 1: the first half of n goes into the exponent field of y, the second is a factor.
+
+    One step alone would overflow at the top and flush the subnormals at the bottom.
+    """
+    half = ishr(n, 1)
+    return fbits(iadd(ibits(y), ishl(half, MANTISSA_BITS))) * pow2(isub(n, half))
+
+
+def exp(x):
+    """e**x."""
+    n, p = split_exp(where(x > EXP_MAX, EXP_MAX, where(x < EXP_MIN, EXP_MIN, x)))
+    return scale(1.0 + p, n)
+
+
+def exp2(x):
+    """2**x; exact at the integers."""
+    y = where(x > EXP2_MAX, EXP2_MAX, where(x < EXP2_MIN, EXP2_MIN, x))
+    shifted = y + ROUND
+    f = y - (shifted - ROUND)
+    r = fma(f, LN2_HI, f * LN2_LO)
+    return scale(1.0 + fma(r * r, exp_tail(r), r), ibits(shifted))
+
+
+def expm1(x):
+    """e**x - 1, without cancellation near 0; computed at half size, so that 2**n does not overflow before the result."""
+    n, p = split_exp(where(x > EXPM1_MAX, EXPM1_MAX, where(x < EXPM1_MIN, EXPM1_MIN, x)))
+    half = pow2(isub(n, 1))
+    y = fma(half, p, half - 0.5)
+    return where(fabs(x) < TINY, x, y + y)
+
+
+def sinh(x):
+    """(m + m / (m + 1)) / 2 with m = e**|x| - 1, computed from m / 4, which does not overflow; near 0 a polynomial."""
+    a = fabs(x)
+    z = a * a
+    n, p = split_exp(where(a > EXP_MAX, EXP_MAX, a))
+    quarter = pow2(isub(n, 2))
+    q = fma(quarter, p, quarter - 0.25)
+    y = q + q / fma(4.0, q, 1.0)
+    return copysign(where(a < 0.35, fma(a * z, sinh_tail(z), a), y + y), x)
+
+
+def cosh(x):
+    """h + 1 / (4 h) with h = e**|x| / 2."""
+    a = fabs(x)
+    n, p = split_exp(where(a > EXP_MAX, EXP_MAX, a))
+    h = scale(1.0 + p, isub(n, 1))
+    return h + 0.25 / h
+
+
+def tanh(x):
+    """m / (m + 2) with m = e**(2 |x|) - 1; near 0, where that loses an ulp, a polynomial."""
+    a = fabs(x)
+    z = a * a
+    clamped = where(a > TANH_ONE, TANH_ONE, a)
+    n, p = split_exp(clamped + clamped)
+    power = pow2(n)
+    m = fma(power, p, power - 1.0)
+    return copysign(where(a < 0.35, fma(a * z, tanh_tail(z), a), m / (m + 2.0)), x)
+
+
+def exp_of_minus(a):
+    """e**-a for a >= 0."""
+    n, p = split_exp(-where(a > -EXP_MIN, -EXP_MIN, a))
+    return scale(1.0 + p, n)
+
+
+def sigmoid(x):
+    """1 / (1 + e**-x), from e**-|x|: neither side overflows, and the small one keeps its digits down to subnormals."""
+    e = exp_of_minus(fabs(x))
+    return where(x < 0.0, e, 1.0) / (1.0 + e)
+
+
+def softplus(x):
+    """log(1 + e**x)."""
+    return where(x < 0.0, 0.0, x) + log1p(exp_of_minus(fabs(x)))
+
+
+def erf(x):
+    """x (1 + P(x**2)) up to 1, and 1 - e**-Q(|x|) beyond."""
+    a = fabs(x)
+    far = where(a > ERF_ONE, ERF_ONE, a)
+    n, p = split_exp(-erf_far(far))
+    tail = pow2(n)
+    return copysign(where(a < 1.0, fma(a, erf_near(a * a), a), fma(-tail, p, 1.0 - tail)), x)
+
+
+globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand

@@ -1,0 +1,59 @@
+"""Scalar functions of integers, for any width: computed as Numba computes them, in 64 bits, and wrapped to the dtype.
+
+No input traps: a zero divisor gives 0 (the operation raises before a kernel runs), and INT_MIN // -1 wraps to INT_MIN, where
+the machine's division instruction would end the process.
+"""
+from __future__ import annotations
+
+from ..prims import where, wrap
+
+
+def safe_divisor(y):
+    """y, with the two divisors replaced that the division instruction does not survive."""
+    return where((y == 0) | (y == -1), 1, y)
+
+
+def floor_divide(x, y):
+    """x // y, towards minus infinity."""
+    q = wrap(x // safe_divisor(y))
+    return where(y == 0, 0, where(y == -1, wrap(-x), q))
+
+
+def remainder(x, y):
+    """x % y, with the sign of y."""
+    return where((y == 0) | (y == -1), 0, wrap(x % safe_divisor(y)))
+
+
+def fmod(x, y):
+    """The remainder with the sign of x."""
+    m = remainder(x, y)
+    return where((m != 0) & ((x < 0) != (y < 0)), wrap(m - y), m)
+
+
+def ipow(x, y):
+    """x**y modulo 2**width; for y < 0 what is left of 1 / x: 1, -1 or 0."""
+    power, base, n = 1, x, where(y < 0, 0, y)
+    while n > 0:
+        power = wrap(power * base) if n & 1 else power
+        base = wrap(base * base)
+        n >>= 1
+    unit = where(x == 1, 1, where(x == -1, where(y & 1 == 1, -1, 1), 0))
+    return where(y < 0, unit, power)
+
+
+def sign(x):
+    """-1, 0 or 1."""
+    return where(x > 0, 1, where(x < 0, -1, 0))
+
+
+def abs_(x):
+    """The magnitude; the smallest integer is its own."""
+    return where(x < 0, wrap(-x), x)
+
+
+def maximum(x, y):
+    return where(x > y, x, y)
+
+
+def minimum(x, y):
+    return where(x < y, x, y)

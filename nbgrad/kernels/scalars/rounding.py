@@ -1,0 +1,142 @@
+"""Rounding, remainders, classification and order: what needs no polynomial."""
+# ruff: noqa: F821  (constants: BY_DTYPE, bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from ..prims import ceil, copysign, fabs, floor, fma, rint, sqrt, trunc, where
+from .tables import BY_DTYPE
+
+
+# A primitive under its own name is bound by instantiate; these make it a function like the others.
+def floor_(x):
+    return floor(x)
+
+
+def ceil_(x):
+    return ceil(x)
+
+
+def trunc_(x):
+    return trunc(x)
+
+
+def round_(x):
+    """Half to even."""
+    return rint(x)
+
+
+def sqrt_(x):
+    return sqrt(x)
+
+
+def fabs_(x):
+    return fabs(x)
+
+
+def copysign_(x, y):
+    return copysign(x, y)
+
+
+def rsqrt(x):
+    """1 / sqrt x: two roundings."""
+    return 1.0 / sqrt(x)
+
+
+def isnan(x):
+    return x != x
+
+
+def isinf(x):
+    return fabs(x) == INF
+
+
+def isfinite(x):
+    return fabs(x) < INF
+
+
+def sign(x):
+    """-1, 0 or 1; 0 for NaN, as torch."""
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
+
+
+def maximum(x, y):
+    """The larger; NaN if either is."""
+    return where((x > y) | (x != x), x, y)
+
+
+def minimum(x, y):
+    """The smaller; NaN if either is."""
+    return where((x < y) | (x != x), x, y)
+
+
+def quotient_is_huge(x, y):
+    """True where ``fmod``, ``remainder`` and ``floor_divide`` are wrong: the quotient has more digits than a float."""
+    a, b = fabs(x), fabs(y)
+    return (b > 0.0) & (a < INF) & (a >= b * QUOTIENT_MAX)
+
+
+def remainder_of_magnitudes(a, b):
+    """a mod b for 0 <= a < QUOTIENT_MAX b: exact, for the quotient is off by one at most, and too large."""
+    r = fma(-trunc(a / b), b, a)
+    r = where(r < 0.0, r + b, r)
+    return where(a < b, a, r)  # also where b is infinite
+
+
+def fmod(x, y):
+    """The remainder of the truncated quotient, with the sign of x; exact."""
+    return copysign(remainder_of_magnitudes(fabs(x), fabs(y)), x)
+
+
+def fmod_precise(x, y):
+    """fmod on scalars, everywhere: long division, QUOTIENT_MAX at a time."""
+    a, b = fabs(x), fabs(y)
+    if not quotient_is_huge(x, y):
+        return fmod(x, y)
+    divisor = b
+    while a >= divisor * QUOTIENT_MAX:
+        divisor *= QUOTIENT_MAX
+    while divisor > b:
+        a = remainder_of_magnitudes(a, divisor)
+        divisor /= QUOTIENT_MAX
+    return copysign(remainder_of_magnitudes(a, b), x)
+
+
+def with_sign_of_divisor(m, y):
+    """A truncated remainder made a floored one: Python's rule."""
+    return where((m != 0.0) & ((m < 0.0) != (y < 0.0)), m + y, m)
+
+
+def remainder(x, y):
+    """The remainder of the floored quotient, with the sign of y."""
+    return with_sign_of_divisor(fmod(x, y), y)
+
+
+def remainder_precise(x, y):
+    """remainder on scalars, everywhere."""
+    return with_sign_of_divisor(fmod_precise(x, y), y)
+
+
+def floored_quotient(m, x, y):
+    """floor(x / y), given m = fmod(x, y); x / y itself where y is 0.
+
+    (x - m) / y is a whole number but for rounding: the nearest whole number is taken.
+    """
+    q = (x - m) / y
+    q = where((m != 0.0) & ((m < 0.0) != (y < 0.0)), q - 1.0, q)
+    below = floor(q)
+    whole = where(q - below > 0.5, below + 1.0, below)
+    whole = where(q == 0.0, copysign(0.0, x / y), whole)
+    return where(y == 0.0, x / y, whole)
+
+
+def floor_divide(x, y):
+    """The floored quotient, as torch rounds it."""
+    return floored_quotient(fmod(x, y), x, y)
+
+
+def floor_divide_precise(x, y):
+    """floor_divide on scalars, everywhere."""
+    return floored_quotient(fmod_precise(x, y), x, y)
+
+
+globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand

@@ -1,0 +1,196 @@
+"""What the scalar functions take from their dtype: constants, split constants and polynomials.
+
+``BY_DTYPE[dtype]`` is the ``source`` of ``instantiate``: a scalar function names ``LN2_HI`` or calls ``exp_tail`` and gets
+the version of the kernel's dtype. Coefficients come from ``tools/fit.py``; constants of many digits are kept as integers
+and cut here, so that a head, a middle and a tail are what their names say.
+"""
+from __future__ import annotations
+
+import linecache
+import math
+from fractions import Fraction
+from typing import Any, Callable
+
+import numpy as np
+
+from ..prims import fma
+
+__all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
+
+# Minimax coefficients, lowest power first; tools/fit.py prints them and their errors.
+#   exp_tail (e**r - 1 - r) / r**2       log_direct (log(1 + f) - f) / f**2     log_ratio, pow_tail: of log((1 + s) / (1 - s))
+#   sin_tail, asin_tail, atan_tail, sinh_tail, tanh_tail (f(x) - x) / x**3, in x**2
+#   cos_tail (cos x - 1 + x**2 / 2) / x**4, in x**2
+#   erf_near erf(x) / x - 1, in x**2     erf_far -log(erfc(x))
+COEFFICIENTS: dict[str, dict[str, list[float]]] = {
+    "float32": {
+        "exp_tail": [0.5, 0.16666576266288757, 0.04166637361049652, 0.008363235741853714, 0.0013941219076514244],
+        "log_direct": [-0.4999999403953552, 0.3333331048488617, -0.2500114440917969, 0.20002806186676025,
+                       -0.16618937253952026, 0.14169716835021973, -0.13155506551265717, 0.12955358624458313,
+                       -0.07891065627336502],
+        "pow_tail": [0.4000000059604645, 0.2857153117656708, 0.22204697132110596, 0.19121919572353363],
+        "sin_tail": [-0.1666666716337204, 0.008333331905305386, -0.00019840082677546889, 2.724938894971274e-06],
+        "cos_tail": [0.0416666641831398, -0.0013888301327824593, 2.454753666825127e-05],
+        "asin_tail": [0.16666685044765472, 0.07497130334377289, 0.045368824154138565, 0.024098718538880348,
+                      0.04314107447862625],
+        "atan_tail": [-0.3333333134651184, 0.19999557733535767, -0.1426445096731186, 0.10748239606618881,
+                      -0.06464764475822449],
+        "sinh_tail": [0.1666666716337204, 0.008333309553563595, 0.00019892181444447488],
+        "tanh_tail": [-0.3333333134651184, 0.13332964479923248, -0.05381583422422409, 0.019836099818348885],
+        "erf_near": [0.12837916612625122, -0.3761262595653534, 0.11283600330352783, -0.026854444295167923,
+                     0.005189535673707724, -0.0008020845125429332, 7.889132393756881e-05],
+        "erf_far": [-0.00018803446437232196, 1.1295783519744873, 0.6332199573516846, 0.1084185242652893,
+                    -0.025208227336406708, 0.004204551223665476, -0.00044133435585536063, 2.1686684704036452e-05],
+    },
+    "float64": {
+        "exp_tail": [0.5000000000000001, 0.16666666666666674, 0.04166666666662381, 0.008333333333322127,
+                     0.0013888888917370768, 0.00019841269886836392, 2.4801521052948772e-05, 2.7557242059340425e-06,
+                     2.7620203638894305e-07, 2.5110154340462048e-08],
+        "log_ratio": [0.666666666666667, 0.3999999999989851, 0.2857142862637019, 0.2222221107751543,
+                      0.18182892881223728, 0.15331608113624687, 0.14617735358744183],
+        "pow_tail": [0.4, 0.28571428571428564, 0.2222222222222848, 0.18181818179643644, 0.1538461576292783,
+                     0.13333296408169223, 0.11766818144728387, 0.1045622320692839, 0.10763300008254365],
+        "sin_tail": [-0.16666666666666666, 0.008333333333330927, -0.00019841269836724877, 2.7557316084930363e-06,
+                     -2.50511281499847e-08, 1.5917861853805866e-10],
+        "cos_tail": [0.041666666666666664, -0.0013888888888887382, 2.4801587298744435e-05, -2.755731726062817e-07,
+                     2.0876143942503467e-09, -1.1382464188417552e-11],
+        "asin_tail": [0.16666666666666685, 0.0749999999997879, 0.044642857181803684, 0.030381941638110095,
+                      0.0223722639305272, 0.01735044112672304, 0.013997733036268731, 0.011242007452779678,
+                      0.011737800156437328, -0.00012023915506990853, 0.031351993210395425, -0.0349128998071113,
+                      0.0413903421490637],
+        "atan_tail": [-0.3333333333333333, 0.19999999999995738, -0.14285714284707482, 0.11111111018246786,
+                      -0.09090904689070888, 0.07692185555073804, -0.0666454211553032, 0.05858395084681542,
+                      -0.05086643589619784, 0.039263704391759996, -0.01921343500708847],
+        "sinh_tail": [0.16666666666666666, 0.008333333333333335, 0.00019841269841262653, 2.7557319248921937e-06,
+                      2.505206929325716e-08, 1.6087286342124073e-10],
+        "tanh_tail": [-0.3333333333333333, 0.13333333333333325, -0.05396825396823397, 0.021869488534062887,
+                      -0.008863235418615497, 0.0035921246316629398, -0.0014557708025033664, 0.000589289077088378,
+                      -0.00023389787665310867, 7.590012703765775e-05],
+        "erf_near": [0.1283791670955126, -0.3761263890318375, 0.11283791670954885, -0.026866170645077875,
+                     0.0052239776248284315, -0.0008548326981425884, 0.00012055331132976754, -1.4925595772854553e-05,
+                     1.6461008490952578e-06, -1.6350396383911513e-07, 1.4660329934243189e-08,
+                     -1.1374960859212245e-09, 5.960694668779614e-11],
+        "erf_far": [2.5274083603846332e-08, 1.1283789337909544, 0.6366206885355872, 0.10277081915300007,
+                    -0.019127754135477272, -0.00020324393700848803, 0.0016766954916275477, -0.0005545776763736262,
+                    -1.9891253861748442e-05, 0.0001092271983167466, -6.386488050636469e-05, 2.3873108972375533e-05,
+                    -6.6381387203279854e-06, 1.428602160394223e-06, -2.391678203361022e-07, 3.0708702939033806e-08,
+                    -2.9278124935950793e-09, 1.9541225837942033e-10, -8.14824196105611e-12, 1.596816556826441e-13],
+    },
+}
+
+LN2 = Fraction(0xB17217F7D1CF79ABC9E3B39803F2F6AF40F343267298B62D8A0D175B8BAA, 1 << 240)
+LOG2_E = Fraction(0x171547652B82FE1777D0FFDA0D23A7D11D6AEF551BAD2B4B1164A2CD9A342, 1 << 240)
+LOG10_E = Fraction(0x6F2DEC549B9438CA9AADD557D699EE191F71A30122E4D1011D1F96A27BC7, 1 << 240)
+LOG10_2 = Fraction(0x4D104D427DE7FBCC47C4ACD605BE48BC13569862A1E8F9A4C52F37935BE6, 1 << 240)
+HALF_PI = Fraction(0x1921FB54442D18469898CC51701B839A252049C1114CF98E804177D4C7627, 1 << 240)
+# 2 / pi to 1200 bits: enough for the argument reduction of the largest float64.
+TWO_OVER_PI_BITS = int(
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee882"
+    "35f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b74f463f66"
+    "9e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b", 16)
+LIMB_BITS = 24  # of the digits in which the reduction of huge angles counts: exact in float32
+LIMBS = 50
+
+
+def split(value: Fraction, kind, parts: int) -> list[float]:
+    """``value`` as a sum of ``parts`` floats of type ``kind``, each the nearest to what the former left over."""
+    pieces = []
+    for _ in range(parts):
+        pieces.append(float(kind(float(value))))
+        value -= Fraction(pieces[-1])
+    return pieces
+
+
+def rounded_head(value: Fraction, bits: int) -> float:
+    """``value`` cut to ``bits`` bits after the binary point."""
+    return math.floor(value * (1 << bits)) / (1 << bits)
+
+
+def horner(variable: str, coefficients: list[float]) -> str:
+    """The source of Horner's rule in fused multiply-adds."""
+    text = repr(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        text = f"fma({variable}, {text}, {c!r})"
+    return text
+
+
+def polynomial(name: str, coefficients: list[float], dtype: str) -> Callable:
+    """A function ``name(t)``, unrolled: even and odd powers apart, because the two chains run side by side.
+
+    Its source is shown to debuggers and to ``inspect``. One chain is 10 to 30 % slower in float64 (AVX-512, Zen 4).
+    """
+    even, odd = horner("z", coefficients[::2]), horner("z", coefficients[1::2])
+    text = f"def {name}(t):\n    z = t * t\n    return fma(t, {odd}, {even})\n"
+    filename = f"<nbgrad {name} {dtype}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    scope: dict[str, Any] = {"fma": fma}
+    exec(compile(text, filename, "exec"), scope)
+    return scope[name]
+
+
+def log_tail_direct(f):
+    """log(1 + f) - f for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, without a division: cheaper in float32."""
+    return f * f * log_direct(f)
+
+
+def log_tail_ratio(f):
+    """log(1 + f) - f by the series in s = f / (2 + f), which needs 7 coefficients where the direct one needs 20."""
+    s = f / (f + 2.0)
+    z = s * s
+    h = 0.5 * f * f
+    return fma(s, fma(z, log_ratio(z), h), -h)
+
+
+def constants(kind) -> dict[str, Any]:
+    """The constants of one float type, by the names that the scalar functions use."""
+    info = np.finfo(kind)
+    mantissa, bias = int(info.nmant), int(info.maxexp) - 1
+    integer = f"i{info.bits // 8}"
+
+    def bits(value: float) -> int:
+        return int(np.asarray(value, kind).view(integer))
+
+    table: dict[str, Any] = {
+        "MANTISSA_BITS": mantissa, "EXPONENT_BIAS": bias, "SIGN_SHIFT": int(info.bits) - 1,
+        # x + ROUND leaves rint(x) in the low bits of the sum: rounding and conversion in one addition, |x| < 2**mantissa / 4.
+        "ROUND": 1.5 * 2.0 ** mantissa, "ROUND_BITS": bits(1.5 * 2.0 ** mantissa),
+        "SQRT_HALF_BITS": bits(math.sqrt(0.5)),
+        "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2), "GROW_BITS": mantissa + 2.0,
+        "TINY": 2.0 ** -(mantissa + 4),  # f(x) = x for every f with f(x) = x + O(x**2) and |x| below this
+        "BIG": 2.0 ** (mantissa + 4),    # 1 + x = x from here on
+        "LOG2_E": float(kind(float(LOG2_E))),
+        "LOG10_2_HEAD": rounded_head(LOG10_2, mantissa - 11), "TWO_OVER_PI": float(kind(float(1 / HALF_PI))),
+        # Beyond EXP_MAX even e**x / 2 overflows, below EXP_MIN e**x is 0; between, 2**(n - 2) is a normal number.
+        "EXP_MAX": 89.5 if kind is np.float32 else 710.6, "EXP_MIN": -104.5 if kind is np.float32 else -746.0,
+        "EXP2_MAX": bias + 2.0, "EXP2_MIN": -(bias + mantissa + 2.0),
+        "EXPM1_MAX": 88.9 if kind is np.float32 else 709.9,
+        "EXPM1_MIN": -(mantissa + 3) * math.log(2), "TANH_ONE": (mantissa + 3) * math.log(2) / 2,
+        "ERF_ONE": 4.0 if kind is np.float32 else 6.0, 
+        # Up to here n = rint(2 x / pi) is exact enough for three parts of pi / 2 (tests/kernels/test_scalars.py).
+        "ANGLE_MAX": 2.0 ** 21 if kind is np.float32 else 2.0 ** 40,
+        "QUOTIENT_MAX": 2.0 ** (mantissa - 1),
+        "INF": math.inf, "NAN": math.nan, "LIMB_BITS": LIMB_BITS, "LIMB_MASK": (1 << LIMB_BITS) - 1, "LIMB_BASE": 2.0 ** LIMB_BITS,
+        # Digits after the point: two significands, and the closest that a float comes to a multiple of pi / 2.
+        "DIGITS": 5 if kind is np.float32 else 7, "LOWEST_WEIGHT": 2.0 ** -(LIMB_BITS * (5 if kind is np.float32 else 7)),
+        "ASIN_NEAR": 0.545, "TAN_EIGHTH_PI": math.sqrt(2) - 1, "TAN_3_EIGHTH_PI": math.sqrt(2) + 1, "HUGE": 2.0 ** (bias - 3),
+    }
+    table["LOG10_2_TAIL"] = float(kind(float(LOG10_2 - Fraction(table["LOG10_2_HEAD"]))))
+    for name, value, parts in (("LN2", LN2, 2), ("LOG2E", LOG2_E, 2), ("LOG10E", LOG10_E, 2), ("PI", 2 * HALF_PI, 2),
+                               ("THIRD2", Fraction(2, 3), 2), ("QUARTER_PI", HALF_PI / 2, 2)):
+        table[f"{name}_HI"], table[f"{name}_LO"] = split(value, kind, parts)
+    table["HALF_PI_HI"], table["HALF_PI_MID"], table["HALF_PI_LO"] = split(HALF_PI, kind, 3)
+    table["TWO_OVER_PI_LIMBS"] = (0, 0) + tuple((TWO_OVER_PI_BITS >> LIMB_BITS * (LIMBS - 1 - i)) & ((1 << LIMB_BITS) - 1)
+                                       for i in range(LIMBS))
+    return table
+
+
+def by_dtype(kind) -> dict[str, Any]:
+    """``BY_DTYPE`` of one float type."""
+    dtype = np.dtype(kind).name
+    functions = {name: polynomial(name, c, dtype) for name, c in COEFFICIENTS[dtype].items()}
+    functions["log_tail"] = log_tail_direct if kind is np.float32 else log_tail_ratio
+    return {**constants(kind), **functions}
+
+
+BY_DTYPE: dict[str, dict[str, Any]] = {np.dtype(kind).name: by_dtype(kind) for kind in (np.float32, np.float64)}
+log_direct, log_ratio = BY_DTYPE["float32"]["log_direct"], BY_DTYPE["float64"]["log_ratio"]

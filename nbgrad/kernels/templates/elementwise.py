@@ -1,0 +1,74 @@
+"""The elementwise loop, as source text; CPU. Free names are bound by ``instantiate``: ``scalar`` and the pointers.
+
+NOTE [In place]: an output that is an operand is *one* pointer. With two equal pointers LLVM's run-time overlap check
+fails and the loop runs one element at a time (2.9 us instead of 0.86 us for 10,000 products).
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from ..codegen import register_source
+
+__all__ = ["elementwise_loop"]
+
+
+@lru_cache(maxsize=None)
+def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], inplace: int = 0,
+                     guarded: bool = False) -> Callable:
+    """``kernel(start, stop, args)`` that applies ``scalar`` to contiguous operands.
+
+    Args:
+        outs: element types of the outputs; ``"bool"`` is stored as uint8.
+        ins: element type and whether the operand has one element for all positions.
+        inplace: so many outputs are the first operands, and are passed once.
+        guarded: ``guard`` is or-reduced over blocks of 512 first; where it is true ``precise`` computes the block.
+    """
+    pointers = [(f"out{k}", dtype) for k, dtype in enumerate(outs)]
+    aliases = {f"x{k}": f"out{k}" for k in range(inplace)}
+    pointers += [(f"x{k}", dtype) for k, (dtype, _) in enumerate(ins) if k >= inplace]
+    lines = ["def kernel(start, stop, args):"]
+    lines += [f"    {name} = p_{stored(dtype)}(args, {k})" for k, (name, dtype) in enumerate(pointers, start=1)]
+    values = []
+    for k, (dtype, single) in enumerate(ins):
+        name = aliases.get(f"x{k}", f"x{k}")
+        test = " != 0" if dtype == "bool" else ""
+        if single:
+            lines.append(f"    value{k} = {name}[0]{test}")
+            values.append(f"value{k}")
+        else:
+            values.append(f"{name}[i]{test}")
+    call = ", ".join(values)
+    results = [f"r{k}" for k in range(len(outs))]
+    body = [f"{', '.join(results)} = FUNCTION({call})"] if len(outs) > 1 else [f"r0 = FUNCTION({call})"]
+    body += [f"out{k}[i] = {r}" for k, r in enumerate(results)]
+    if guarded:
+        lines += guarded_loop(call, body)
+    else:
+        lines.append("    for i in range(start, stop):")
+        lines += ["        " + line.replace("FUNCTION", "scalar") for line in body]
+    text = "\n".join(lines) + "\n"
+    scope: dict = {}
+    label = f"elementwise {outs} {ins} {inplace} {guarded}"
+    exec(compile(text, register_source(text, label), "exec"), scope)
+    return scope["kernel"]
+
+
+def guarded_loop(call: str, body: list[str]) -> list[str]:
+    """Blocks of 512: one vectorised look at the arguments, then the fast or the precise function."""
+    fast = ["            " + line.replace("FUNCTION", "scalar") for line in body]
+    slow = ["                " + line.replace("FUNCTION", "precise") for line in body]
+    return ["    for low in range(start, stop, 512):",
+            "        high = min(low + 512, stop)",
+            "        outside = 0",
+            "        for i in range(low, high):",
+            f"            outside |= guard({call})",
+            "        if outside != 0:",
+            "            for i in range(low, high):", *slow,
+            "            continue",
+            "        for i in range(low, high):", *fast]
+
+
+def stored(dtype: str) -> str:
+    """The element type in memory."""
+    return "uint8" if dtype == "bool" else dtype

@@ -1,0 +1,199 @@
+"""Any layout, any dtype: gather operands into blocks, run a contiguous kernel on them, scatter the results.
+
+One dtype-independent routine serves every elementwise kernel, so that strides, broadcasting and mixed dtypes need no
+kernels of their own. A plain function for ``kernels/cpu/build``; its free names are intrinsics.
+
+NOTE [Iteration record]: int64 words. 0 kernel, 1 outputs, 2 inputs, 3 dimensions; then four words an operand, outputs first:
+  bytes an element in memory; bytes an element for the kernel; address of the conversion (0: none); how it is reached:
+  0 DIRECT   its elements lie in the order of iteration: the kernel gets a pointer into it
+  1 SINGLE   one element for all positions, for a kernel that expects that
+  2 STRIDED  gathered or scattered
+then the shape, then for every operand its strides in bytes.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+from __future__ import annotations
+
+import struct
+
+__all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED"]
+
+DIRECT, SINGLE, STRIDED = 0, 1, 2
+MOST_ITERATED = 12      # operands whose buffers fit the stack block below
+
+
+def move(target, target_step, source, source_step, count, size):
+    """Copy ``count`` elements of ``size`` bytes between addresses, with steps in bytes."""
+    if size == 4:
+        to4, from4 = at_int32(target, 0), at_int32(source, 0)
+        if target_step == 4 and source_step == 4:
+            for i in range(count):
+                to4[i] = from4[i]
+        elif target_step == 4 and source_step == 0:
+            value4 = from4[0]
+            for i in range(count):
+                to4[i] = value4
+        else:
+            for i in range(count):
+                at_int32(target, i * target_step)[0] = at_int32(source, i * source_step)[0]
+    elif size == 8:
+        to8, from8 = at_int64(target, 0), at_int64(source, 0)
+        if target_step == 8 and source_step == 8:
+            for i in range(count):
+                to8[i] = from8[i]
+        elif target_step == 8 and source_step == 0:
+            value8 = from8[0]
+            for i in range(count):
+                to8[i] = value8
+        else:
+            for i in range(count):
+                at_int64(target, i * target_step)[0] = at_int64(source, i * source_step)[0]
+    elif size == 1:
+        for i in range(count):
+            at_uint8(target, i * target_step)[0] = at_uint8(source, i * source_step)[0]
+    elif size == 2:
+        for i in range(count):
+            at_int16(target, i * target_step)[0] = at_int16(source, i * source_step)[0]
+    else:
+        for i in range(count):
+            at_int64(target, i * target_step)[0] = at_int64(source, i * source_step)[0]
+            at_int64(target, i * target_step)[1] = at_int64(source, i * source_step)[1]
+
+
+def walk(buffer, memory, scatter, position, count, size, dims, shape, strides, index):
+    """Gather (or scatter) ``count`` elements from flat ``position`` on, in row-major order of ``shape``."""
+    rest = position
+    address = memory
+    for back in range(dims):
+        d = dims - 1 - back
+        extent = word(shape, d)
+        i = rest % extent
+        rest //= extent
+        set_word(index, d, i)
+        address += i * word(strides, d)
+    last = dims - 1
+    extent, step = word(shape, last), word(strides, last)
+    done = 0
+    while done < count:
+        i = word(index, last)
+        run = min(extent - i, count - done)
+        if scatter != 0:
+            move(address, step, buffer + done * size, size, run, size)
+        else:
+            move(buffer + done * size, size, address, step, run, size)
+        done += run
+        if done < count:
+            # The run ended at the end of a row: carry into the outer dimensions.
+            address -= i * step
+            set_word(index, last, 0)
+            d = last - 1
+            while d >= 0:
+                i = word(index, d) + 1
+                address += word(strides, d)
+                if i < word(shape, d):
+                    set_word(index, d, i)
+                    break
+                address -= i * word(strides, d)
+                set_word(index, d, 0)
+                d -= 1
+
+
+def convert(kernel, target, source, count, arguments):
+    """Run a conversion kernel from one address to another."""
+    set_word(arguments, 1, target)
+    set_word(arguments, 2, source)
+    run_kernel(kernel, 0, count, arguments)
+
+
+def iterate(start, stop, args):
+    """The kernel: see NOTE [Iteration record]; ``start`` and ``stop`` are flat positions."""
+    buffers = stack(196608)             # per operand 8 KB for memory's type and 8 KB for the kernel's
+    arguments = stack(256)
+    pair = stack(32)
+    index = stack(512)
+    record = pointer_word(args, 0)
+    kernel, outs = word(record, 0), word(record, 1)
+    operands = outs + word(record, 2)
+    dims = word(record, 3)
+    shape = record + 8 * (4 + 4 * operands)
+    position = start
+    while position < stop:
+        count = min(512, stop - position)
+        for k in range(operands):
+            entry = record + 8 * (4 + 4 * k)
+            size, width, cast, how = word(entry, 0), word(entry, 1), word(entry, 2), word(entry, 3)
+            memory = pointer_word(args, 1 + k)
+            raw = buffers + 16384 * k
+            ready = raw + 8192
+            if k < outs:
+                if how == 0 and cast == 0:
+                    set_word(arguments, 1 + k, memory + position * size)
+                else:
+                    set_word(arguments, 1 + k, ready)
+            elif how == 1:
+                if cast == 0:
+                    set_word(arguments, 1 + k, memory)
+                else:
+                    convert(cast, ready, memory, 1, pair)
+                    set_word(arguments, 1 + k, ready)
+            else:
+                source = memory + position * size
+                if how == 2:
+                    walk(raw, memory, 0, position, count, size, dims, shape, shape + 8 * dims * (1 + k), index)
+                    source = raw
+                if cast == 0:
+                    set_word(arguments, 1 + k, source)
+                else:
+                    convert(cast, ready, source, count, pair)
+                    set_word(arguments, 1 + k, ready)
+        run_kernel(kernel, 0, count, arguments)
+        for k in range(outs):
+            entry = record + 8 * (4 + 4 * k)
+            size, width, cast, how = word(entry, 0), word(entry, 1), word(entry, 2), word(entry, 3)
+            memory = pointer_word(args, 1 + k)
+            raw = buffers + 16384 * k
+            ready = raw + 8192
+            if how == 0:
+                if cast != 0:
+                    convert(cast, memory + position * size, ready, count, pair)
+            else:
+                source = ready
+                if cast != 0:
+                    convert(cast, raw, ready, count, pair)
+                    source = raw
+                walk(source, memory, 1, position, count, size, dims, shape, shape + 8 * dims * (1 + k), index)
+        position += count
+
+
+def iteration_record(kernel: int, outs: int, operands: list[tuple[int, int, int, int]], shape: tuple[int, ...],
+                     strides: list[tuple[int, ...]]) -> bytes:
+    """Build the record: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
+    words = [kernel, outs, len(operands) - outs, len(shape)]
+    for operand in operands:
+        words.extend(operand)
+    words.extend(shape)
+    for s in strides:
+        words.extend(s)
+    return struct.pack(f"{len(words)}q", *words)
+
+
+def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Drop dimensions of size 1 and merge neighbours that every operand walks as one (outer = inner * size).
+
+    >>> collapse((2, 3, 4), [(12, 4, 1), (0, 4, 1)])
+    ((2, 12), [(12, 1), (0, 1)])
+    """
+    sizes: list[int] = []
+    steps: list[tuple[int, ...]] = []
+    for d, size in enumerate(shape):
+        if size == 1:
+            continue
+        inner = tuple(s[d] for s in strides)
+        if sizes and all(o == i * size for o, i in zip(steps[-1], inner)):
+            sizes[-1] *= size
+            steps[-1] = inner
+        else:
+            sizes.append(size)
+            steps.append(inner)
+    if not sizes:
+        return (1,), [(0,)] * len(strides)
+    return tuple(sizes), [tuple(step[k] for step in steps) for k in range(len(strides))]

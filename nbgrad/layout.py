@@ -1,0 +1,156 @@
+"""Layout: everything that chooses a kernel, as one interned token.
+
+Two operands of equal layout are recognised by a pointer comparison, and a dict look-up from (operation, layouts) to a plan
+replaces all checking. ``is`` proves that two layouts are equal; ``is not`` proves nothing: the table is bounded.
+"""
+from __future__ import annotations
+
+import struct
+from typing import Any, Callable
+
+from .dtypes import DType
+from .errors import ShapeError
+from .storage import CPU, Device
+
+__all__ = ["Layout", "layout_of", "contiguous_strides", "like_strides", "broadcast_shapes"]
+
+MOST_LAYOUTS = 1 << 14
+MOST_ELEMENTS = 1 << 62
+
+
+class Layout:
+    """dtype, device, shape and strides of a tensor, with what follows from them.
+
+    Attributes:
+        dtype, device, shape: as a tensor's.
+        strides: in elements.
+        numel, ndim: number of elements and of dimensions.
+        contiguous: whether the elements lie one after the other in row-major order.
+        dense: whether they fill their memory without gap or overlap, in whatever order.
+        expanded: whether several positions share an element.
+        conj, neg: lazy conjugation and negation.
+        special: the tensor needs an interpreter (a subclass with overrides, batched, traced); such layouts have no plans.
+        descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
+    """
+
+    __slots__ = ("dtype", "device", "shape", "strides", "numel", "ndim", "contiguous", "dense", "expanded", "conj", "neg",
+                 "special", "descr", "record", "template", "__weakref__")
+
+    def __repr__(self) -> str:
+        return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"
+
+    def __reduce__(self):
+        return layout_of, (self.dtype, self.shape, self.strides, self.device, self.conj, self.neg)
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def like(self, dtype: DType | None = None, shape: tuple | None = None) -> "Layout":
+        """The contiguous layout of another dtype or shape."""
+        return layout_of(dtype or self.dtype, self.shape if shape is None else shape, None, self.device)
+
+
+_layouts: dict[tuple, Layout] = {}
+# Makes ``Layout.template``; set by tensor.py, which knows the Tensor class.
+new_template: Callable[[Layout], Any] = lambda layout: None
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides in elements (a size of 0 counts as 1, as in torch).
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    if len(shape) == 1:
+        return (1,)
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size or 1
+    strides.reverse()
+    return tuple(strides)
+
+
+def _is_contiguous(shape, strides) -> bool:
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        if size != 1:
+            if stride != step:
+                return 0 in shape
+            step *= size
+    return True
+
+
+def _is_dense(shape, strides) -> bool:
+    step = 1
+    for stride, size in sorted((t, s) for s, t in zip(shape, strides) if s != 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def layout_of(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, device: Device = CPU,
+              conj: bool = False, neg: bool = False) -> Layout:
+    """The Layout of these properties; ``strides`` in elements, None for row-major."""
+    key = (dtype, shape, strides, device, conj, neg)
+    found = _layouts.get(key)
+    return found if found is not None else _new_layout(key)
+
+
+def _new_layout(key) -> Layout:
+    dtype, shape, strides, device, conj, neg = key
+    if strides is None:
+        canonical = contiguous_strides(shape)
+        layout = layout_of(dtype, shape, canonical, device, conj, neg)
+        return _remember(key, layout)
+    layout = Layout()
+    layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key[0], shape, strides, device, conj, neg
+    numel = 1
+    for size in shape:
+        numel *= size
+    if numel > MOST_ELEMENTS or numel < 0:
+        raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
+    layout.numel, layout.ndim, layout.special = numel, len(shape), False
+    layout.contiguous = _is_contiguous(shape, strides)
+    layout.dense = layout.contiguous or _is_dense(shape, strides)
+    layout.expanded = not layout.dense and any(t == 0 and s > 1 for s, t in zip(shape, strides))
+    layout.descr, layout.record = dtype.numpy, struct.pack("q", numel)
+    layout.template = new_template(layout)
+    return _remember(key, layout)
+
+
+def _remember(key, layout: Layout) -> Layout:
+    if len(_layouts) >= MOST_LAYOUTS:
+        _layouts.clear()        # tensors keep their tokens; equal new ones are merely other objects
+    # setdefault: of two threads that meet here, one token wins.
+    return _layouts.setdefault(key, layout)
+
+
+def like_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Dense strides for ``shape`` in the memory order that ``strides`` has (row-major where that is ambiguous)."""
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    result, step = [0] * len(shape), 1
+    for d in reversed(order):
+        result[d] = step
+        step *= shape[d] or 1
+    return tuple(result)
+
+
+def broadcast_shapes(op: str, shapes) -> tuple[int, ...]:
+    """The common shape of operands, by NumPy's rule.
+
+    Raises:
+        ShapeError: two sizes differ and neither is 1.
+    """
+    ndim = max(map(len, shapes), default=0)
+    result = [1] * ndim
+    for shape in shapes:
+        lead = ndim - len(shape)
+        for d, size in enumerate(shape):
+            if size != 1 and result[lead + d] != size:
+                if result[lead + d] != 1:
+                    raise ShapeError(f"{op}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: sizes "
+                                     f"{result[lead + d]} and {size} at dimension {lead + d} must match or be 1.")
+                result[lead + d] = size
+    return tuple(result)

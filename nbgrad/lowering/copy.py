@@ -1,0 +1,46 @@
+"""Copies and conversions: one kernel for every element size, one for every pair of dtypes."""
+from __future__ import annotations
+
+from ..dtypes import DType, complex128, int16, int32, int64, uint8
+from ..layout import Layout, layout_of
+from ..ops.expr import symbol
+from ..rules import GeneralPlan, lowering
+from .elementwise import Formula, elementwise_plan
+
+__all__ = ["copy_plan"]
+
+IDENTITY = Formula("copy", (("x", False),), (symbol("x"),))
+# Bits are copied as integers: half types and floats share kernels with them.
+_BY_SIZE = {1: uint8, 2: int16, 4: int32, 8: int64, 16: complex128}
+
+
+def _as_bits(layout: Layout) -> Layout:
+    return layout_of(_BY_SIZE[layout.dtype.itemsize], layout.shape, layout.strides, layout.device)
+
+
+def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
+    """The launch that writes ``source``'s elements, converted, into ``target``'s layout; the shapes broadcast."""
+    if source.dtype is target.dtype and not (source.conj or source.neg):
+        bits, out = _as_bits(source), _as_bits(target)
+        plan = elementwise_plan(IDENTITY, bits.dtype, (bits,), (out,), plan_type=GeneralPlan)
+        plan.outs, plan.layouts = (target.template,), (source,)
+        return plan
+    return elementwise_plan(IDENTITY, target.dtype, (source,), (target,), plan_type=GeneralPlan)
+
+
+@lowering("contiguous_copy")
+def _contiguous(op, layouts, attributes):
+    return copy_plan(layouts[0], layouts[0].like())
+
+
+@lowering("to_dtype")
+def _to_dtype(op, layouts, attributes):
+    source, dtype = layouts[0], attributes["dtype"]
+    assert isinstance(dtype, DType)
+    strides = source.strides if source.dense else None
+    return copy_plan(source, layout_of(dtype, source.shape, strides, source.device))
+
+
+@lowering("clone_like")
+def _clone_like(op, layouts, attributes):
+    return copy_plan(layouts[0], attributes["layout"])

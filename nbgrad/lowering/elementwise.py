@@ -1,0 +1,180 @@
+"""Elementwise expressions on any layouts: choose the kernel and fill in the numbers.
+
+NOTE [Two levels]: a plan is found by exact layouts in dispatch.py. Here, below it, kernels are found by *kind*: expressions,
+dtypes, which operands are single elements. A shape never seen before costs a few integers, not a kernel.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..dtypes import DType
+from ..errors import KernelError
+from ..kernels.codegen import scalar_function
+from ..kernels.convert import conversion
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, Plan, pack_record
+from ..kernels.templates.elementwise import elementwise_loop
+from ..kernels.templates.iterate import DIRECT, SINGLE, STRIDED, collapse, iterate, iteration_record
+from ..layout import Layout, layout_of, like_strides
+from ..ops.expr import Expr
+
+__all__ = ["elementwise_plan", "result_layout", "Formula"]
+
+# Elements below which one thread is quicker, and the share that a worker claims at once.
+PARALLEL_FROM = 1 << 15
+GRAIN = 1 << 13
+
+
+class Formula:
+    """Expressions to be computed together: interned, so that plans and kernels can be kept by it.
+
+    Attributes:
+        name: for symbols and people.
+        params: ``(name, boolean)`` of every operand.
+        results: expressions over them.
+    """
+
+    __slots__ = ("name", "params", "results", "predicates")
+    _known: dict[tuple, "Formula"] = {}
+
+    def __new__(cls, name: str, params: tuple[tuple[str, bool], ...], results: tuple[Expr, ...]):
+        key = (name, params, results)
+        found = cls._known.get(key)
+        if found is None:
+            found = super().__new__(cls)
+            found.name, found.params, found.results = key
+            found.predicates = tuple(r.boolean for r in results)
+            found = cls._known.setdefault(key, found)
+        return found
+
+
+@lru_cache(maxsize=None)
+def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: bool = False) -> int:
+    """Address of the contiguous kernel of ``formula`` at a dtype of computation.
+
+    Args:
+        singles: for every operand whether it is one element for all positions.
+        inplace: the first output is the first operand, passed once.
+    """
+    function = scalar_function(formula.name, formula.params, formula.results, dtype)
+    outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
+    ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
+    loop = elementwise_loop(outs, ins, int(inplace))
+    return address(Program(formula.name, loop, dtype, (("scalar", function),)))
+
+
+@lru_cache(maxsize=1)
+def iterator() -> int:
+    """Address of the strided iterator."""
+    from ..kernels.templates.iterate import convert, move, walk
+    return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert))))
+
+
+def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
+    """Row-major, or the memory order of the first operand that fills ``shape``, as torch's elementwise operations."""
+    for layout in operands:
+        if layout.shape == shape:
+            if layout.contiguous:
+                break
+            if layout.ndim > 1 and not layout.expanded:
+                return layout_of(dtype, shape, like_strides(shape, layout.strides), layout.device)
+    device = operands[0].device
+    return layout_of(dtype, shape, None, device)
+
+
+def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
+                     inplace: bool = False, plan_type: type = Plan) -> Plan:
+    """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
+
+    Args:
+        compute: dtype of computation; operands and results of other dtypes are converted.
+        outs: layouts of the results, all of one shape, to which the operands broadcast.
+        inplace: the first result is written over the first operand.
+    """
+    dtype = compute.compute
+    shape, order = outs[0].shape, outs[0].strides
+    codes = tuple(0 if layout is not None else NUMBER_CODES[dtype] for layout in operands)
+    wanted = tuple("bool" if boolean else dtype for _, boolean in formula.params)
+    singles = tuple(layout is None or (layout.numel == 1 and outs[0].numel != 1) for layout in operands)
+    direct = (all(out.dense and out.strides == order and out.dtype.name == ("bool" if predicate else dtype)
+                  for out, predicate in zip(outs, formula.predicates))
+              and all(layout is None or _reads_directly(layout, single, name, outs[0])
+                      for layout, single, name in zip(operands, singles, wanted)))
+    numel = outs[0].numel
+    flags = PARALLEL if numel >= PARALLEL_FROM else 0
+    templates = tuple(out.template for out in outs)
+    passed = operands[1:] if inplace else operands
+    if direct:
+        code = kernel(formula, dtype, singles, inplace)
+        return plan_type(pack_record(code, numel, GRAIN, len(outs), codes[inplace:], flags), templates, passed)
+    params = _iteration(formula, dtype, operands, outs, singles, wanted)
+    return plan_type(pack_record(iterator(), numel, GRAIN, len(outs), codes, flags, params), templates, operands)
+
+
+def _reads_directly(layout: Layout, single: bool, name: str, out: Layout) -> bool:
+    """Whether a kernel for elements of type ``name`` may read the operand's memory in the order of ``out``'s."""
+    if not _same_bits(layout.dtype.name, name) or layout.conj or layout.neg:
+        return False
+    return single or (layout.shape == out.shape and (layout.strides == out.strides or (layout.contiguous and out.contiguous)))
+
+
+def _same_bits(memory: str, name: str) -> bool:
+    """Whether a kernel reads ``memory`` as ``name`` without conversion: truth values are the integers 0 and 1."""
+    return memory == name or (memory == "bool" and name == "uint8")
+
+
+def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
+    """The record for the iterator: how it reaches every operand, and the walk that they share."""
+    shape = outs[0].shape
+    ndim = len(shape)
+    layouts = [*outs, *operands]
+    names = [("bool" if p else dtype) for p in formula.predicates] + list(wanted)
+    itemsizes, strides = [], []
+    for layout in layouts:
+        size = layout.dtype.itemsize if layout is not None else 0
+        steps = _broadcast_strides(layout, ndim) if layout is not None else (0,) * ndim
+        itemsizes.append(size)
+        strides.append(tuple(step * size for step in steps))
+    # Walk in the memory order of the first result.
+    order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
+    sizes, steps = collapse(tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides])
+    if len(sizes) > 60:
+        raise KernelError(f"{formula.name}: {len(sizes)} dimensions; at most 60 can be walked.")
+    entries = []
+    for k, layout in enumerate(layouts):
+        width = 1 if names[k] == "bool" else _width(names[k])
+        if layout is None:
+            entries.append((width, width, 0, SINGLE))
+            continue
+        memory = layout.dtype.name
+        is_out = k < len(outs)
+        cast = 0
+        if is_out:
+            cast = conversion(names[k], memory)
+        elif not _same_bits(memory, names[k]):
+            cast = conversion(memory, names[k])
+        if not is_out and singles[k - len(outs)]:
+            how = SINGLE
+        else:
+            row_major, step = True, itemsizes[k]
+            for size, stride in zip(reversed(sizes), reversed(steps[k])):
+                row_major, step = row_major and stride == step, step * size
+            how = DIRECT if row_major else STRIDED
+        entries.append((itemsizes[k], width, cast, how))
+    code = kernel(formula, dtype, singles, False)
+    return iteration_record(code, len(outs), entries, sizes, steps)
+
+
+_WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
+           "complex128": 16}
+
+
+def _width(name: str) -> int:
+    return _WIDTHS[name]
+
+
+def _broadcast_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
+    lead = (0,) * (ndim - layout.ndim)
+    return lead + tuple(0 if size == 1 else stride for size, stride in zip(layout.shape, layout.strides))
+
+

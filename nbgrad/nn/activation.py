@@ -1,0 +1,152 @@
+"""Activation functions as modules, for use in ``Sequential``: the functions of ``functional`` with their settings."""
+from __future__ import annotations
+
+from nbgrad import Tensor
+
+from . import functional as F
+from .module import Module
+
+__all__ = ["ELU", "GELU", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softplus",
+           "Tanh"]
+
+
+class ReLU(Module):
+    """``max(x, 0)``; at 0 the derivative is 0."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.relu(x)
+
+
+class Tanh(Module):
+    """Hyperbolic tangent."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.tanh(x)
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.sigmoid(x)
+
+
+class LogSigmoid(Module):
+    """``log(sigmoid(x))``, without overflow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.logsigmoid(x)
+
+
+class SiLU(Module):
+    """``x * sigmoid(x)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.silu(x)
+
+
+class GELU(Module):
+    """``x`` times the normal distribution function at ``x``.
+
+    Args:
+        approximate: "none" for the error function, "tanh" for the approximation by a hyperbolic tangent.
+
+    Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.gelu(x, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        """The setting."""
+        return f"approximate={self.approximate!r}"
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x > threshold``."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.softplus(x, beta=self.beta, threshold=self.threshold)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class LeakyReLU(Module):
+    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.leaky_relu(x, negative_slope=self.negative_slope)
+
+    def extra_repr(self) -> str:
+        """The setting."""
+        return f"negative_slope={self.negative_slope}"
+
+
+class ELU(Module):
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``x``."""
+        return F.elu(x, alpha=self.alpha)
+
+    def extra_repr(self) -> str:
+        """The setting."""
+        return f"alpha={self.alpha}"
+
+
+class Softmax(Module):
+    """``exp(x)`` divided by its sum over ``dim``."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shape and dtype of ``x``."""
+        return F.softmax(x, self.dim)
+
+    def extra_repr(self) -> str:
+        """The setting."""
+        return f"dim={self.dim}"
+
+
+class LogSoftmax(Module):
+    """``log(softmax(x))`` over ``dim``, without overflow."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shape and dtype of ``x``."""
+        return F.log_softmax(x, self.dim)
+
+    def extra_repr(self) -> str:
+        """The setting."""
+        return f"dim={self.dim}"

@@ -1,0 +1,71 @@
+"""Functions of neural networks under the names that ``torch.nn.functional`` gives them.
+
+Each is the operation of the same name in ``nbgrad``; ``layer_norm`` is composed of several.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbgrad import (
+    Tensor,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    dropout,
+    elu,
+    gelu,
+    l1_loss,
+    leaky_relu,
+    linear,
+    log_softmax,
+    logsigmoid,
+    mse_loss,
+    nll_loss,
+    relu,
+    rsqrt,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    tanh,
+)
+
+from ..errors import ShapeError
+
+__all__ = [
+    "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "elu", "gelu", "l1_loss", "layer_norm",
+    "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss", "relu", "sigmoid", "silu", "softmax",
+    "softplus", "tanh",
+]
+
+
+def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """Shift and scale each sample to mean 0 and variance 1 over its trailing dimensions, then by weight and bias.
+
+    Args:
+        x: shape ``(*, *normalized_shape)``, floating.
+        normalized_shape: the trailing dimensions that belong to one sample.
+        weight, bias: shape ``normalized_shape``; None leaves the step out.
+        eps: added to the variance.
+
+    Returns:
+        Tensor of the shape and dtype of ``x``.
+
+    Raises:
+        ShapeError: ``x.shape`` does not end in ``normalized_shape``.
+
+    Source: Ba, Kiros, Hinton, "Layer Normalization", 2016; the variance is the biased one.
+
+    >>> import nbgrad
+    >>> layer_norm(nbgrad.tensor([[1.0, 3.0]]), (2,), eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    shape = tuple(normalized_shape)
+    if not shape or tuple(x.shape[-len(shape):]) != shape:
+        raise ShapeError(f"layer_norm: x is {tuple(x.shape)}, expected a shape that ends in normalized_shape {shape}.")
+    dims = tuple(range(-len(shape), 0))
+    centred = x - x.mean(dims, keepdim=True)
+    out = centred * rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    if weight is not None:
+        out = out * weight
+    return out if bias is None else out + bias

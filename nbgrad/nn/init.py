@@ -1,0 +1,137 @@
+"""Initial values. Each function fills its tensor in place, records nothing, and returns the tensor.
+
+Every random one takes ``generator``; without it the default generator is used.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import nbgrad
+from nbgrad import Tensor
+
+from ..errors import RangeError, ShapeError
+
+__all__ = ["calculate_gain", "constant_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",
+           "xavier_normal_", "xavier_uniform_", "zeros_"]
+
+GAINS = {"linear": 1.0, "identity": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """``val`` everywhere."""
+    with nbgrad.no_grad():
+        return tensor.fill_(val)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    return constant_(tensor, 0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return constant_(tensor, 1)
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform between ``a`` and ``b``."""
+    with nbgrad.no_grad():
+        unit = nbgrad.rand(tuple(tensor.shape), dtype=tensor.dtype, generator=generator)
+        return tensor.copy_(unit.mul_(b - a).add_(a))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with ``mean`` and standard deviation ``std``."""
+    with nbgrad.no_grad():
+        unit = nbgrad.randn(tuple(tensor.shape), dtype=tensor.dtype, generator=generator)
+        return tensor.copy_(unit.mul_(std).add_(mean))
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which a layer's weights must grow for its activation to keep the variance.
+
+    Args:
+        nonlinearity: "linear", "identity", "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
+        param: the negative slope of "leaky_relu", 0.01 unless given.
+
+    Raises:
+        RangeError: no such nonlinearity.
+
+    Source: He et al., "Delving Deep into Rectifiers", 2015; LeCun et al., "Efficient BackProp", 1998.
+
+    >>> calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity not in GAINS:
+        known = ", ".join([*GAINS, "leaky_relu"])
+        raise RangeError(f"calculate_gain: nonlinearity is {nonlinearity!r}, expected one of {known}.")
+    return GAINS[nonlinearity]
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs reach an output of a weight ``(out, in, *kernel)``, and how many outputs an input reaches.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+    """
+    if tensor.dim() < 2:
+        raise ShapeError(f"init: expected a weight of two or more dimensions, got shape {tuple(tensor.shape)}.")
+    out_features, in_features, *kernel = tensor.shape
+    field = math.prod(kernel)
+    return in_features * field, out_features * field
+
+
+def _xavier_std(tensor: Tensor, gain: float) -> float:
+    fan_in, fan_out = fans(tensor)
+    return gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise RangeError(f'init: mode is {mode!r}, expected "fan_in" or "fan_out".')
+    fan = fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
+
+
+def _uniform_of_std(tensor: Tensor, std: float, generator: Any) -> Tensor:
+    """A uniform distribution on ``[-b, b]`` has standard deviation ``b / sqrt(3)``."""
+    bound = math.sqrt(3) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform with standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
+
+    Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+    """
+    return _uniform_of_std(tensor, _xavier_std(tensor, gain), generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with the standard deviation of ``xavier_uniform_``."""
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Any = None) -> Tensor:
+    """Uniform with standard deviation ``gain / sqrt(fan)``.
+
+    Args:
+        tensor: a weight ``(out, in, *kernel)``.
+        a: negative slope of the leaky_relu that follows.
+        mode: "fan_in" keeps the variance of the forward pass, "fan_out" that of the backward pass.
+        nonlinearity: as in ``calculate_gain``.
+        generator: where the numbers come from.
+
+    Source: He et al., "Delving Deep into Rectifiers", 2015.
+    """
+    return _uniform_of_std(tensor, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Any = None) -> Tensor:
+    """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes."""
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)

@@ -1,0 +1,131 @@
+"""Layers: modules with parameters, with a mode, or with a shape."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import nbgrad
+from nbgrad import Parameter, Tensor
+
+from ..errors import RangeError
+from . import functional as F, init
+from .module import Module
+
+__all__ = ["Dropout", "Flatten", "Identity", "LayerNorm", "Linear"]
+
+
+class Identity(Module):
+    """``x`` itself. Takes and ignores any arguments, so that it can stand in for another module."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, x: Any) -> Any:
+        """``x``."""
+        return x
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``.
+
+    Args:
+        in_features: size of the last dimension of ``x``.
+        out_features: size of the last dimension of the result.
+        bias: whether to add one.
+        dtype: of weight and bias; the default dtype unless given.
+
+    Attributes:
+        weight: shape ``(out_features, in_features)``; at first uniform within ``±1 / sqrt(in_features)``.
+        bias: shape ``(out_features,)``, at first drawn likewise; or None.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(nbgrad.empty(out_features, in_features, dtype=dtype))
+        self.register_parameter("bias", Parameter(nbgrad.empty(out_features, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
+        bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(*, in_features)`` to ``(*, out_features)``."""
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class LayerNorm(Module):
+    """Each sample shifted and scaled to mean 0 and variance 1, then by a learnt weight and bias.
+
+    Args:
+        normalized_shape: the trailing dimensions of a sample, or the size of the last one.
+        eps: added to the variance.
+        elementwise_affine: whether there is a weight.
+        bias: whether there is a bias too.
+        dtype: of weight and bias; the default dtype unless given.
+    """
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, dtype: Any = None) -> None:
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        ones, zeros = nbgrad.ones(self.normalized_shape, dtype=dtype), nbgrad.zeros(self.normalized_shape, dtype=dtype)
+        self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(*, *normalized_shape)``; see ``functional.layer_norm``."""
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
+
+
+class Dropout(Module):
+    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+
+    Raises:
+        RangeError: ``p`` is no probability.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise RangeError(f"Dropout: p is {p}, expected a probability between 0 and 1.")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Elementwise; after ``eval()``, ``x`` itself."""
+        return F.dropout(x, self.p, True) if self.training else x
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}"
+
+
+class Flatten(Module):
+    """Dimensions ``start_dim`` to ``end_dim``, both included, become one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x`` in its new shape; a view where strides permit."""
+        return x.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        """The dimensions."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"

@@ -1,0 +1,108 @@
+"""Losses as modules. ``reduction`` is "mean", "sum" or "none"."""
+from __future__ import annotations
+
+from nbgrad import Tensor
+
+from ..errors import RangeError
+from . import functional as F
+from .module import Module
+
+__all__ = ["BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
+
+
+class _Loss(Module):
+    """A loss with a reduction.
+
+    Raises:
+        RangeError: ``reduction`` is none of the three.
+    """
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise RangeError(f'{type(self).__name__}: reduction is {reduction!r}, expected "mean", "sum" or "none".')
+        self.reduction = reduction
+
+
+class MSELoss(_Loss):
+    """The squared difference."""
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape; a scalar, or that shape if nothing is reduced."""
+        return F.mse_loss(x, target, reduction=self.reduction)
+
+
+class L1Loss(_Loss):
+    """The absolute difference."""
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape; a scalar, or that shape if nothing is reduced."""
+        return F.l1_loss(x, target, reduction=self.reduction)
+
+
+class NLLLoss(_Loss):
+    """Minus the logarithm of the probability of the right class, weighted by class.
+
+    Args:
+        weight: shape ``(classes,)``; the mean is then a weighted one.
+        ignore_index: samples with this target do not count.
+        reduction: see the module.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """``x``: log-probabilities ``(samples, classes)``; ``target``: int64 classes ``(samples,)``."""
+        return F.nll_loss(x, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class CrossEntropyLoss(_Loss):
+    """``NLLLoss`` of ``log_softmax``: its input is any real scores.
+
+    Args:
+        weight: shape ``(classes,)``; the mean is then a weighted one.
+        ignore_index: samples with this target do not count.
+        reduction: see the module.
+        label_smoothing: the part of the target that is spread evenly over all classes, 0 to 1.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+                 label_smoothing: float = 0.0) -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """``x``: scores ``(samples, classes)``; ``target``: int64 ``(samples,)``, or probabilities like ``x``."""
+        return F.cross_entropy(x, target, weight=self.weight, ignore_index=self.ignore_index,
+                               reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """The cross-entropy of a yes-or-no target and the sigmoid of a score.
+
+    Args:
+        weight: broadcast over the samples' losses.
+        reduction: see the module.
+        pos_weight: weight of the positive part, broadcast likewise.
+    """
+
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """``x``: scores; ``target``: numbers from 0 to 1 of the same shape."""
+        return F.binary_cross_entropy_with_logits(x, target, weight=self.weight, reduction=self.reduction,
+                                                  pos_weight=self.pos_weight)

@@ -1,0 +1,363 @@
+"""Module: a function with parameters, made of other modules."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import nbgrad
+from nbgrad import Parameter, Tensor
+
+from ..errors import ArgumentError, RangeError, ShapeError
+from .utils import zero_grads
+
+__all__ = ["IncompatibleKeys", "Module"]
+
+# The kinds of registered attribute. A transient buffer moves with the module but is not in its state_dict.
+PARAMETER, BUFFER, TRANSIENT, MODULE = "parameter", "buffer", "transient buffer", "module"
+BUFFERS = (BUFFER, TRANSIENT)
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` found on one side only; both lists are empty after a strict load."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """A function with parameters. Subclass it, assign parameters and modules as attributes, and define ``forward``.
+
+    NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
+    only its kind is kept aside, in ``_kinds``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
+    there is no second table of values to keep in step. ``_kinds`` is made by ``__new__``: a subclass that forgets
+    ``super().__init__()`` works.
+
+    Attributes:
+        training: True after construction and ``train()``, False after ``eval()``.
+
+    >>> import nbgrad
+    >>> class Scale(Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nbgrad.nn.Parameter(nbgrad.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> [name for name, parameter in Scale().named_parameters()]
+    ['factor']
+    """
+
+    training = True
+    _kinds: dict[str, str]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)
+        self.__dict__["_kinds"] = {}
+        return self
+
+    def __init__(self) -> None:
+        pass
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; to be defined by the subclass."""
+        raise NotImplementedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    # Registration
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
+        if kind and self._kinds.get(name) not in BUFFERS:
+            self._kinds[name] = kind
+        elif name in self._kinds:
+            _check_kind(f"{type(self).__name__}.{name}", self._kinds[name], value)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        self._kinds.pop(name, None)
+
+    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+        """Make ``parameter`` the attribute ``name``; None declares a parameter that the module does without.
+
+        Raises:
+            ArgumentError: not a Parameter. RangeError: ``name`` is taken or is no name.
+        """
+        self._register(name, parameter, PARAMETER)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Make ``tensor`` the attribute ``name``: state that is no parameter, converted by ``to`` and, if
+        ``persistent``, saved by ``state_dict``.
+
+        Raises:
+            ArgumentError: not a tensor. RangeError: ``name`` is taken or is no name.
+        """
+        self._register(name, tensor, BUFFER if persistent else TRANSIENT)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Make ``module`` the attribute ``name``.
+
+        Raises:
+            ArgumentError: not a Module. RangeError: ``name`` is taken or is no name.
+        """
+        self._register(name, module, MODULE)
+
+    register_module = add_module
+
+    def _register(self, name: str, value: Any, kind: str) -> None:
+        owner = type(self).__name__
+        if not isinstance(name, str):
+            raise ArgumentError(f"{owner}: expected the name of a {kind} as a str, got {type(name).__name__}.")
+        if not name or "." in name:
+            raise RangeError(f"{owner}: {name!r} cannot name a {kind}: it is empty or contains a dot.")
+        if hasattr(self, name) and name not in self._kinds:
+            raise RangeError(f"{owner}: the attribute {name!r} exists and is no {kind}. Hint: choose another name.")
+        _check_kind(f"{owner}.{name}", kind, value)
+        self._kinds[name] = kind
+        object.__setattr__(self, name, value)
+
+    # Traversal
+
+    def _own(self, *kinds: str) -> list[tuple[str, Any]]:
+        """Names and values of the module's own attributes of ``kinds``, without those that are None."""
+        values = self.__dict__
+        return [(name, values[name]) for name, kind in self._kinds.items()
+                if kind in kinds and values[name] is not None]
+
+    def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """The module itself and all below it, with dotted names; a shared module once unless told otherwise."""
+        return _first_seen(self._walk(prefix), remove_duplicate)
+
+    def _walk(self, prefix: str) -> Iterator[tuple[str, Module]]:
+        yield prefix, self
+        for name, module in self._own(MODULE):
+            yield from module._walk(_join(prefix, name))
+
+    def _named(self, prefix: str, recurse: bool, remove_duplicate: bool, *kinds: str) -> Iterator[tuple[str, Any]]:
+        modules = self.named_modules(prefix) if recurse else [(prefix, self)]
+        members = ((_join(path, name), value) for path, module in modules for name, value in module._own(*kinds))
+        return _first_seen(members, remove_duplicate)
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True,
+                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with dotted names; a shared parameter once, under its first name, unless told otherwise."""
+        return self._named(prefix, recurse, remove_duplicate, PARAMETER)
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True,
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with dotted names."""
+        return self._named(prefix, recurse, remove_duplicate, *BUFFERS)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, with their names."""
+        return _first_seen(self._own(MODULE), True)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter once: what an optimizer takes."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every buffer once."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        return (module for _, module in self.named_children())
+
+    def modules(self) -> Iterator[Module]:
+        """The module itself and all below it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def apply(self, fn: Callable[[Module], Any]) -> Any:
+        """Call ``fn`` on every module, children first; returns self."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # State
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name.
+
+        Returns:
+            Detached tensors that share memory with the module's; the tensors themselves if ``keep_vars``.
+        """
+        entries = self._named_state(prefix)
+        return {name: tensor if keep_vars else tensor.detach() for name, tensor in entries}
+
+    def _named_state(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Module by module, parameters before buffers; every name of a shared tensor."""
+        for path, module in self._walk(prefix):
+            for kind in (PARAMETER, BUFFER):
+                for name, tensor in module._own(kind):
+                    yield _join(path, name), tensor
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copy ``state_dict`` into the parameters and persistent buffers, in place. An error leaves all as it was.
+
+        Args:
+            state_dict: by dotted name, tensors or NumPy arrays of the same shapes; dtypes are converted.
+            strict: refuse missing and unexpected names. Shapes must fit in either case.
+
+        Returns:
+            The names that are missing from ``state_dict``, and those that this module does not have.
+
+        Raises:
+            ShapeError: a name or a shape does not fit; the message lists all that do not.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
+        own = dict(self._named_state())
+        given = {name: nbgrad.asarray(state_dict[name]) for name in own if name in state_dict}
+        keys = IncompatibleKeys([name for name in own if name not in given],
+                                [name for name in state_dict if name not in own])
+        problems = list(_misfits(own, given))
+        if strict:
+            problems = [*(f"missing: {name} {tuple(own[name].shape)}" for name in keys.missing_keys),
+                        *(f"unexpected: {name}" for name in keys.unexpected_keys), *problems]
+        if problems:
+            raise ShapeError(f"load_state_dict: the state does not fit {type(self).__name__}:\n    "
+                             + "\n    ".join(problems)
+                             + "\nHint: strict=False permits missing and unexpected names, never another shape.")
+        with nbgrad.no_grad():
+            for name, value in given.items():
+                own[name].copy_(value)
+        return keys
+
+    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
+        """Convert parameters, their gradients and buffers, in place: the Parameter objects stay the same.
+
+        Args:
+            target: a dtype or a device.
+            dtype: a floating or complex dtype; what is integer or boolean keeps its own.
+            device: where the tensors shall be.
+
+        Returns:
+            self.
+
+        Raises:
+            ArgumentError: ``dtype`` is neither floating nor complex.
+        """
+        if isinstance(target, type(nbgrad.float32)):
+            dtype = target
+        elif target is not None:
+            device = target
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise ArgumentError(f"to: expected a floating or complex dtype, got {dtype}.")
+        return self._convert(lambda tensor: _converted(tensor, dtype, device))
+
+    def float(self) -> Any:
+        """``to(float32)``."""
+        return self.to(nbgrad.float32)
+
+    def double(self) -> Any:
+        """``to(float64)``."""
+        return self.to(nbgrad.float64)
+
+    def _convert(self, fn: Callable[[Tensor], Tensor]) -> Any:
+        for parameter in self.parameters():
+            # The gradient must fit its parameter at every moment, so it is put aside in between.
+            grad, parameter.grad = parameter.grad, None
+            parameter.data = fn(parameter.data)
+            parameter.grad = None if grad is None else fn(grad.detach())
+        for module in self.modules():
+            for name, buffer in module._own(*BUFFERS):
+                module.__dict__[name] = fn(buffer)
+        return self
+
+    # Modes
+
+    def train(self, mode: bool = True) -> Any:
+        """Set ``training`` here and below; returns self.
+
+        Raises:
+            ArgumentError: ``mode`` is not a bool.
+        """
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"train: expected a bool, got {type(mode).__name__}.")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Any:
+        """``train(False)``: dropout is off."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set ``requires_grad`` of every parameter; returns self."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""
+        zero_grads(self.parameters(), set_to_none)
+
+    # Printing
+
+    def extra_repr(self) -> str:
+        """What ``repr`` shows of the module itself; to be overridden."""
+        return ""
+
+    def _repr_children(self) -> Iterator[str]:
+        """A text for every child."""
+        return (f"({name}): {module!r}" for name, module in self._own(MODULE))
+
+    def __repr__(self) -> str:
+        extra, children = self.extra_repr(), list(self._repr_children())
+        if not children:
+            return f"{type(self).__name__}({extra})"
+        lines = "\n".join([*filter(None, [extra]), *children]).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {lines}\n)"
+
+
+def runs(texts: list[str]) -> Iterator[str]:
+    """Children's texts by position, a run of equal ones as one line: ``(0-2): 3 x ReLU()``."""
+    start = 0
+    for text, group in groupby(texts):
+        count = len(list(group))
+        yield f"({start}-{start + count - 1}): {count} x {text}" if count > 1 else f"({start}): {text}"
+        start += count
+
+
+def _check_kind(target: str, kind: str, value: Any) -> None:
+    """Refuse a value that an attribute registered as ``kind`` cannot take; None is always permitted.
+
+    Raises:
+        ArgumentError: the value's type does not belong to the kind.
+    """
+    expected = {PARAMETER: Parameter, MODULE: Module}.get(kind, Tensor)
+    if value is not None and not isinstance(value, expected):
+        raise ArgumentError(f"{target}: it is a {kind}, so expected a {expected.__name__} or None, got "
+                            f"{type(value).__name__}. Hint: delete the attribute before using its name otherwise.")
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _first_seen(members: Any, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    """``(name, object)`` pairs, without those whose object came before."""
+    seen: set[int] = set()
+    for name, member in members:
+        if not (remove_duplicate and id(member) in seen):
+            seen.add(id(member))
+            yield name, member
+
+
+def _misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[str]:
+    """One line for every name whose shapes differ."""
+    for name, value in given.items():
+        if value.shape != own[name].shape:
+            yield f"shape: {name} is {tuple(own[name].shape)} here and {tuple(value.shape)} in the state"
+
+
+def _converted(tensor: Tensor, dtype: Any, device: Any) -> Tensor:
+    """``tensor`` with another device and, if it holds floating or complex numbers, another dtype."""
+    options = {} if device is None else {"device": device}
+    if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
+        options["dtype"] = dtype
+    return tensor.to(**options) if options else tensor

@@ -1,0 +1,75 @@
+"""The gradients of many parameters at once."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import nbgrad
+from nbgrad import Tensor
+
+from ..errors import GradError, RangeError
+
+__all__ = ["clip_grad_norm_", "zero_grads"]
+
+
+def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
+    """Forget the gradients; or, unless ``set_to_none``, cut those that exist off their graph and zero them in place."""
+    for parameter in parameters:
+        if set_to_none:
+            parameter.grad = None
+        elif parameter.grad is not None:
+            parameter.grad = parameter.grad.detach().zero_()
+
+
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False) -> Tensor:
+    """Scale the gradients, in place, so that the norm of all of them together is at most ``max_norm``.
+
+    Args:
+        parameters: one or many; those without a gradient are left out.
+        max_norm: the bound.
+        norm_type: p of the p-norm; may be ``math.inf``.
+        error_if_nonfinite: refuse to scale by a norm that is infinite or NaN.
+
+    Returns:
+        The norm before scaling, a zero-dim tensor.
+
+    Raises:
+        RangeError: ``norm_type`` is not positive.
+        GradError: the norm is not finite and ``error_if_nonfinite`` is set.
+
+    >>> weight = nbgrad.nn.Parameter(nbgrad.zeros(2))
+    >>> weight.grad = nbgrad.tensor([3.0, 4.0])
+    >>> clip_grad_norm_([weight], 1.0)
+    tensor(5.)
+    """
+    if norm_type <= 0:
+        raise RangeError(f"clip_grad_norm_: norm_type is {norm_type}, expected a positive number.")
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = [tensor.grad for tensor in tensors if tensor.grad is not None]
+    with nbgrad.no_grad():
+        norm = _total_norm(grads, norm_type)
+        if error_if_nonfinite and not math.isfinite(norm.item()):
+            raise GradError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}. "
+                            "Hint: error_if_nonfinite=False scales by it all the same.")
+        # 1e-6 keeps a norm of 0 from dividing; torch adds the same.
+        factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor.to(grad.dtype))
+    return norm
+
+
+def _total_norm(grads: list[Tensor], p: float) -> Tensor:
+    """The p-norm of all elements of ``grads``; 0 if there are none."""
+    if p == math.inf:
+        norm = nbgrad.tensor(0.0)
+        for grad in grads:
+            norm = nbgrad.maximum(norm.to(grad.dtype), grad.abs().max())
+        return norm
+    total = sum((_power(grad, p).sum() for grad in grads), nbgrad.tensor(0.0))
+    return total.sqrt() if p == 2 else total ** (1 / p)
+
+
+def _power(grad: Tensor, p: float) -> Tensor:
+    """``|grad|`` to the power ``p``."""
+    return grad * grad if p == 2 else grad.abs() ** p

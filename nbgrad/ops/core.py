@@ -1,0 +1,199 @@
+"""Operations: what each one is, by kind. Knows no array, no kernel, no graph.
+
+A declaration names the operation, its operands and its mathematics; the kind supplies what the kind implies. Kernels,
+gradients of every order, tangents, methods, operators, in-place and ``out=`` forms, tests and documentation derive from it.
+
+NOTE [Rules]: the formulas of a declaration are pure. They use their arguments, Python arithmetic, ``scalar`` and methods
+of their arguments; they never look at memory. The names of a rule's parameters say what it needs, and so what is saved:
+  ``g``            the cotangent of the result
+  an operand       its value (saved)
+  ``out``          the result (saved)
+  ``<operand>_shape``, ``<operand>_dtype``, ``out_shape``    facts about a value (nothing saved)
+  an attribute     its value
+"""
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Any, Callable
+
+from .expr import Expr, constant, plus, scalar, symbol, times
+
+__all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
+           "reduction", "general", "composite"]
+
+OPS: dict[str, "Op"] = {}
+
+
+class Op:
+    """A declared operation.
+
+    Attributes:
+        name: in the table, as function and, unless ``method`` is false, as method.
+        kind: which lowering and which derivation applies.
+        signature: the Python signature of the function; tensors first.
+        operands: names of the tensor operands.
+        node_name: name of the graph node, as torch's.
+        doc: one sentence, and what differs from NumPy where something does.
+        aliases: further names of function and method.
+        method, function, inplace, out: which public forms exist.
+    """
+
+    kind = "op"
+
+    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "", node: str | None = None,
+                 aliases: tuple[str, ...] = (), method: bool = True, function: bool = True, inplace: bool = False,
+                 out: bool = False):
+        if name in OPS:
+            raise ValueError(f"{name}: declared twice.")
+        self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
+        self.signature = inspect.signature(formula)
+        self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        self.aliases, self.method, self.function = aliases, method, function
+        self.inplace, self.out = inplace, out
+        OPS[name] = self
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}{self.signature}>"
+
+
+class Elementwise(Op):
+    """``forward`` of scalars, applied to every element, with broadcasting and promotion.
+
+    Attributes:
+        partials: ``{operand: partial derivative}``, lambdas over operands and ``out``. One that also mentions ``g`` is the
+            whole cotangent (for functions that are not complex differentiable); ``tangents`` then has its counterpart.
+        policy: the dtype of computation: ``"promote"``; ``"float"`` (integers become the default float);
+            ``"integer"`` (refuses floats); ``"bool"`` (of truth values).
+        predicate: the result is bool.
+        boolean: operands that are truth values (the condition of ``where``).
+        complex: whether complex operands are defined for it.
+    """
+
+    kind = "elementwise"
+
+    def __init__(self, name: str, forward: Callable, partials: dict[str, Callable] | None = None, *,
+                 policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
+                 inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None, **options):
+        operands = tuple(inspect.signature(forward).parameters)
+        super().__init__(name, forward, operands, inplace=inplace, out=out, **options)
+        self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
+        self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
+        self.defaults = tuple(p.default for p in self.signature.parameters.values())
+        # Which operands gradients flow into, by position.
+        self.differentiable = tuple(name in self.partial_formulas for name in operands)
+
+    @property
+    def params(self) -> tuple[tuple[str, bool], ...]:
+        """``(name, boolean)`` of every operand."""
+        return tuple((name, name in self.boolean) for name in self.operands)
+
+    @lru_cache(maxsize=None)
+    def expression(self) -> Expr:
+        """The result as an expression of the operands."""
+        return _as_expr(self.formula(*(symbol(*param) for param in self.params)))
+
+    @lru_cache(maxsize=None)
+    def partial(self, operand: str) -> Expr:
+        """The partial derivative with respect to ``operand``, in operands and ``out``."""
+        return self._evaluate(self.partial_formulas[operand])
+
+    def _evaluate(self, formula: Callable) -> Expr:
+        booleans = dict(self.params)
+        names = inspect.signature(formula).parameters
+        return _as_expr(formula(*(symbol(name, booleans.get(name, False)) for name in names)))
+
+    @lru_cache(maxsize=None)
+    def vjp(self, operand: str, is_complex: bool = False) -> Expr:
+        """The cotangent of ``operand`` in terms of ``g``, operands and ``out``: g times the partial, conjugated."""
+        partial = self.partial(operand)
+        if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
+            return partial
+        if is_complex and partial.op != "constant":
+            partial = scalar.conj(partial)
+        return times(symbol("g"), partial)
+
+    @lru_cache(maxsize=None)
+    def jvp(self, tangents: tuple[str, ...]) -> Expr:
+        """The tangent of the result in terms of ``t_<operand>``, operands and ``out``."""
+        return plus(self._tangent(name) for name in tangents if name in self.partial_formulas)
+
+    def _tangent(self, operand: str) -> Expr:
+        if operand in self.tangent_formulas:
+            return self._evaluate(self.tangent_formulas[operand])
+        return times(symbol(f"t_{operand}"), self.partial(operand))
+
+
+def _as_expr(value: Any) -> Expr:
+    return value if isinstance(value, Expr) else constant(value)
+
+
+class Movement(Op):
+    """A linear view: the same memory under another layout.
+
+    ``formula(layout, *args)`` gives the new ``(shape, strides, offset)`` in elements; ``inverse(g, x_shape, *args)`` the
+    cotangent of the operand. With ``multiple`` the formula returns a list of those, and ``inverse`` takes a list of cotangents.
+    """
+
+    kind = "movement"
+
+    def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False, **options):
+        super().__init__(name, formula, ("x",), **options)
+        self.inverse, self.multiple = inverse, multiple
+
+
+class General(Op):
+    """An operation with a lowering of its own, by name; ``vjps`` (and ``jvp``) are formulas of tensors.
+
+    Attributes:
+        vjps: ``{operand: formula}``; see NOTE [Rules].
+        jvp: formula of ``t_<operand>`` and the rest; None for a linear operation, whose tangent is itself.
+        outputs: number of results.
+    """
+
+    kind = "general"
+
+    def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
+                 operands: tuple[str, ...] = ("x",), jvp: Callable | str | None = None, outputs: int = 1, **options):
+        super().__init__(name, formula, operands, **options)
+        self.vjps, self.jvp, self.outputs = vjps or {}, jvp, outputs
+
+
+class Reduction(General):
+    """A combination over dimensions: ``combine`` of two accumulators, its ``identity``, and a ``map`` of the elements."""
+
+    kind = "reduction"
+
+
+class Composite(Op):
+    """Written in other operations; needs no rule."""
+
+    kind = "composite"
+
+    def __init__(self, name: str, formula: Callable, **options):
+        super().__init__(name, formula, tuple(inspect.signature(formula).parameters)[:1], **options)
+
+
+def elementwise(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options) -> Elementwise:
+    """Declare an elementwise operation: the only thing a new function needs (docs/adding-an-op.md)."""
+    return Elementwise(name, forward, partials, **options)
+
+
+def movement(name: str, formula: Callable, inverse: Callable, **options) -> Movement:
+    """Declare a view."""
+    return Movement(name, formula, inverse, **options)
+
+
+def reduction(name: str, formula: Callable, vjps: dict[str, Callable] | None = None, **options) -> Reduction:
+    """Declare a reduction over dimensions."""
+    return Reduction(name, formula, vjps, **options)
+
+
+def general(name: str, formula: Callable, vjps: dict[str, Callable] | None = None, **options) -> General:
+    """Declare an operation with its own lowering."""
+    return General(name, formula, vjps, **options)
+
+
+def composite(name: str, formula: Callable, **options) -> Composite:
+    """Declare an operation written in others."""
+    return Composite(name, formula, **options)

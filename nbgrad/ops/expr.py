@@ -1,0 +1,202 @@
+"""Scalar expressions: the language in which an operation's formulas are written.
+
+A formula is a plain lambda over operands. Run on ``Expr`` symbols it yields an expression from which kernels are
+generated; run on tensors (or on anything else that has ``_apply``) it computes. ``scalar`` holds the functions that a
+formula may call; each belongs to the operation of the same name, so that an expression can also be *evaluated* on
+tensors, node by node, which is how derivatives of any order come about.
+
+NOTE [Interning]: equal expressions are one object. A formula that uses a subexpression 2^18 times is still a small
+graph, kernels get one local variable for a shared node, and "is this partial the constant 1" is a comparison by identity.
+Constants are keyed by type and bits, so that -0.0 and 0.0, or 1 and True, stay apart.
+"""
+from __future__ import annotations
+
+import struct
+from typing import Any, Callable, Iterable
+from weakref import WeakValueDictionary
+
+__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "plus", "evaluate", "ONE", "ZERO"]
+
+# Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
+OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift", "matmul": "matmul",
+}
+UNARY_OPERATORS = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}
+COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
+# Operations whose result is a truth value whatever the operands are.
+PREDICATES = frozenset((*COMPARISONS.values(), "logical_and", "logical_or", "logical_xor", "logical_not", "isnan",
+                        "isinf", "isfinite", "signbit", "isposinf", "isneginf"))
+
+
+class Operators:
+    """Python operators in terms of ``self._apply(operation, operands)``."""
+
+    __slots__ = ()
+
+    def _apply(self, name: str, operands: tuple) -> Any:
+        raise NotImplementedError
+
+
+def _binary(name, swapped):
+    if swapped:
+        return lambda self, other: self._apply(name, (other, self))
+    return lambda self, other: self._apply(name, (self, other))
+
+
+for _symbol, _name in OPERATORS.items():
+    setattr(Operators, f"__{_symbol}__", _binary(_name, False))
+    setattr(Operators, f"__r{_symbol}__", _binary(_name, True))
+for _symbol, _name in UNARY_OPERATORS.items():
+    setattr(Operators, f"__{_symbol}__", (lambda name: lambda self: self._apply(name, (self,)))(_name))
+for _symbol in ("lt", "le", "gt", "ge"):
+    setattr(Operators, f"__{_symbol}__", _binary(_symbol, False))
+
+
+class Expr(Operators):
+    """A symbol, a constant or an operation on expressions; immutable and interned.
+
+    Attributes:
+        op: ``"symbol"``, ``"constant"``, or the name of an operation.
+        args: operands; the name of a symbol; the value of a constant.
+        boolean: whether the value is a truth value rather than a number of the kernel's dtype.
+    """
+
+    __slots__ = ("op", "args", "boolean", "__weakref__")
+
+    def _apply(self, name: str, operands: tuple) -> "Expr":
+        return operation(name, *operands)
+
+    def symbols(self) -> set[str]:
+        """Names of the symbols that the value depends on: for a partial derivative, what must be saved."""
+        return {e.args[0] for e in postorder([self]) if e.op == "symbol"}
+
+    def __repr__(self) -> str:
+        if self.op in ("symbol", "constant"):
+            return str(self.args[0])
+        return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+_interned: WeakValueDictionary = WeakValueDictionary()
+
+
+def _intern(key: tuple, op: str, args: tuple, boolean: bool) -> Expr:
+    found = _interned.get(key)
+    if found is None:
+        found = Expr()
+        found.op, found.args, found.boolean = op, args, boolean
+        found = _interned.setdefault(key, found)
+    return found
+
+
+def symbol(name: str, boolean: bool = False) -> Expr:
+    """The variable ``name``."""
+    return _intern(("symbol", name, boolean), "symbol", (name,), boolean)
+
+
+def constant(value: bool | int | float | complex) -> Expr:
+    """A number, in the kernel's dtype."""
+    bits = struct.pack("dd", value.real, value.imag) if isinstance(value, (float, complex)) else value
+    return _intern(("constant", type(value), bits), "constant", (value,), type(value) is bool)
+
+
+def operation(name: str, *operands: Any) -> Expr:
+    """The operation ``name`` on expressions and numbers."""
+    args = tuple(a if type(a) is Expr else constant(a) for a in operands)
+    boolean = name in PREDICATES or (name.startswith("bitwise_") and all(a.boolean for a in args))
+    if name == "where":
+        boolean = args[1].boolean and args[2].boolean
+    # Expr has no __eq__ of its own: identity is equality here, so a tuple of operands is a sound key.
+    return _intern((name, args), name, args, boolean)
+
+
+ONE, ZERO = constant(1.0), constant(0.0)
+
+
+class _Scalar:
+    """``scalar.tanh(x)``: the operation ``tanh`` on whatever ``x`` is: an Expr, a Tensor, a Value."""
+
+    def __getattr__(self, name: str) -> Callable:
+        def call(*operands):
+            for operand in operands:
+                if hasattr(operand, "_apply"):
+                    return operand._apply(name, operands)
+            raise TypeError(f"{name}: expected an expression or a tensor among {operands!r}.")
+
+        call.__name__ = name
+        setattr(self, name, call)
+        return call
+
+
+scalar = _Scalar()
+
+
+def number(expr: Expr) -> Any:
+    """The value of a constant, else None."""
+    return expr.args[0] if expr.op == "constant" else None
+
+
+def times(g: Expr, partial: Expr) -> Expr:
+    """``g * partial``, arranged so that nothing undefined leaks in.
+
+    A factor 1 disappears; a reciprocal becomes a division (one rounding); a ``where`` is moved outside, so that the
+    branch not taken contributes exactly 0 even where ``g`` is infinite.
+    """
+    value = number(partial)
+    if value == 0:
+        return ZERO
+    if value == 1:
+        return g
+    if value == -1:
+        return -g
+    if partial.op == "where":
+        condition, yes, no = partial.args
+        return scalar.where(condition, times(g, yes), times(g, no))
+    if partial.op == "neg":
+        return -times(g, partial.args[0])
+    if partial.op == "div":
+        return times(g, partial.args[0]) / partial.args[1]
+    return g * partial
+
+
+def plus(terms: Iterable[Expr]) -> Expr:
+    """The sum of ``terms``; exact zeros are dropped."""
+    total = None
+    for term in terms:
+        if term is not ZERO:
+            total = term if total is None else total + term
+    return ZERO if total is None else total
+
+
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """Every node below ``roots`` once, operands first; iterative, so that depth is no limit."""
+    order, seen, stack = [], set(), [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node.op not in ("symbol", "constant"):
+                stack.extend((arg, False) for arg in reversed(node.args))
+    return order
+
+
+def evaluate(roots: tuple[Expr, ...], values: dict[str, Any], apply: Callable[[str, tuple], Any]) -> list:
+    """Compute ``roots`` with symbols bound to ``values``, by ``apply(operation, operands)``: node by node, each once.
+
+    >>> evaluate((symbol("x") * 2.0,), {"x": 3.0}, lambda name, xs: xs[0] * xs[1])
+    [6.0]
+    """
+    results: dict[Expr, Any] = {}
+    for node in postorder(roots):
+        if node.op == "symbol":
+            results[node] = values[node.args[0]]
+        elif node.op == "constant":
+            results[node] = node.args[0]
+        else:
+            operands = tuple(results[arg] for arg in node.args)
+            results[node] = apply(node.op, operands)
+    return [results[root] for root in roots]

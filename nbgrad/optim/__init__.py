@@ -1,0 +1,18 @@
+"""Optimizers. Each updates a parameter and its state in one fused kernel, made from the formula in ``rules``.
+
+>>> import nbgrad
+>>> from nbgrad import optim
+>>> x = nbgrad.tensor([4.0], requires_grad=True)
+>>> descent = optim.SGD([x], lr=0.25)
+>>> (x * x).sum().backward()
+>>> descent.step()
+>>> x.detach()
+tensor([2.])
+"""
+from __future__ import annotations
+
+from .adam import Adam, AdamW
+from .optimizer import Optimizer
+from .sgd import SGD
+
+__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]

@@ -1,0 +1,94 @@
+"""Adam and its relatives."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from nbgrad import Tensor, zeros_like
+
+from ..errors import NotSupportedError
+from ..fused import fused_update
+from . import rules
+from .optimizer import Optimizer, require
+
+__all__ = ["Adam", "AdamW"]
+
+
+class Adam(Optimizer):
+    """Steps along a running mean of the gradient, divided by the root of a running mean of its square.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        lr: learning rate.
+        betas: what remains at each step of the mean of the gradient, and of its square.
+        eps: added to the divisor.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        amsgrad: divide by the largest mean square so far.
+        maximize: ascend.
+
+    Raises:
+        RangeError: an option out of range. NotSupportedError: a complex parameter.
+
+    Source: torch's Adam; the formulas are in ``rules``.
+    """
+
+    decoupled = False
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
+                 maximize: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "amsgrad": amsgrad, "maximize": maximize})
+
+    def check(self, group: dict[str, Any]) -> None:
+        """Nothing is negative, betas are below 1, parameters are real."""
+        for name in ("lr", "eps", "weight_decay"):
+            require(group[name] >= 0, self._name, name, group[name], "a number that is not negative")
+        for index, beta in enumerate(group["betas"]):
+            require(0 <= beta < 1, self._name, f"betas[{index}]", beta, "a number from 0 to below 1")
+        for position, p in enumerate(group["params"]):
+            if p.is_complex():
+                raise NotSupportedError(f"{self._name}: params[{position}] is {p.dtype}, expected a real dtype. "
+                                        "Hint: optimise its real and imaginary parts as two tensors.")
+
+    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of ``p``."""
+        if not state:
+            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+        if group["amsgrad"] and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = zeros_like(p)
+        state["step"] += 1
+        updated, rule = [p, state["exp_avg"], state["exp_avg_sq"]], rules.adam
+        if group["amsgrad"]:
+            updated, rule = [*updated, state["max_exp_avg_sq"]], rules.amsgrad
+        fused_update(rule, updated, [p.grad], self._scalars(state["step"], group))
+
+    def _scalars(self, step: int, group: dict[str, Any]) -> dict[str, float]:
+        """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
+        lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
+        return {
+            "step_size": lr / (1.0 - beta1**step), "root": math.sqrt(1.0 - beta2**step),
+            "take1": 1.0 - beta1, "keep2": beta2, "take2": 1.0 - beta2, "eps": group["eps"],
+            "shrink": 1.0 - lr * decay if self.decoupled else 1.0, "weight_decay": 0.0 if self.decoupled else decay,
+            "sign": -1.0 if group["maximize"] else 1.0,
+        }
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself and leaves the gradient alone.
+
+    Args:
+        params, lr, betas, eps, amsgrad, maximize: as for ``Adam``.
+        weight_decay: the parameter is multiplied by ``1 - lr * weight_decay`` at each step.
+
+    Raises:
+        RangeError: an option out of range. NotSupportedError: a complex parameter.
+    """
+
+    decoupled = True
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
+                 maximize: bool = False) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

@@ -1,0 +1,185 @@
+"""What all optimizers share: groups of parameters, their state, saving and restoring it."""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import nbgrad
+from nbgrad import Tensor
+
+from ..errors import ArgumentError, GradError, RangeError, ShapeError
+from ..nn.utils import zero_grads
+
+__all__ = ["Optimizer", "require"]
+
+
+class Optimizer:
+    """Updates parameters by their gradients. A subclass defines ``update``.
+
+    Args:
+        params: parameters; or dictionaries, each with "params" and the options in which that group differs.
+        defaults: the options of a group that does not set them.
+
+    Attributes:
+        param_groups: a list of dictionaries: "params" and every option. Options may be changed between steps.
+        state: what the optimizer keeps, a dictionary for each parameter.
+
+    Raises:
+        ArgumentError: something that is no tensor, or a set (whose order is not reproducible).
+        GradError: a tensor that is the result of an operation.
+        RangeError: no parameters, or one in two groups.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        self.defaults = dict(defaults)
+        self.param_groups: list[dict[str, Any]] = []
+        self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
+        if isinstance(params, Tensor):
+            raise ArgumentError(f"{self._name}: params is a tensor, expected an iterable of tensors. "
+                                "Hint: write [tensor].")
+        members = self._listed(params)
+        if not members:
+            raise RangeError(f"{self._name}: params is empty. Hint: an iterator of parameters can be used once only.")
+        for group in members if isinstance(members[0], dict) else [{"params": members}]:
+            self.add_param_group(group)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of one parameter that has a gradient; to be defined by the subclass. Nothing is recorded."""
+        raise NotImplementedError(f"{self._name}: update is not defined. Hint: define it in the subclass.")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: computes the loss and its gradients anew; called first, with recording on.
+
+        Returns:
+            What ``closure`` returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with nbgrad.enable_grad():
+                loss = closure()
+        with nbgrad.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.update(p, self.state[p], group)
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""
+        zero_grads(chain.from_iterable(group["params"] for group in self.param_groups), set_to_none)
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Optimise more parameters.
+
+        Args:
+            group: "params", a tensor or an iterable of them, and any options; the defaults fill in the others.
+
+        Raises:
+            As the constructor.
+        """
+        if not isinstance(group, dict) or "params" not in group:
+            raise ArgumentError(f"{self._name}: a parameter group is {group!r}, expected a dict with \"params\".")
+        group = {**self.defaults, **group, "params": self._checked(group["params"])}
+        self.check(group)
+        self.param_groups.append(group)
+
+    def check(self, group: dict[str, Any]) -> None:
+        """Refuse options out of range; to be extended by the subclass."""
+
+    def _listed(self, params: Iterable[Any]) -> list[Any]:
+        """The members of ``params``, which must have an order."""
+        if isinstance(params, (set, frozenset)):
+            raise ArgumentError(f"{self._name}: params is a set, whose order differs from run to run. "
+                                "Hint: pass a list.")
+        return list(params)
+
+    def _checked(self, params: Any) -> list[Tensor]:
+        """``params`` as a list of distinct leaves that no group has yet."""
+        tensors = [params] if isinstance(params, Tensor) else self._listed(params)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        for position, p in enumerate(tensors):
+            if not isinstance(p, Tensor):
+                raise ArgumentError(f"{self._name}: params[{position}] is a {type(p).__name__}, expected a tensor.")
+            if not p.is_leaf:
+                raise GradError(f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
+                                "Hint: optimise the tensor that it was computed from.")
+            if id(p) in known:
+                raise RangeError(f"{self._name}: params[{position}] is there twice. Hint: list it once.")
+            known.add(id(p))
+        return tensors
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the options, with parameters replaced by their positions over all groups.
+
+        Returns:
+            ``{"state": {position: {name: value}}, "param_groups": [{..., "params": [position]}]}``; tensors are the
+            optimizer's own, not copies.
+        """
+        positions = {id(p): i for i, p in enumerate(self._params())}
+        return {"state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
+                "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]}
+                                 for group in self.param_groups]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
+
+        Floating state is converted to the dtype of its parameter.
+
+        Raises:
+            ShapeError: the groups differ in number or size. Nothing is changed then.
+        """
+        given = [len(group["params"]) for group in state_dict["param_groups"]]
+        own = [len(group["params"]) for group in self.param_groups]
+        if given != own:
+            raise ShapeError(f"{self._name}: load_state_dict: the state has groups of {given} parameters, expected "
+                             f"{own}.")
+        names = list(chain.from_iterable(group["params"] for group in state_dict["param_groups"]))
+        params = dict(zip(names, self._params(), strict=True))
+        self.state = defaultdict(dict)
+        for position, state in state_dict["state"].items():
+            p = params[position]
+            self.state[p] = {name: _restored(value, p) for name, value in state.items()}
+        self.param_groups = [{**deepcopy(_options(theirs)), "params": ours["params"]}
+                             for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)]
+
+    def _params(self) -> Iterable[Tensor]:
+        return chain.from_iterable(group["params"] for group in self.param_groups)
+
+    def __repr__(self) -> str:
+        lines = []
+        for number, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {number}",
+                      *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
+        return "\n".join([f"{self._name} (", *lines, ")"])
+
+
+def require(valid: bool, owner: str, name: str, value: Any, expected: str) -> None:
+    """Refuse an option.
+
+    Raises:
+        RangeError: not ``valid``.
+    """
+    if not valid:
+        raise RangeError(f"{owner}: {name} is {value}, expected {expected}.")
+
+
+def _options(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def _restored(value: Any, p: Tensor) -> Any:
+    """A copy of a state value, in the dtype of ``p`` if it is a floating tensor."""
+    if not isinstance(value, Tensor):
+        return deepcopy(value)
+    value = value.detach().clone()
+    return value.to(p.dtype) if p.is_floating_point() and value.is_floating_point() else value

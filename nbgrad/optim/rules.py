@@ -1,0 +1,89 @@
+"""The update rules as scalar formulas: what happens to one element of a parameter.
+
+NOTE [Update rule]: a rule is ``rule(scalar, *updated, *read, **scalars) -> new values of updated``, a tuple.
+    1. ``updated`` are the parameter ``p`` and its state, overwritten in place; ``read`` is the gradient ``g``.
+    2. ``scalar`` supplies functions (``sqrt``, ``where``, ...). Run on expressions, a rule becomes the source of one
+       kernel that passes over memory once; run on tensors or floats, it computes.
+    3. ``scalars`` are numbers that change from step to step. They are arguments of the kernel: a new learning rate
+       compiles nothing. What decides the *form* of the update selects another rule instead.
+    4. ``weight_decay = 0`` must leave the gradient untouched, also where ``p`` is infinite: hence ``where``, since
+       ``0 * inf`` is NaN.
+    5. ``sign`` is 1, or -1 to maximise; multiplying by it is exact.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["adam", "amsgrad", "nesterov", "sgd", "sgd_momentum"]
+
+
+def decayed(scalar: Any, g: Any, p: Any, weight_decay: Any) -> Any:
+    """The gradient of the loss plus ``weight_decay / 2 * p**2``."""
+    return scalar.where(scalar.ne(weight_decay, 0.0), g + weight_decay * p, g)
+
+
+def sgd(scalar: Any, p: Any, g: Any, *, lr: Any, weight_decay: Any, sign: Any) -> tuple:
+    """Gradient descent."""
+    return (p - lr * decayed(scalar, sign * g, p, weight_decay),)
+
+
+def velocity(buf: Any, g: Any, keep: Any, take: Any) -> Any:
+    """The running sum of gradients. The first step has ``keep = 0, take = 1``: it starts from the gradient itself."""
+    return keep * buf + take * g
+
+
+def sgd_momentum(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, keep: Any, take: Any, weight_decay: Any,
+                 sign: Any) -> tuple:
+    """Gradient descent along a running sum of gradients.
+
+    Source: Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013, in the form
+    where the learning rate multiplies the sum.
+    """
+    buf = velocity(buf, decayed(scalar, sign * g, p, weight_decay), keep, take)
+    return p - lr * buf, buf
+
+
+def nesterov(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, momentum: Any, keep: Any, take: Any, weight_decay: Any,
+             sign: Any) -> tuple:
+    """``sgd_momentum`` with the gradient looked up one step ahead.
+
+    Source: as for ``sgd_momentum``.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    buf = velocity(buf, g, keep, take)
+    return p - lr * (g + momentum * buf), buf
+
+
+def moments(m: Any, v: Any, g: Any, take1: Any, keep2: Any, take2: Any) -> tuple:
+    """Running means of the gradient and of its square; ``keep = beta`` and ``take = 1 - beta`` of the respective mean.
+
+    ``v`` is not written as ``v + take2 * (g * g - v)``: that would turn an infinite ``v`` into NaN.
+    """
+    return m + take1 * (g - m), keep2 * v + take2 * (g * g)
+
+
+def adam(scalar: Any, p: Any, m: Any, v: Any, g: Any, *, step_size: Any, shrink: Any, take1: Any, keep2: Any,
+         take2: Any, root: Any, eps: Any, weight_decay: Any, sign: Any) -> tuple:
+    """Adam, and AdamW: they differ in ``shrink`` and ``weight_decay`` alone.
+
+    Args of interest:
+        step_size: the learning rate divided by the correction of ``m``.
+        root: square root of the correction of ``v``.
+        shrink: ``1 - lr * weight_decay`` for AdamW, 1 for Adam.
+
+    Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Loshchilov, Hutter, "Decoupled weight decay
+    regularization", 2019.
+    """
+    m, v = moments(m, v, decayed(scalar, sign * g, p, weight_decay), take1, keep2, take2)
+    return shrink * p - step_size * m / (scalar.sqrt(v) / root + eps), m, v
+
+
+def amsgrad(scalar: Any, p: Any, m: Any, v: Any, top: Any, g: Any, *, step_size: Any, shrink: Any, take1: Any,
+            keep2: Any, take2: Any, root: Any, eps: Any, weight_decay: Any, sign: Any) -> tuple:
+    """``adam`` divided by the root of the largest ``v`` so far.
+
+    Source: Reddi, Kale, Kumar, "On the convergence of Adam and beyond", 2018.
+    """
+    m, v = moments(m, v, decayed(scalar, sign * g, p, weight_decay), take1, keep2, take2)
+    top = scalar.maximum(top, v)
+    return shrink * p - step_size * m / (scalar.sqrt(top) / root + eps), m, v, top

@@ -1,0 +1,60 @@
+"""Stochastic gradient descent."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from nbgrad import Tensor, zeros_like
+
+from ..fused import fused_update
+from . import rules
+from .optimizer import Optimizer, require
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum if wanted.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        lr: learning rate.
+        momentum: what remains of the running sum of gradients at each step; 0 keeps none.
+        dampening: the part of each new gradient, from the second step on, that the running sum leaves out.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        nesterov: look one step ahead; needs momentum and no dampening.
+        maximize: ascend.
+
+    Raises:
+        RangeError: an option out of range.
+
+    Source: torch's SGD; the formulas are in ``rules``.
+    """
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
+                 weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
+                                  "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize})
+
+    def check(self, group: dict[str, Any]) -> None:
+        """Learning rate, momentum and weight decay are not negative; nesterov fits the others."""
+        for name in ("lr", "momentum", "weight_decay"):
+            require(group[name] >= 0, "SGD", name, group[name], "a number that is not negative")
+        if group["nesterov"]:
+            require(group["momentum"] > 0, "SGD", "momentum", group["momentum"], "a positive number with nesterov")
+            require(group["dampening"] == 0, "SGD", "dampening", group["dampening"], "0 with nesterov")
+
+    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of ``p``."""
+        scalars = {"lr": group["lr"], "weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
+        if group["momentum"] == 0:
+            fused_update(rules.sgd, [p], [p.grad], scalars)
+            return
+        first = "momentum_buffer" not in state
+        if first:
+            state["momentum_buffer"] = zeros_like(p)
+        scalars["keep"], scalars["take"] = (0.0, 1.0) if first else (group["momentum"], 1.0 - group["dampening"])
+        rule = rules.sgd_momentum
+        if group["nesterov"]:
+            rule, scalars["momentum"] = rules.nesterov, group["momentum"]
+        fused_update(rule, [p, state["momentum_buffer"]], [p.grad], scalars)

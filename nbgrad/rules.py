@@ -1,0 +1,493 @@
+"""Calls and rules of the operations whose derivatives are formulas of tensors: reductions, views, matmul, indexing, ...
+
+A *planned* operation has a lowering ``plan(op, layouts, attributes) -> GeneralPlan``: plans are kept by (layouts, attributes),
+and a call is one look-up and one native launch. A *run* operation has ``run(op, tensors, attributes) -> result``, for work of
+several steps. Views are planned, without a launch. All of them record through ``GeneralRule``.
+"""
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Any, Callable
+
+from .dispatch import CALLS, MOST_PLANS, compile_text, saved_output, saved_value
+from .errors import ArgumentError
+from .grad_mode import mode, special
+from .graph import Edge, Node, edge_of, next_seq, requires_grad, unpack
+from .kernels.cpu.launch import Plan
+from .layout import Layout
+from .ops.core import General, Movement, Op
+from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
+
+__all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "general_call", "movement_call", "record_run"]
+
+# ``{operation: lowering}``; filled by the modules of ``lowering``.
+LOWERINGS: dict[str, tuple[str, Callable]] = {}
+
+
+def lowering(*names: str, style: str = "plan") -> Callable:
+    """Register the decorated function as the lowering of the operations ``names``.
+
+    ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``; ``style="run"``: ``f(op, tensors, attributes)`` -> result.
+    """
+    def register(function):
+        for name in names:
+            LOWERINGS[name] = (style, function)
+        return function
+    return register
+
+
+class GeneralPlan(Plan):
+    """A launch, with the facts that the rules may ask for.
+
+    Attributes:
+        op: the operation.
+        facts: attributes by name, and ``x_shape``, ``x_dtype``, ``out_shape`` and so on.
+        args: the attributes by position, for replaying a view.
+        offset: of a view, in bytes from the operand's first element.
+    """
+
+    __slots__ = ("op", "facts", "args", "offset")
+
+
+class ViewPlan(GeneralPlan):
+    """The layout and place of a view; nothing is launched."""
+
+    __slots__ = ()
+
+    def __init__(self, out: Layout | tuple[Layout, ...], offset):
+        outs = out if isinstance(out, tuple) else (out,)
+        super().__init__(b"", tuple(layout.template for layout in outs), ())
+        self.offset = offset
+
+
+def complete(plan: GeneralPlan, op: Op, layouts: tuple, attributes: dict) -> GeneralPlan:
+    """Add the facts to a plan."""
+    plan.op, plan.facts = op, dict(attributes)
+    plan.args = tuple(attributes.values())
+    for name, layout in zip(op.operands, layouts):
+        if isinstance(layout, Layout):
+            plan.facts[f"{name}_shape"], plan.facts[f"{name}_dtype"] = layout.shape, layout.dtype
+            plan.facts[f"{name}_layout"] = layout
+        elif isinstance(layout, tuple):
+            plan.facts[f"{name}_shapes"] = tuple(each.shape for each in layout)
+            plan.facts[f"{name}_dtypes"] = tuple(each.dtype for each in layout)
+    plan.facts["out_shape"] = plan.outs[0].layout.shape if plan.outs else ()
+    plan.facts["outs"] = len(plan.outs)
+    return plan
+
+
+# ---- rules ---------------------------------------------------------------------------------------------------------
+
+class GeneralRule:
+    """Backward of an operation for one subset of its operands.
+
+    Attributes:
+        wanted: names of the operands that need a gradient.
+        formulas: their cotangents, functions of tensors.
+        saved_names: operands (and ``out``) that the formulas mention.
+        frees: whether a pass without retain_graph frees the node.
+    """
+
+    def __init__(self, op: Op, wanted: tuple[str, ...]):
+        self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
+        self.formulas = tuple(vjp_formula(op, name) for name in wanted)
+        self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
+        mentioned = {name for names in self.params for name in names}
+        self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        self.frees = bool(self.saved_names)
+        self.single = len(wanted) == 1
+        self.spread = op.operands[0] in wanted and getattr(op, "variadic", False)
+
+    def saved(self, node: Node, name: str):
+        """The saved value, or attribute, of that name."""
+        for slot, own in enumerate(self.saved_names):
+            if name in (own, *_ALIASES.get(own, ())):
+                return saved_value(node, slot, own == "out")
+        if name in node.plan.facts:
+            return node.plan.facts[name]
+        raise AttributeError(f"{self.node_name} has saved no {name!r}; it has {list(self.saved_names)}.")
+
+    raw_saved = saved
+
+    def backward(self, node: Node, g, create_graph: bool):
+        """Evaluate the formulas."""
+        values = {}
+        for i, name in enumerate(self.saved_names):
+            value = (node.s0, node.s1, node.s2)[i]
+            if value is None or value.storage.version != (node.v0, node.v1, node.v2)[i]:
+                value = unpack(node, i)
+            values[name] = saved_output(node, value) if name == "out" and create_graph else value
+        facts = node.plan.facts
+        if node.attrs is not None:
+            facts = {**facts, **node.attrs.values()}
+        values["g"] = g
+        results = tuple(formula(*[values[p] if p in values else facts[p] for p in params])
+                        for formula, params in zip(self.formulas, self.params))
+        if self.spread:
+            rest = results[1:]
+            results = (*results[0], *rest)
+            if len(node.edges) == 1:
+                return results[0]
+            return results
+        return results[0] if self.single else results
+
+
+_ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}
+
+
+def vjp_formula(op: Op, name: str) -> Callable:
+    """The formula of an operand's cotangent."""
+    if isinstance(op, Movement):
+        return op.inverse
+    return op.vjps[name]
+
+
+class Guarded:
+    """Attributes that hold tensors (indices): kept with their versions, checked when they are used."""
+
+    __slots__ = ("attributes", "versions")
+
+    def __init__(self, attributes: dict):
+        self.attributes = attributes
+        self.versions = [(x, x.storage.version) for x in tensors_in(attributes.values())]
+
+    def values(self) -> dict:
+        """The attributes, if none of their tensors was written to."""
+        from .errors import VersionError
+        for x, version in self.versions:
+            if x.storage.version != version:
+                raise VersionError(f"a saved index ({x.layout.dtype.name} {list(x.layout.shape)}) was modified in place: it is at "
+                                   f"version {x.storage.version}, expected {version}. Hint: clone it before the update.")
+        return self.attributes
+
+
+def tensors_in(values):
+    """The tensors among values and in their tuples and lists."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from tensors_in(value)
+
+
+@lru_cache(maxsize=None)
+def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1) -> tuple[GeneralRule, Callable]:
+    """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``."""
+    rule = GeneralRule(op, wanted)
+    slots = ["seq", "plan", "edges", "attrs"]
+    for i in range(len(rule.saved_names)):
+        slots += [f"s{i}", f"v{i}"]
+    template = Node()
+    for slot in Node.__slots__:
+        if slot not in slots and not slot.startswith("__"):
+            setattr(template, slot, None)
+    template.rule, template.backward, template.outputs = rule, rule.backward, outputs
+    return rule, native.builder(template, tuple(slots))
+
+
+def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,
+              outputs: int = 1) -> Node:
+    """A node of ``op``; ``tensors`` by operand name."""
+    rule, build = node_builder(op, wanted, outputs)
+    saved: list = []
+    for name in rule.saved_names:
+        value = native.alias(out) if name == "out" else tensors[name]
+        saved += [value, value.storage.version]
+    return build(next_seq(), plan, edges, guarded, *saved)
+
+
+def needs_gradient(x) -> bool:
+    """Whether ``x`` is a tensor into which gradients flow."""
+    if not isinstance(x, Tensor):
+        return False
+    needs = x.needs_grad
+    return requires_grad(x) if needs is ASK else needs
+
+
+def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
+    """Give the first result of an operation its node, if an operand needs a gradient."""
+    wanted = tuple(name for name, x in zip(op.operands, tensors) if name in op.vjps and needs_gradient(x))
+    if wanted and out.layout.dtype.differentiable:
+        edges = tuple(x.edge or edge_of(x) for name, x in zip(op.operands, tensors) if name in wanted)
+        out.edge = make_node(op, plan, wanted, edges, dict(zip(op.operands, tensors)), out, guarded)
+        out.needs_grad = True
+
+
+# ---- calls ---------------------------------------------------------------------------------------------------------
+
+def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Operands and attributes of a call.
+
+    Raises:
+        ArgumentError: they do not fit the signature.
+    """
+    try:
+        bound = op.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArgumentError(f"{op.name}: {error}; expected {op.name}{op.signature}.") from None
+    bound.apply_defaults()
+    values = bound.arguments
+    count = len(op.operands)
+    names = list(values)
+    return tuple(values[n] for n in names[:count]), {n: values[n] for n in names[count:]}
+
+
+def check_tensor(op: Op, name: str, x) -> None:
+    """Refuse anything but a tensor."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
+
+
+def general_call(op: General) -> Callable:
+    """The function of an operation with a lowering of its own."""
+    style, function = LOWERINGS[op.name]
+    call = planned_call(op, function) if style == "plan" else run_call(op, function)
+    call.__name__ = call.__qualname__ = op.name
+    call.__signature__ = op.signature
+    CALLS[op.name] = call
+    return call
+
+
+def hashable(value):
+    """An attribute as part of a plan's key."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def planned_call(op: General, plan_for: Callable) -> Callable:
+    """One look-up, one launch; the text is specialised by the signature."""
+    plans: dict = {}
+    count = len(op.operands)
+
+    def slow(*args, **kwargs):
+        tensors, attributes = bound_arguments(op, args, kwargs)
+        for name, x in zip(op.operands, tensors):
+            check_tensor(op, name, x)
+        attributes = {name: hashable(value) for name, value in attributes.items()}
+        key = (*(x.layout for x in tensors), *attributes.values())
+        plan = plans.get(key)
+        if plan is None:
+            if len(plans) >= MOST_PLANS:
+                plans.clear()
+            layouts = tuple(x.layout for x in tensors)
+            plan = plans[key] = complete(plan_for(op, layouts, attributes), op, layouts, attributes)
+        return finish(plan, *tensors)
+
+    def finish(plan, *tensors):
+        out = native.fresh(plan, *tensors)
+        if mode.enabled:
+            record_result(op, plan, tensors, out[0] if type(out) is tuple else out)
+        return out
+
+    names = list(op.signature.parameters)
+    operands, attributes = names[:count], names[count:]
+    parameters = argument_text(op, "_defaults")
+    key = ", ".join([f"{n}.layout" for n in operands] + attributes)
+    passed = ", ".join(operands + [f"{n}={n}" for n in attributes])
+    needs = " or ".join(f"{n}.needs_grad" for n in operands)
+    lines = [f"def call({parameters}):",
+             f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
+             f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
+             f"    except (AttributeError, KeyError, TypeError): return slow({passed})",
+             f"    out = fresh(plan, {', '.join(operands)})",
+             f"    if ({needs}) and mode.enabled: record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)",
+             "    return out"]
+    scope = {"plans": plans, "slow": slow, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
+             "intercept": intercept_general, "record": record_result, "_defaults": default_values(op)}
+    exec(compile_text("\n".join(lines) + "\n", f"{op.name} call"), scope)
+    scope["call"].plans = plans
+    scope["call"].plain = slow
+    return scope["call"]
+
+
+def default_values(op: Op) -> dict:
+    """``{parameter: default}``."""
+    return {n: p.default for n, p in op.signature.parameters.items() if p.default is not p.empty}
+
+
+def argument_text(op: Op, defaults: str) -> str:
+    """The parameters of a signature as source; defaults are looked up in a dict named ``defaults``."""
+    parts, star = [], False
+    for name, p in op.signature.parameters.items():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        parts.append(name if p.default is p.empty else f"{name}={defaults}[{name!r}]")
+    return ", ".join(parts)
+
+
+def run_call(op: General, run: Callable) -> Callable:
+    """An operation of several steps: ``run`` computes with recording off, then the result gets its node."""
+
+    def plain(*args, **kwargs):
+        tensors, attributes = bound_arguments(op, args, kwargs)
+        for name, x in zip(op.operands, tensors):
+            if not getattr(op, "variadic", False) or name != op.operands[0]:
+                check_tensor(op, name, x)
+        return record_run(op, run, tensors, attributes)
+
+    def call(*args, **kwargs):
+        if special:
+            tensors, attributes = bound_arguments(op, args, kwargs)
+            return intercept_general(op, tensors, attributes)
+        return plain(*args, **kwargs)
+    call.plain = plain
+    return call
+
+
+class RunPlan:
+    """What a node of a run operation needs of a plan."""
+
+    __slots__ = ("op", "facts", "args", "outs")
+
+
+def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
+    """Compute with recording off, then record."""
+    enabled = mode.enabled
+    mode.enabled = False
+    try:
+        result = run(op, tensors, attributes)
+    finally:
+        mode.enabled = enabled
+    if not enabled:
+        return result
+    out = result[0] if type(result) is tuple else result
+    if getattr(op, "variadic", False):
+        record_variadic(op, tensors, attributes, out)
+    elif any(x.needs_grad for x in tensors if isinstance(x, Tensor)):
+        plan, guarded = run_plan(op, tensors, attributes, out)
+        record_result(op, plan, tensors, out, guarded)
+    return result
+
+
+def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
+    """The facts of one call, and its guarded attributes if some are tensors."""
+    plan = RunPlan()
+    plan.outs = (out.layout.template,)
+    guarded = Guarded(attributes) if any(True for _ in tensors_in(attributes.values())) else None
+    layouts = tuple(x.layout if isinstance(x, Tensor) else tuple(t.layout for t in x) for x in tensors)
+    complete(plan, op, layouts, {} if guarded else attributes)
+    return plan, guarded
+
+
+def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) -> None:
+    """Record an operation whose first operand is a sequence of tensors: an edge each."""
+    members = tensors[0]
+    needs = [needs_gradient(x) for x in members]
+    if any(needs) and out.layout.dtype.differentiable:
+        plan, guarded = run_plan(op, tensors, attributes, out)
+        edges = tuple((x.edge or edge_of(x)) if n else None for x, n in zip(members, needs))
+        out.edge = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
+        out.needs_grad = True
+
+
+def intercept_general(op: Op, tensors: tuple, attributes: dict):
+    """A call while some special mode is active anywhere."""
+    for interpreter in tuple(special):
+        if interpreter.applies():
+            return interpreter.call_general(op, tensors, attributes)
+    return CALLS[op.name].plain(*tensors, **attributes)
+
+
+# ---- views ---------------------------------------------------------------------------------------------------------
+
+META_OF_VIEW = Meta()
+for _slot in Meta.__slots__:
+    if _slot not in ("base", "chain", "creation", "version", "node", "__weakref__"):
+        setattr(META_OF_VIEW, _slot, getattr(META_TEMPLATE, _slot))
+
+# How a view came about: whether in-place writes to it can be recorded. See views.py.
+DEFAULT, NO_GRAD, MULTI_OUTPUT, FUNCTION, INFERENCE = "default", "no_grad", "multi_output", "function", "inference"
+
+
+def movement_call(op: Movement) -> Callable:
+    """The function of a view operation: look up where it lies, make the tensor, record."""
+    plans: dict = {}
+    new_view_meta = native.builder(META_OF_VIEW, ("base", "chain", "creation", "version", "node"))
+    wrap = native.tensor
+
+    def find(x, *args, **kwargs):
+        (x,), attributes = bound_arguments(op, (x, *args), kwargs)
+        check_tensor(op, "x", x)
+        attributes = {name: hashable(value) for name, value in attributes.items()}
+        key = (x.layout, *attributes.values())
+        plan = plans.get(key)
+        if plan is None:
+            plan = plans_miss(x, attributes)
+            if len(plans) >= MOST_PLANS:
+                plans.clear()
+            plans[key] = plan
+        return plan
+
+    def plans_miss(x, attributes):
+        made = op.formula(x.layout, *attributes.values())
+        pieces = made if op.multiple else (made,)
+        size = x.layout.dtype.itemsize
+        outs = tuple(view_layout(x.layout, shape, strides) for shape, strides, _ in pieces)
+        offsets = tuple(offset * size for _, _, offset in pieces)
+        plan = ViewPlan(outs, offsets if op.multiple else offsets[0])
+        return complete(plan, op, (x.layout,), attributes)
+
+    def view(x, *args, **kwargs):
+        if special:
+            _, attributes = bound_arguments(op, (x, *args), kwargs)
+            return intercept_general(op, (x,), attributes)
+        return plain(x, *args, **kwargs)
+
+    def plain(x, *args, **kwargs):
+        try:
+            plan = plans[(x.layout, *args)] if not kwargs else find(x, *args, **kwargs)
+        except (KeyError, TypeError, AttributeError):
+            plan = find(x, *args, **kwargs)
+        meta = x.meta
+        if meta is None or meta.base is None:
+            base, parent = x, None
+        else:
+            base, parent = meta.base, meta.chain
+        enabled = mode.enabled
+        needs = x.needs_grad
+        if op.multiple:
+            return several(x, plan, base, parent, enabled and needs and (needs is not ASK or requires_grad(x)), enabled)
+        node = None
+        if needs and enabled and (needs is not ASK or requires_grad(x)):
+            rule, build = node_builder(op, ("x",))
+            node = build(next_seq_after(x), plan, (x.edge or edge_of(x),), None)
+        creation = DEFAULT if enabled else NO_GRAD
+        if meta is not None and meta.creation is not None and meta.creation is not DEFAULT and creation is DEFAULT:
+            creation = meta.creation
+        storage = x.storage
+        return wrap(plan.outs[0], storage, x.offset + plan.offset, ASK,
+                    new_view_meta(base, (parent, plan, None), creation, storage.version, node))
+
+    def several(x, plan, base, parent, record, enabled):
+        node = None
+        if record:
+            rule, build = node_builder(op, ("x",), len(plan.outs))
+            edge = x.edge or edge_of(x)
+            node = build(next_seq(), plan, (edge,), None)
+        storage, version = x.storage, x.storage.version
+        creation = (MULTI_OUTPUT if record else DEFAULT) if enabled else NO_GRAD
+        return tuple(
+            wrap(template, storage, x.offset + offset, ASK,
+                 new_view_meta(base, (parent, plan, k), creation, version, None if node is None else Edge(node, k)))
+            for k, (template, offset) in enumerate(zip(plan.outs, plan.offset)))
+
+    view.__name__ = view.__qualname__ = op.name
+    view.plans, view.plain, view.find = plans, plain, find
+    CALLS[op.name] = view
+    return view
+
+
+def next_seq_after(x: Tensor) -> int:
+    """A sequence number drawn after the edge of ``x`` exists."""
+    if x.edge is None:
+        edge_of(x)
+    return next_seq()
+
+
+def view_layout(layout: Layout, shape: tuple, strides: tuple) -> Layout:
+    """The layout of a view of the same dtype."""
+    from .layout import layout_of
+    return layout_of(layout.dtype, shape, strides, layout.device, layout.conj, layout.neg)
+
+

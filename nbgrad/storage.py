@@ -1,0 +1,89 @@
+"""Storage: typed memory on a device, and the counter of the writes to it.
+
+A storage is shared by a tensor, its views and its detached aliases, and with it their version. ``x.data`` gives a tensor
+with a Storage of its own over the same array: the same memory, another counter.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import DeviceError, InplaceError
+
+__all__ = ["Storage", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
+
+
+class Device:
+    """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object."""
+
+    __slots__ = ("type", "index", "__weakref__")
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self):
+        return device, (str(self),)
+
+
+_devices: dict[tuple, Device] = {}
+
+
+def device(spec="cpu", index: int | None = None) -> Device:
+    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` or a Device.
+
+    Raises:
+        DeviceError: any other name.
+
+    >>> device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(spec, Device):
+        return spec
+    kind, _, number = str(spec).partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
+    if kind == "cpu":
+        index = None
+    elif number:
+        index = int(number)
+    found = _devices.get((kind, index))
+    if found is None:
+        found = Device()
+        found.type, found.index = kind, index
+        found = _devices.setdefault((kind, index), found)
+    return found
+
+
+CPU = device("cpu")
+
+
+class Storage:
+    """A flat buffer.
+
+    Attributes:
+        array: 1-D ndarray, ours or one that the user shares; never handed out itself.
+        version: number of in-place writes.
+        device: where it is.
+        writable: whether in-place operations may write to it.
+    """
+
+    __slots__ = ("array", "version", "device", "writable", "__weakref__")
+
+    def require_writable(self, op: str) -> None:
+        """Refuse a write to memory that its owner made read-only."""
+        if not self.writable:
+            raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
+                               "Hint: clone it first.")
+
+
+STORAGE_TEMPLATE = Storage()
+STORAGE_TEMPLATE.version, STORAGE_TEMPLATE.device, STORAGE_TEMPLATE.writable = 0, CPU, True
+
+
+def wrap_array(array: np.ndarray, writable: bool = True) -> Storage:
+    """A Storage over a 1-D array."""
+    storage = Storage()
+    storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable
+    return storage

@@ -1,0 +1,257 @@
+"""Tensor: a layout over a storage. Its methods hang on the operation table; this file is the object itself.
+
+NOTE [Slots]: ``storage, offset, layout`` are the data; ``needs_grad, edge, meta`` the autograd state.
+  ``needs_grad``  False, True, or ASK: a view, of which a write to the base may change the answer.
+  ``edge``        None, or where the tensor's cotangent goes: a Node, or an Edge to one of a node's later outputs. Leaves
+                  and views have None here: a leaf's AccumulateGrad is held weakly, a view's node may have to be rebuilt.
+  ``meta``        None until something rare is needed: see ``Meta``.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from . import layout as layouts
+from .dtypes import DType
+from .errors import ArgumentError, DimError, DTypeError, ShapeError
+from .layout import Layout
+from .ops.expr import Operators
+from .storage import STORAGE_TEMPLATE, Storage
+
+__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "wrap_dim",
+           "require_differentiable"]
+
+
+class _Ask:
+    """A view's ``needs_grad``: true enough to be looked at."""
+
+    def __repr__(self) -> str:
+        return "ASK"
+
+
+ASK = _Ask()
+
+
+class Meta:
+    """Autograd state that most tensors never have.
+
+    Attributes:
+        grad: the gradient of a leaf, or of a tensor that retains it.
+        hooks: a leaf's ``{id: hook}``; a non-leaf's hooks belong to its node.
+        post_hooks: a leaf's post-accumulate hooks.
+        accumulator: weak reference to the leaf's AccumulateGrad.
+        retains: whether a non-leaf keeps its gradient.
+        tangent: tangents by forward-mode level.
+        base, chain, creation, version, node: of a view, see views.py.
+    """
+
+    __slots__ = ("grad", "hooks", "post_hooks", "accumulator", "retains", "tangent", "base", "chain", "creation",
+                 "version", "node", "__weakref__")
+
+
+META_TEMPLATE = Meta()
+for _slot in Meta.__slots__[:-1]:
+    setattr(META_TEMPLATE, _slot, None)
+META_TEMPLATE.retains = False
+
+
+def new_meta() -> Meta:
+    """An empty Meta."""
+    meta = Meta()
+    meta.grad = meta.hooks = meta.post_hooks = meta.accumulator = meta.tangent = None
+    meta.base = meta.chain = meta.creation = meta.version = meta.node = None
+    meta.retains = False
+    return meta
+
+
+class Tensor(Operators):
+    """A multi-dimensional array that records what is computed from it.
+
+    Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like, never directly. Its operations are documented with the
+    functions of the same name.
+    """
+
+    __slots__ = ("storage", "offset", "layout", "edge", "needs_grad", "meta", "__weakref__", "__dict__")
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *args, **kwargs):
+        if cls is Tensor:
+            raise ArgumentError("Tensor: cannot be made directly. Hint: nbgrad.tensor(data) or nbgrad.asarray(array).")
+        return super().__new__(cls)
+
+    # ---- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.layout.dtype
+
+    @property
+    def device(self):
+        """Where the elements are."""
+        return self.layout.device
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.layout.ndim
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes an element."""
+        return self.layout.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.layout.numel * self.layout.dtype.itemsize
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a GPU."""
+        return self.layout.device.type == "cuda"
+
+    @property
+    def _version(self) -> int:
+        return self.storage.version
+
+    def size(self, dim: int | None = None):
+        """The shape, or the size of one dimension."""
+        return self.layout.shape if dim is None else self.layout.shape[wrap_dim("size", dim, self.layout.ndim)]
+
+    def stride(self, dim: int | None = None):
+        """Strides in elements, or the stride of one dimension."""
+        return self.layout.strides if dim is None else self.layout.strides[wrap_dim("stride", dim, self.layout.ndim)]
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self.layout.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.layout.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes an element."""
+        return self.layout.dtype.itemsize
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the storage and the tensor's first element."""
+        return self.offset // self.layout.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self.storage.array.ctypes.data + self.offset
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return self.layout.contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.layout.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is a complex one."""
+        return self.layout.dtype.is_complex
+
+    def __len__(self) -> int:
+        if not self.layout.shape:
+            raise ArgumentError("len: a 0-d tensor has no length.")
+        return self.layout.shape[0]
+
+    def __bool__(self) -> bool:
+        if self.layout.numel != 1:
+            raise ShapeError(f"bool: the truth value of {self.layout.numel} elements is ambiguous. Hint: use any() or all().")
+        return bool(self.item())
+
+    def _apply(self, name: str, operands: tuple) -> Any:
+        from .dispatch import apply
+        return apply(name, operands)
+
+
+class Parameter(Tensor):
+    """A tensor that a Module owns and an optimizer updates: a leaf that requires grad.
+
+    Args:
+        data: the initial values, shared without a copy.
+        requires_grad: whether gradients are accumulated.
+
+    >>> import nbgrad
+    >>> nbgrad.Parameter(nbgrad.zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor, requires_grad: bool = True):
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
+        self = object.__new__(cls)
+        self.storage, self.offset, self.layout = data.storage, data.offset, data.layout
+        self.edge, self.meta, self.needs_grad = None, None, False
+        if requires_grad:
+            require_differentiable("Parameter", data.layout.dtype)
+            self.needs_grad = True
+        return self
+
+
+def wrap_dim(op: str, dim: int, ndim: int) -> int:
+    """``dim`` counted from the front; a 0-d tensor has the one dim that -1 and 0 name.
+
+    Raises:
+        DimError: out of range.
+    """
+    limit = ndim or 1
+    try:
+        if -limit <= dim < limit:
+            return dim + limit if dim < 0 else dim
+    except TypeError:
+        raise ArgumentError(f"{op}: dim must be an int, got {type(dim).__name__}.") from None
+    raise DimError(f"{op}: dim {dim} is out of range for {ndim} dimensions; expected {-limit} to {limit - 1}.")
+
+
+def require_differentiable(op: str, dtype: DType) -> None:
+    """Only floating and complex tensors can require grad."""
+    if not dtype.differentiable:
+        raise DTypeError(f"{op}: only floating and complex tensors can require gradients, got {dtype}.")
+
+
+def _new_template(layout: Layout) -> Tensor:
+    template = object.__new__(Tensor)
+    template.layout, template.offset, template.edge, template.needs_grad, template.meta = layout, 0, None, False, None
+    return template
+
+
+layouts.new_template = _new_template
+
+
+class _Lazy:
+    """The native functions, loaded when first used: ``import nbgrad`` compiles and maps nothing."""
+
+    def __getattr__(self, name: str):
+        from .kernels.cpu import launcher
+        made = launcher(Tensor, Storage, Layout, STORAGE_TEMPLATE)
+        for function in ("fresh", "into", "tensor", "alias", "builder", "pool"):
+            setattr(self, function, getattr(made, function))
+        return getattr(made, name)
+
+
+native = _Lazy()
+
+
+def new_tensor(storage: Storage, layout: Layout, offset: int = 0) -> Tensor:
+    """A tensor without history on memory that exists; ``offset`` in bytes."""
+    return native.tensor(layout.template, storage, offset, False, None)
+
+

@@ -1,0 +1,198 @@
+"""Views and in-place writes: base/view chains, and how a write changes histories.
+
+A differentiable view knows its base (never another view), the chain of movements that leads from the base to it, how it came
+about, and the node that it had at a version of the storage. An in-place write through any alias gives the *base* a new node;
+other aliases notice by the version and rebuild their own by replaying their chain on the base.
+
+NOTE [View meta]: fields of a view's ``Meta``.
+  base      the tensor whose memory it is
+  chain     ``(chain of the view it was made from, or None; plan of the movement; which output, or None)``
+  creation  default; no_grad; multi_output (of split, unbind); function (by a custom Function); inference
+  version   the storage's version when ``node`` was right
+  node      None, or the edge for the view's cotangent
+A view that was made a leaf of its own by ``requires_grad_()`` has ``needs_grad`` True rather than ASK, and an
+AccumulateGrad like any leaf.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from .dispatch import CALLS
+from .errors import InplaceError
+from .grad_mode import mode
+from .graph import Node, edge_of, next_seq, note_retained
+from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
+from .tensor import ASK, Tensor
+
+__all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
+
+
+def is_view(x: Tensor) -> bool:
+    """Whether ``x`` is a differentiable view of another tensor."""
+    return x.meta is not None and x.meta.base is not None
+
+
+def base_of(x: Tensor) -> Tensor | None:
+    """The tensor that ``x`` is a view of, or None."""
+    return x.meta.base if x.meta is not None else None
+
+
+def chain_of(meta) -> list[tuple[Any, int | None]]:
+    """The movements from the base to the view, outermost last: ``(plan, which output)``."""
+    steps, chain = [], meta.chain
+    while chain is not None:
+        parent, plan, which = chain
+        steps.append((plan, which))
+        chain = parent
+    steps.reverse()
+    return steps
+
+
+def replay(x: Tensor, meta) -> Tensor:
+    """The same view of another base."""
+    for plan, which in chain_of(meta):
+        x = CALLS[plan.op.name](x, *plan.args)
+        if which is not None:
+            x = x[which]
+    return x
+
+
+def view_edge(x: Tensor):
+    """Where the cotangent of a view goes now; None for a view that has no history.
+
+    Raises:
+        InplaceError: the base of an output of a multi-output view was changed in place.
+    """
+    meta = x.meta
+    storage = x.storage
+    if meta.version != storage.version and meta.base.needs_grad is True and meta.creation is not NO_GRAD:
+        if meta.creation is MULTI_OUTPUT:
+            raise InplaceError("the base of a view that one operation returned several of (split, unbind, chunk) was changed in "
+                               "place, so the view has no gradient any more. Hint: make the view after the change.")
+        enabled, mode.enabled = mode.enabled, True
+        try:
+            meta.node = edge_of(replay(meta.base, meta))
+        finally:
+            mode.enabled = enabled
+        meta.version = storage.version
+    return meta.node
+
+
+def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
+    """Refuse in-place writes that autograd cannot follow.
+
+    Args:
+        recorded: recording is on, and ``x`` or another operand needs a gradient.
+
+    Raises:
+        InplaceError: a leaf that requires grad, or a view of one; a view made where it could not be tracked.
+    """
+    x.storage.require_writable(op)
+    if x.layout.expanded:
+        raise InplaceError(f"{op}: several elements of the tensor {list(x.layout.shape)} share one memory location "
+                           f"(strides {list(x.layout.strides)}). Hint: clone it first.")
+    if not recorded:
+        return
+    meta = x.meta
+    if meta is not None and meta.base is not None and x.needs_grad is ASK:
+        if meta.creation is not DEFAULT:
+            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be recorded. "
+                               "Hint: clone it, or write under no_grad().")
+        if is_grad_leaf(meta.base):
+            raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
+    elif is_grad_leaf(x):
+        raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
+
+
+_WHY = {NO_GRAD: "was made under no_grad()", MULTI_OUTPUT: "one operation returned several of (split, unbind, chunk)",
+        FUNCTION: "a custom Function returned", "inference": "was made in inference mode"}
+
+
+def is_grad_leaf(x: Tensor) -> bool:
+    """Whether ``x`` is a leaf that requires grad."""
+    return x.needs_grad is True and x.edge is None
+
+
+class CopySlicesRule:
+    """The rule of a base whose view was written to: the write's own cotangents for the region, the rest unchanged."""
+
+    name, node_name, saved_names, frees = "copy_slices", "CopySlices", (), True
+
+    def saved(self, node: Node, name: str):
+        """It saves nothing under a name."""
+        raise AttributeError(f"CopySlices has saved no {name!r}.")
+
+    raw_saved = saved
+
+
+COPY_SLICES = CopySlicesRule()
+
+
+def copy_slices_backward(node: Node, g, create_graph: bool):
+    """Cotangents of the base before the write, and of the write's other operands."""
+    write, geometry, base_layout, self_slot = node.attrs
+    total = CALLS["clone_like"](g, base_layout)
+    region = region_of(total, geometry)
+    cotangents = write.backward(write, CALLS["clone"](region), create_graph)
+    if len(write.edges) == 1:
+        cotangents = (cotangents,)
+    own, others = (None, cotangents) if self_slot is None else (
+        cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1:]))
+    enabled, mode.enabled = mode.enabled, create_graph
+    try:
+        if own is None:
+            CALLS["zero_"](region)
+        else:
+            CALLS["copy_"](region, own)
+    finally:
+        mode.enabled = enabled
+    result = (total, *others)
+    return result[0] if len(node.edges) == 1 else result
+
+
+def region_of(total: Tensor, geometry) -> Tensor:
+    """The part of a base-shaped cotangent that the view covers."""
+    shape, strides, offset = geometry
+    return CALLS["as_strided"](total, shape, strides, offset)
+
+
+class _BasePlan:
+    __slots__ = ("outs",)
+
+    def __init__(self, layout):
+        self.outs = (layout.template,)
+
+
+def rebase(x: Tensor, node: Node, self_slot: int | None, old_edge) -> None:
+    """Give ``x``, just written to, the history ``node``; through the base if it is a view.
+
+    Args:
+        node: the write's node, whose edges include the one for the old value of ``x`` at ``self_slot`` (None: the old
+            value does not matter).
+        old_edge: unused for a tensor that is no view; the base's edge before the write for a view.
+    """
+    meta = x.meta
+    if meta is None or meta.base is None or x.needs_grad is not ASK:
+        x.edge, x.needs_grad = node, True
+        if meta is not None and meta.retains:
+            note_retained(x, node)
+        return
+    base = meta.base
+    outer = Node()
+    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "meta"):
+        setattr(outer, slot, None)
+    others = node.edges if self_slot is None else (*node.edges[:self_slot], *node.edges[self_slot + 1:])
+    outer.edges = (old_edge, *others)
+    outer.rule, outer.backward, outer.outputs, outer.plan = COPY_SLICES, copy_slices_backward, 1, _BasePlan(base.layout)
+    itemsize = x.layout.dtype.itemsize
+    geometry = (x.layout.shape, x.layout.strides, (x.offset - base.offset) // itemsize)
+    node.edges = tuple(None for _ in node.edges)        # the region's node is run by CopySlices alone
+    outer.attrs = (node, geometry, base.layout, self_slot)
+    outer.seq = next_seq()
+    base.edge, base.needs_grad = outer, True
+    if base.meta is not None and base.meta.retains:
+        note_retained(base, outer)
+    # This view's own node is rebuilt when it is asked for; the version says so even if the write bumped nothing.
+    meta.version = -1
+    if meta.retains:
+        note_retained(x, view_edge(x))

@@ -1,0 +1,209 @@
+"""Gradients and dtypes: each gradient has the dtype and shape of its tensor; ties, broadcasting, emptiness."""
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+
+import nbgrad
+
+F16, F32, F64 = nbgrad.float16, nbgrad.float32, nbgrad.float64
+
+
+def leaf(data, dtype=F64):
+    """A leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
+
+
+def slope(f, x):
+    """The gradient of ``f(x).sum()`` as a list."""
+    return nbgrad.grad(f(x).sum(), x)[0].tolist()
+
+
+# ---------------------------------------------------------------------------------------------- what can require grad
+@pytest.mark.parametrize("data", [[1, 2], [True, False]], ids=["integers", "booleans"])
+def test_only_floating_tensors_require_grad(data):
+    """Integers and booleans refuse ``requires_grad`` at construction, as an attribute and as a method."""
+    def assign():
+        nbgrad.tensor(data).requires_grad = True
+
+    for ask in (lambda: nbgrad.tensor(data, requires_grad=True), assign, lambda: nbgrad.tensor(data).requires_grad_()):
+        with pytest.raises(RuntimeError):
+            ask()
+
+
+@pytest.mark.parametrize("dtype", [F16, nbgrad.bfloat16, F32, F64, nbgrad.complex64, nbgrad.complex128], ids=str)
+def test_gradient_has_the_dtype_of_its_leaf(dtype):
+    """Every differentiable dtype gets gradients of its own kind."""
+    x = leaf([1.0, 2.0], dtype)
+    (x * 2).backward(nbgrad.ones(2, dtype=dtype))
+    assert x.grad.dtype == dtype and x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("low, high", [(F16, F32), (F32, F64), (F32, nbgrad.complex64), (nbgrad.bfloat16, F64)])
+def test_promotion_and_gradients(low, high):
+    """Operands of different dtypes each get their gradient in their own."""
+    a, b = leaf([1.0, 2.0], low), leaf([3.0, 4.0], high)
+    y = a * b
+    y.backward(nbgrad.ones(2, dtype=high))
+    assert (y.dtype, a.grad.dtype, b.grad.dtype) == (high, low, high)
+    assert a.grad.tolist() == [3.0, 4.0] and b.grad.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, nbgrad.complex128], ids=str)
+def test_casting_is_differentiable(dtype):
+    """A cast passes the gradient back in the dtype it came from."""
+    x = leaf([1.0, 2.0])
+    x.to(dtype).backward(nbgrad.ones(2, dtype=dtype))
+    assert x.grad.dtype == F64 and x.grad.tolist() == [1.0, 1.0]
+
+
+def test_cast_to_the_same_dtype_is_the_object():
+    """``to`` copies only when it has to."""
+    x = leaf([1.0])
+    assert x.to(F64) is x and x.double() is x and x.cpu() is x and x.to("cpu") is x
+
+
+def test_cast_to_integers_does_not_require_grad():
+    """Rounding to integers ends the history."""
+    assert not leaf([1.5]).to(nbgrad.int64).requires_grad
+
+
+def test_integer_operand_mixes_in():
+    """An integer tensor beside a floating one is promoted and gets no gradient."""
+    x, n = leaf([1.0, 2.0]), nbgrad.tensor([3, 4])
+    (x * n).sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0] and n.grad is None
+
+
+def test_zero_dim_operand_gets_its_gradient_summed_and_cast():
+    """A float64 scalar beside a float32 vector does not promote it, and gets a float64 scalar back."""
+    x, s = leaf([1.0, 2.0], F32), leaf(3.0)
+    y = x * s
+    y.sum().backward()
+    assert (y.dtype, s.grad.dtype, tuple(s.grad.shape), s.grad.item()) == (F32, F64, (), 3.0)
+
+
+def test_half_gradients_are_rounded_at_each_accumulation():
+    """2048 + 1 is not a half: accumulation in half precision loses it."""
+    x = nbgrad.ones(2, dtype=F16, requires_grad=True)
+    x.grad = nbgrad.full((2,), 2048.0, dtype=F16)
+    (x * 1).sum().backward()
+    assert x.grad.tolist() == [2048.0, 2048.0]
+
+
+# ---------------------------------------------------------------------------------------------- kinks and ties
+@pytest.mark.parametrize("f, expected", [
+    (lambda x: x.clamp(0, 1), [0.0, 1.0, 1.0]), (lambda x: x.relu(), [0.0, 0.0, 1.0]),
+    (lambda x: x.abs(), [-1.0, 0.0, 1.0]), (lambda x: x.masked_fill(x > 0, 5.0), [1.0, 1.0, 0.0]),
+    (lambda x: nbgrad.where(x > 0, x * 2, x * 3), [3.0, 3.0, 2.0]), (lambda x: x.clamp(min=0), [0.0, 1.0, 1.0]),
+    (lambda x: x.sign(), [0.0, 0.0, 0.0]), (lambda x: x.round(), [0.0, 0.0, 0.0]),
+], ids=["clamp", "relu", "abs", "masked_fill", "where", "clamp_min", "sign", "round"])
+def test_gradient_at_kinks(f, expected):
+    """The gradients of piecewise functions at -1, 0 and 1, the bounds and the kink among them."""
+    assert slope(f, leaf([-1.0, 0.0, 1.0])) == expected
+
+
+@pytest.mark.parametrize("f", [lambda x: x.max(), lambda x: x.amax(0), lambda x: -(-x).min(), lambda x: -(-x).amin()],
+                         ids=["max", "amax", "min", "amin"])
+def test_full_reductions_share_among_ties(f):
+    """Equal extremes of a full reduction share the gradient evenly."""
+    assert slope(f, leaf([1.0, 3.0, 3.0])) == [0.0, 0.5, 0.5]
+
+
+def test_max_along_a_dimension_picks_the_index_returned():
+    """``max(dim)`` gives all the gradient to the element whose index it returned."""
+    x = leaf([1.0, 3.0, 3.0])
+    value, index = x.max(0)
+    g, = nbgrad.grad(value, x)
+    assert g[index].item() == 1.0 and g.sum().item() == 1.0
+
+
+def test_maximum_splits_ties():
+    """Binary ``maximum`` gives half to each of two equal operands."""
+    a, b = leaf([1.0, 5.0]), leaf([1.0, 2.0])
+    ga, gb = nbgrad.grad(nbgrad.maximum(a, b).sum(), [a, b])
+    assert (ga.tolist(), gb.tolist()) == ([0.5, 1.0], [0.5, 0.0])
+
+
+def test_where_does_not_protect_the_branch_not_taken():
+    """An infinite slope in the discarded branch meets the zero gradient, as IEEE says: 0 * inf is NaN."""
+    x = leaf([0.0])
+    g = slope(lambda x: nbgrad.where(x > 0, x.sqrt(), nbgrad.zeros(1, dtype=F64)), x)
+    assert math.isnan(g[0])
+
+
+# ---------------------------------------------------------------------------------------------- shapes
+def test_broadcast_operands_get_gradients_of_their_own_shape():
+    """Gradients are summed over the axes that broadcasting stretched or added."""
+    a, b = nbgrad.ones(2, 1, dtype=F64, requires_grad=True), nbgrad.ones(3, dtype=F64, requires_grad=True)
+    (a * b * nbgrad.ones(4, 2, 3, dtype=F64)).sum().backward()
+    assert a.grad.tolist() == [[12.0], [12.0]] and b.grad.tolist() == [8.0, 8.0, 8.0]
+
+
+def test_empty_tensors_take_part():
+    """The sum over nothing is zero, and its gradient is empty."""
+    x = nbgrad.ones(0, 3, dtype=F64, requires_grad=True)
+    y = (x * 2).sum()
+    y.backward()
+    assert y.item() == 0.0 and tuple(x.grad.shape) == (0, 3)
+
+
+def test_empty_sum_broadcast_into_a_gradient():
+    """An operand broadcast to an empty result gets zeros, not nothing."""
+    s = leaf([2.0])
+    (s * nbgrad.ones(0, 1, dtype=F64)).sum().backward()
+    assert s.grad.tolist() == [0.0]
+
+
+# ---------------------------------------------------------------------------------------------- leaving the graph
+def test_numpy_of_a_tensor_that_requires_grad():
+    """An array cannot carry the history, so the user must detach first."""
+    with pytest.raises(RuntimeError):
+        leaf([1.0]).numpy()
+
+
+def test_item_and_tolist_need_no_detach():
+    """Plain Python values can be read from recorded tensors."""
+    x = leaf([1.0, 2.0])
+    assert (x * 2).tolist() == [2.0, 4.0] and (x * 2).sum().item() == 6.0
+
+
+def test_deepcopy_of_a_leaf():
+    """A copied leaf keeps ``requires_grad`` and a copy of ``.grad``, on memory of its own."""
+    x = leaf([1.0, 2.0])
+    (x * 2).sum().backward()
+    c = copy.deepcopy(x)
+    x.grad.zero_()
+    assert c.is_leaf and c.requires_grad and c.grad.tolist() == [2.0, 2.0] and c.data_ptr() != x.data_ptr()
+
+
+def test_deepcopy_of_a_non_leaf():
+    """A recorded tensor cannot be deep-copied, for its history would be shared."""
+    with pytest.raises(RuntimeError):
+        copy.deepcopy(leaf([1.0]) * 2)
+
+
+def test_tensor_of_a_tensor_copies_and_detaches():
+    """``nbgrad.tensor(t)`` warns, copies and forgets the history."""
+    x = leaf([1.0])
+    with pytest.warns(UserWarning):
+        t = nbgrad.tensor(x)
+    assert not t.requires_grad and t.data_ptr() != x.data_ptr()
+
+
+def test_clone_keeps_history():
+    """``clone`` is differentiable and shares no memory."""
+    x = leaf([1.0])
+    c = x.clone()
+    (c * 3).sum().backward()
+    assert c.data_ptr() != x.data_ptr() and x.grad.tolist() == [3.0]
+
+
+def test_truth_of_a_tensor():
+    """A tensor of one element has a truth value; one of several has none."""
+    x = leaf([1.0, 2.0])
+    assert bool(x[0] > 0)
+    with pytest.raises(RuntimeError):
+        bool(x > 0)

@@ -1,0 +1,467 @@
+"""The order in which nodes run, depth, nested passes, exceptions and final callbacks."""
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+
+
+def leaf(data):
+    """A float64 leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
+
+
+def logged(t, name, log):
+    """``t``, with a hook on its node that appends ``name`` to ``log`` when the node has run."""
+    t.grad_fn.register_hook(lambda grad_inputs, grad_outputs: log.append(name))
+    return t
+
+
+class Stop(nbgrad.Function):
+    """Identity whose gradient is undefined."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
+
+
+class Fail(nbgrad.Function):
+    """Identity whose backward raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ZeroDivisionError("in backward")
+
+
+# ---------------------------------------------------------------------------------------------- order
+@pytest.mark.parametrize("swap", [False, True])
+def test_last_recorded_runs_first(swap):
+    """Among ready nodes the one recorded last runs first, whichever operand it feeds."""
+    x, log = leaf(1.0), []
+    a, b, c = (logged(x * k, k, log) for k in (2, 3, 4))
+    y = c + (b + a) if swap else (a + b) + c
+    y.backward()
+    assert log == [4, 3, 2]
+
+
+def test_roots_are_ordered_like_any_node():
+    """With several roots the order is by age over all of them, not by position in the list."""
+    x, log = leaf(1.0), []
+    a = logged(x * 2, "a", log)
+    b = logged(x * 3, "b", log)
+    nbgrad.backward([a, b])
+    assert log == ["b", "a"]
+
+
+def test_node_waits_for_all_its_consumers():
+    """A node runs once, after every consumer within the pass has contributed."""
+    x, log = leaf(3.0), []
+    h = x * x
+    h.grad_fn.register_prehook(lambda grads: log.append(("h", grads[0].item())))
+    a = logged(h * 2, "a", log)
+    b = logged(h * 3, "b", log)
+    (a + b).backward()
+    assert log == ["b", "a", ("h", 5.0)]
+
+
+def test_consumers_outside_of_the_pass_are_not_waited_for():
+    """A consumer that the roots do not lead to has no part in the count."""
+    x = leaf(3.0)
+    h = x * x
+    unused = h * 100
+    (h * 2).backward()
+    assert x.grad.item() == 12.0 and unused.requires_grad
+
+
+def test_leaf_is_accumulated_before_other_ready_nodes():
+    """A leaf whose gradient is complete is accumulated at once, while older branches still wait."""
+    x, w, log = leaf(1.0), leaf(1.0), []
+    older = x * 2
+    older.register_hook(lambda g: log.append(w.grad.item()))
+    newer = w * 3
+    (older + newer).backward()
+    assert log == [3.0]
+
+
+def test_sequence_numbers_grow():
+    """Each recorded node takes the next number of its thread; what is not recorded takes none."""
+    x = leaf(1.0)
+    a = x * 2
+    with nbgrad.no_grad():
+        x * 2
+    b = x * 3
+    assert b.grad_fn._sequence_nr() == a.grad_fn._sequence_nr() + 1
+
+
+def test_accumulate_grad_has_the_greatest_number():
+    """AccumulateGrad outranks every node, those recorded later included."""
+    x = leaf(1.0)
+    accumulate = (x * 2).grad_fn.next_functions[0][0]
+    later = x * 3
+    assert accumulate._sequence_nr() > later.grad_fn._sequence_nr()
+
+
+def test_nodes_that_lead_to_no_input_do_not_run():
+    """With inputs given a node runs only if one of them lies behind it."""
+    x, w, log = leaf(1.0), leaf(1.0), []
+    a, b = logged(x * 2, "a", log), logged(w * 3, "b", log)
+    nbgrad.grad(a + b, x)
+    assert log == ["a"]
+
+
+def test_diamond_sums_before_it_runs():
+    """In a tower of diamonds each node runs once, on the sum of its two consumers."""
+    x, log = leaf(1.0), []
+    y = x
+    for level in range(8):
+        y = logged(y * 1, level, log)
+        y = y + y
+    y.backward()
+    assert log == list(range(7, -1, -1)) and x.grad.item() == 256.0
+
+
+# ---------------------------------------------------------------------------------------------- depth
+def test_deep_chain_is_walked_and_freed():
+    """A chain of 150 000 nodes is recorded, walked and destroyed without recursion."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(150_000):
+        y = y + 1
+    y.backward()
+    del y
+    assert x.grad.item() == 1.0
+
+
+def test_deep_chain_is_freed_unwalked():
+    """A long chain that nobody walks dies without recursion, and without its saved tensors."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y * 1.0
+    value = y.item()
+    del y
+    assert value == 1.0
+
+
+def test_tower_of_diamonds_is_linear():
+    """2^5000 paths through 5000 diamonds take one visit a node."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(5000):
+        y = (y + y) * 0.5
+    y.backward()
+    assert x.grad.item() == 1.0
+
+
+def test_deep_chain_with_create_graph():
+    """A deep pass that records itself gives a graph that can be walked and destroyed in turn."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(10_000):
+        y = y * 1.0
+    y = y * y
+    g, = nbgrad.grad(y, x, create_graph=True)
+    second, = nbgrad.grad(g, x)
+    del g, y
+    assert second.item() == 2.0
+
+
+# ---------------------------------------------------------------------------------------------- nested passes
+class Nested(nbgrad.Function):
+    """Identity whose backward runs a pass of its own over ``depth`` further copies of itself."""
+
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        ctx.inner = x.detach().requires_grad_()
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.depth == 0:
+            return g * 1, None
+        with nbgrad.enable_grad():
+            y = Nested.apply(ctx.inner, ctx.depth - 1)
+        nbgrad.backward(y, g)
+        return ctx.inner.grad, None
+
+
+def test_nested_two_thousand_deep():
+    """Passes may be nested 2 000 deep without exhausting the stack."""
+    x = leaf(3.0)
+    Nested.apply(x, 2000).backward()
+    assert x.grad.item() == 1.0
+
+
+def test_nested_pass_is_done_before_the_outer_goes_on():
+    """A nested call returns with its gradients stored, before another node of the outer pass runs."""
+    x, w, log = leaf(2.0), leaf(5.0), []
+    older, newer = x * 3, x * 4
+
+    def nest(g):
+        with nbgrad.enable_grad():
+            (w * w).backward()
+        log.append(w.grad.item())
+
+    older.register_hook(lambda g: log.append("older"))
+    newer.register_hook(nest)
+    (older + newer).backward()
+    assert log == [10.0, "older"] and x.grad.item() == 7.0
+
+
+def test_nested_pass_over_the_same_leaf():
+    """Outer and nested passes both contribute to a leaf they share."""
+    x = leaf(2.0)
+    y = x * 3
+
+    def nest(g):
+        with nbgrad.enable_grad():
+            (x * 10).backward()
+
+    y.register_hook(nest)
+    y.backward()
+    assert x.grad.item() == 13.0
+
+
+def test_nested_error_keeps_its_type():
+    """An exception in a nested pass leaves the outer call as itself."""
+    x = leaf(2.0)
+    y = x * 3
+
+    def nest(g):
+        with nbgrad.enable_grad():
+            Fail.apply(x).backward()
+
+    y.register_hook(nest)
+    with pytest.raises(ZeroDivisionError):
+        y.backward()
+
+
+def test_engine_works_after_a_nested_error():
+    """After a failed nested pass the next pass is undisturbed."""
+    x = leaf(2.0)
+    y = x * 3
+
+    def nest(g):
+        with nbgrad.enable_grad():
+            Fail.apply(x).backward()
+
+    handle = y.register_hook(nest)
+    with pytest.raises(ZeroDivisionError):
+        y.backward(retain_graph=True)
+    handle.remove()
+    y.backward()
+    assert x.grad.item() == 3.0
+
+
+class CubeSlope(nbgrad.Function):
+    """3 x^2, obtained by differentiating x^3 inside forward, and 6 x by differentiating 3 x^2 inside backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        with nbgrad.enable_grad():
+            v = x.detach().requires_grad_()
+            slope, = nbgrad.grad(v * v * v, v)
+        return slope
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        with nbgrad.enable_grad():
+            v = x.detach().requires_grad_()
+            curvature, = nbgrad.grad(3 * v * v, v)
+        return g * curvature
+
+
+def test_grad_inside_forward_and_backward_of_a_function():
+    """``grad`` may be called in a Function's forward and backward without touching the pass around it."""
+    x = leaf(2.0)
+    y = CubeSlope.apply(x)
+    (y * 5).backward()
+    assert (y.item(), x.grad.item()) == (12.0, 60.0)
+
+
+# ---------------------------------------------------------------------------------------------- exceptions
+def test_exception_from_a_hook_is_the_same_object():
+    """What a hook raises reaches the caller as the same exception object."""
+    error, y = KeyError("mine"), leaf(2.0) + 1
+
+    def fail(g):
+        raise error
+
+    y.register_hook(fail)
+    with pytest.raises(KeyError) as caught:
+        y.backward()
+    assert caught.value is error
+
+
+def test_graph_is_usable_after_a_hook_failed():
+    """Once the failing hook is removed, the same graph can be walked."""
+    x = leaf(2.0)
+    y = x + 1
+
+    def fail(g):
+        raise KeyError
+
+    handle = y.register_hook(fail)
+    with pytest.raises(KeyError):
+        y.backward()
+    handle.remove()
+    y.backward()
+    assert x.grad.item() == 1.0
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_grad_mode_is_restored_after_an_exception(create_graph):
+    """A pass that fails restores the caller's grad mode."""
+    y = Fail.apply(leaf(2.0))
+    with nbgrad.no_grad():
+        with pytest.raises(ZeroDivisionError):
+            nbgrad.backward(y, retain_graph=True, create_graph=False)
+        assert not nbgrad.is_grad_enabled()
+    with pytest.raises(ZeroDivisionError):
+        nbgrad.grad(y, y.grad_fn.next_functions[0][0].variable, create_graph=create_graph)
+    assert nbgrad.is_grad_enabled()
+
+
+def test_exception_in_a_function_leaves_its_leaf_alone():
+    """A leaf behind a failing backward receives nothing."""
+    x = leaf(2.0)
+    with pytest.raises(ZeroDivisionError):
+        Fail.apply(x).backward()
+    assert x.grad is None
+
+
+def test_no_rollback_after_an_exception():
+    """Leaves accumulated before the exception keep what they received."""
+    x, w = leaf(2.0), leaf(3.0)
+    a = Fail.apply(x)
+    b = w * 2
+    with pytest.raises(ZeroDivisionError):
+        (a + b).backward()
+    assert x.grad is None and w.grad.item() == 2.0
+
+
+# ---------------------------------------------------------------------------------------------- callbacks and ids
+def test_callbacks_run_after_all_nodes_in_order():
+    """Queued callbacks see finished gradients, run in the order queued, and may queue further ones."""
+    x, log = leaf(2.0), []
+    y = x * 3
+
+    def hook(g):
+        nbgrad.queue_callback(lambda: log.append(x.grad.item()))
+        nbgrad.queue_callback(lambda: nbgrad.queue_callback(lambda: log.append("third")))
+        nbgrad.queue_callback(lambda: log.append("second"))
+
+    y.register_hook(hook)
+    y.backward()
+    assert log == [3.0, "second", "third"]
+
+
+def test_callback_runs_once():
+    """A callback belongs to the pass in which it was queued and does not return in the next."""
+    x, log = leaf(2.0), []
+    y = x * 3
+    handle = y.register_hook(lambda g: nbgrad.queue_callback(lambda: log.append("ran")))
+    y.backward(retain_graph=True)
+    handle.remove()
+    y.backward()
+    assert log == ["ran"]
+
+
+def test_callback_outside_of_a_pass():
+    """There is nothing to queue a callback on outside of a pass."""
+    with pytest.raises(RuntimeError):
+        nbgrad.queue_callback(lambda: None)
+
+
+def test_callback_of_a_nested_pass():
+    """A callback queued by a nested pass runs at the end of that pass."""
+    x, log = leaf(2.0), []
+
+    def outer(g):
+        with nbgrad.enable_grad():
+            z = x * 5
+        z.register_hook(lambda g: nbgrad.queue_callback(lambda: log.append("callback")))
+        z.backward()
+        log.append("after nested")
+
+    y = x * 3
+    y.register_hook(outer)
+    y.backward()
+    assert log == ["callback", "after nested"]
+
+
+def test_exception_in_a_callback():
+    """A callback's exception leaves ``backward``; the gradients are stored all the same."""
+    x = leaf(2.0)
+    y = x * 3
+
+    def fail():
+        raise LookupError
+
+    y.register_hook(lambda g: nbgrad.queue_callback(fail))
+    with pytest.raises(LookupError):
+        y.backward()
+    assert x.grad.item() == 3.0
+
+
+def test_each_pass_has_its_own_id():
+    """Passes, nested ones included, see distinct ids; outside of a pass the id is -1."""
+    x, ids = leaf(2.0), []
+    y, z = x + 1, x + 2
+    z.register_hook(lambda g: ids.append(nbgrad.current_graph_task_id()))
+    y.register_hook(lambda g: ids.append(nbgrad.current_graph_task_id()))
+    y.register_hook(lambda g: z.backward())
+    y.backward()
+    y.backward()
+    assert len(set(ids)) == 4 and -1 not in ids
+    assert nbgrad.current_graph_task_id() == -1
+
+
+def test_the_running_node_can_be_asked_for():
+    """Hooks see the node for which they run; outside of a pass there is none."""
+    y, seen = leaf(2.0) * 3, []
+    y.register_hook(lambda g: seen.append(nbgrad.current_autograd_node()))
+    y.backward()
+    assert seen[0] is y.grad_fn
+    assert nbgrad.current_autograd_node() is None
+
+
+# ---------------------------------------------------------------------------------------------- sums and gaps
+def test_sum_of_gradients_leaves_the_summands_alone():
+    """The engine adds up contributions without changing a tensor that a hook has kept."""
+    x, kept = leaf([1.0, 2.0]), []
+    h = x * 1
+    branches = [h * 2, h * 3, h * 4]
+    for t in branches:
+        t.grad_fn.register_hook(lambda grad_inputs, grad_outputs: kept.append(grad_inputs[0]))
+    (branches[0] + branches[1] + branches[2]).sum().backward()
+    assert [g.tolist() for g in kept] == [[4.0, 4.0], [3.0, 3.0], [2.0, 2.0]]
+    assert x.grad.tolist() == [9.0, 9.0]
+
+
+def test_undefined_gradient_travels_on():
+    """A node behind an undefined gradient still runs, sees None, and the leaf behind it stays without ``.grad``."""
+    x, seen = leaf(2.0), []
+    h = x * x
+    h.grad_fn.register_hook(lambda grad_inputs, grad_outputs: seen.append(grad_outputs))
+    Stop.apply(h).backward()
+    assert seen == [(None,)] and x.grad is None
+
+
+def test_undefined_gradient_beside_a_defined_one():
+    """An undefined contribution adds nothing to a defined one."""
+    x = leaf(3.0)
+    h = x * x
+    (Stop.apply(h) + h * 2).backward()
+    assert x.grad.item() == 12.0

@@ -1,0 +1,561 @@
+"""The two entry points: ``backward`` and ``grad``, their arguments, and what they leave behind."""
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+
+
+def leaf(data, dtype=nbgrad.float64):
+    """A leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
+
+
+def const(data, dtype=nbgrad.float64):
+    """A tensor that does not require grad."""
+    return nbgrad.tensor(data, dtype=dtype)
+
+
+# ---------------------------------------------------------------------------------------------- the seed of a root
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_element_root_is_seeded_with_one_of_its_shape(shape):
+    """A root of one element, whatever its rank, needs no gradient: the seed is a one of its shape and dtype."""
+    x = nbgrad.ones(shape, dtype=nbgrad.float32, requires_grad=True)
+    y = x.to(nbgrad.float64) * 3
+    seeds = []
+    y.register_hook(seeds.append)
+    y.backward()
+    assert (tuple(seeds[0].shape), seeds[0].dtype, seeds[0].item()) == (shape, nbgrad.float64, 1.0)
+    assert x.grad.item() == 3.0
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_root_of_other_sizes_needs_a_gradient(n):
+    """Only a root of exactly one element has an implicit seed, in both entry points."""
+    x = nbgrad.ones(n, requires_grad=True)
+    with pytest.raises(RuntimeError):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(x * 2, x)
+
+
+def test_complex_root_has_no_implicit_seed():
+    """A complex scalar root is refused without a gradient, since one is not the derivative of anything real."""
+    z = leaf(1 + 2j, nbgrad.complex128)
+    with pytest.raises(RuntimeError):
+        (z * z).backward()
+
+
+def test_complex_root_takes_an_explicit_seed():
+    """With an explicit complex seed g a holomorphic root gives g * conj(f'(z))."""
+    z = leaf(1 + 2j, nbgrad.complex128)
+    (z * z).backward(const(1j, nbgrad.complex128))
+    assert z.grad.item() == 1j * (2 * (1 + 2j)).conjugate()
+
+
+def test_none_in_the_gradient_list_is_the_implicit_seed():
+    """None stands for the seed of one, root by root."""
+    x = leaf(3.0)
+    nbgrad.backward([x * 2, x * 5], [None, const(10.0)])
+    assert x.grad.item() == 52.0
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (), (1, 2, 3)])
+def test_seed_must_have_the_shape_of_the_root(shape):
+    """A seed that would merely broadcast to the root's shape (2, 3), or transpose to it, is refused."""
+    x = nbgrad.ones((2, 3), requires_grad=True)
+    with pytest.raises(RuntimeError):
+        (x * 2).backward(nbgrad.ones(shape))
+
+
+@pytest.mark.parametrize("seed", [1.0, "a", [1.0]])
+def test_seed_must_be_a_tensor(seed):
+    """A number, a string or a list where a seed tensor is expected is a TypeError."""
+    x = leaf(2.0)
+    with pytest.raises(TypeError):
+        nbgrad.grad([x * 2], [x], [seed])
+
+
+def test_fewer_seeds_than_roots():
+    """Every root needs its entry in the list of seeds."""
+    x = leaf(2.0)
+    with pytest.raises(RuntimeError):
+        nbgrad.backward([x * 2, x * 3], [const(1.0)])
+
+
+def test_complex_seed_for_a_real_root():
+    """A complex seed has no meaning for a real root."""
+    x = leaf(2.0)
+    with pytest.raises(RuntimeError):
+        (x * 2).backward(const(1j, nbgrad.complex128))
+
+
+def test_real_seed_for_a_complex_root():
+    """A real seed for a complex root is refused rather than widened."""
+    z = leaf(1j, nbgrad.complex128)
+    with pytest.raises(RuntimeError):
+        (z * 2).backward(const(1.0))
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.float32])
+def test_seed_of_another_floating_dtype_is_cast(dtype):
+    """A real seed of another precision enters the graph in the root's dtype."""
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype))
+    y.backward(nbgrad.ones(2, dtype=dtype))
+    assert seen == [nbgrad.float64] and x.grad.dtype == nbgrad.float64
+
+
+def test_seed_that_requires_grad_needs_no_create_graph():
+    """A differentiable seed is accepted in a plain pass, and the result carries no history."""
+    x, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    g, = nbgrad.grad(x * 2, x, seed)
+    assert g.tolist() == [6.0, 8.0] and not g.requires_grad
+
+
+def test_seed_is_never_written_to():
+    """Neither a sum over paths nor later accumulation into ``.grad`` changes the tensor that the caller passed."""
+    x, seed = leaf([1.0, 2.0]), const([1.0, 1.0])
+    y = x + 0
+    nbgrad.backward([y, y * 2, x], [seed, seed, seed])
+    x.backward(seed)
+    assert x.grad.tolist() == [5.0, 5.0]
+    assert seed.tolist() == [1.0, 1.0]
+
+
+# ---------------------------------------------------------------------------------------------- roots
+def test_root_without_history():
+    """A root that does not require grad cannot be differentiated."""
+    c, x = const(1.0), leaf(1.0)
+    with pytest.raises(RuntimeError):
+        c.backward()
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(c, x)
+
+
+@pytest.mark.parametrize("seed", [None, 1.0])
+def test_one_root_without_history_among_good_ones(seed):
+    """A constant among the roots is refused with and without a seed of its own."""
+    x, c = leaf(1.0), const(2.0)
+    with pytest.raises(RuntimeError):
+        nbgrad.backward([x * 2, c], [None, None if seed is None else const(seed)])
+
+
+@pytest.mark.parametrize("pack", [lambda y: y, lambda y: [y], lambda y: (y,)])
+def test_roots_may_be_a_tensor_a_list_or_a_tuple(pack):
+    """Roots may be given bare or in a sequence; the result of ``grad`` is a tuple in each case."""
+    x = leaf(2.0)
+    result = nbgrad.grad(pack(x * x), pack(x), pack(const(1.0)))
+    assert type(result) is tuple and [g.item() for g in result] == [4.0]
+
+
+def test_several_roots_add_up():
+    """The gradients of all roots are summed."""
+    x = leaf(3.0)
+    nbgrad.backward([x * 2, x * x])
+    assert x.grad.item() == 8.0
+
+
+def test_several_roots_are_one_pass():
+    """A node below several roots runs once, on the sum of what they send."""
+    x = leaf(3.0)
+    h = x * x
+    seen = []
+    h.register_hook(lambda g: seen.append(g.item()))
+    nbgrad.backward([h * 2, h * 5])
+    assert seen == [7.0]
+
+
+def test_root_listed_twice_is_seeded_twice():
+    """Listing a root twice doubles its seed."""
+    x = leaf(3.0)
+    y = x * 2
+    assert nbgrad.grad([y, y], x)[0].item() == 4.0
+
+
+def test_leaf_root_listed_twice():
+    """A leaf as its own root accumulates each seed given for it."""
+    x = leaf(3.0)
+    nbgrad.backward([x, x], [const(1.0), const(10.0)])
+    assert x.grad.item() == 11.0
+
+
+def test_leaf_as_root():
+    """The derivative of a leaf by itself is the seed."""
+    x = leaf(3.0)
+    x.backward(const(7.0))
+    assert x.grad.item() == 7.0
+    assert nbgrad.grad(x, x)[0].item() == 1.0
+
+
+def test_root_as_input():
+    """``grad(y, y, g)`` is ``g``, though no node lies between."""
+    y = leaf(3.0) * 2
+    assert nbgrad.grad(y, y, const(7.0))[0].item() == 7.0
+
+
+def test_no_roots_is_no_work():
+    """An empty list of roots is legal and leaves every gradient alone."""
+    x = leaf(1.0)
+    nbgrad.backward([])
+    assert x.grad is None
+
+
+def test_edge_as_root_after_the_tensor_died():
+    """The gradient edge of a tensor stands in for it as a root once the tensor itself is gone."""
+    x = leaf(3.0)
+    y = x * x
+    edge = nbgrad.graph.get_gradient_edge(y)
+    del y
+    assert nbgrad.grad(edge, x, const(1.0))[0].item() == 6.0
+
+
+def test_edge_of_one_element_root_is_seeded():
+    """An edge knows the shape of its gradient, so a one-element edge needs no seed."""
+    x = leaf(3.0)
+    nbgrad.backward(nbgrad.graph.get_gradient_edge(x * x))
+    assert x.grad.item() == 6.0
+
+
+# ---------------------------------------------------------------------------------------------- inputs
+@pytest.mark.parametrize("call", [lambda y: y.backward(inputs=[]), lambda y: nbgrad.grad(y, [])])
+def test_empty_inputs_are_refused(call):
+    """Asking for the gradients of no inputs is an error, not a pass over everything."""
+    x = leaf(3.0)
+    with pytest.raises(RuntimeError):
+        call(x * 2)
+    assert x.grad is None
+
+
+def test_unused_input_is_refused():
+    """An input that the roots do not depend on is an error by default."""
+    x, w = leaf(1.0), leaf(1.0)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(x * 2, [x, w])
+
+
+def test_unused_input_allowed():
+    """With ``allow_unused`` the place of an unused input is None."""
+    x, w = leaf(1.0), leaf(1.0)
+    g, none = nbgrad.grad(x * 2, [x, w], allow_unused=True)
+    assert g.item() == 2.0 and none is None
+
+
+def test_input_without_requires_grad():
+    """An input that does not require grad is an error that ``allow_unused`` does not excuse."""
+    x, c = leaf(1.0), const(1.0)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(x * c, c, allow_unused=True)
+
+
+def test_input_that_is_no_tensor():
+    """An input must be a tensor or a gradient edge."""
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(x * 2, [1.0])
+
+
+def test_fresh_view_is_an_unused_input():
+    """A view taken after the fact shares memory with a used tensor and is still not part of its graph."""
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(y, x.view(2))
+
+
+def test_materialized_zeros_for_unused_inputs():
+    """``materialize_grads`` puts zeros of the input's shape and dtype where None would stand."""
+    x, w = leaf(1.0), nbgrad.ones((2, 3), dtype=nbgrad.float32, requires_grad=True)
+    zeros = nbgrad.grad(x * 2, [x, w], materialize_grads=True)[1]
+    assert zeros.tolist() == [[0.0] * 3] * 2 and zeros.dtype == nbgrad.float32
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_materialized_zeros_require_grad_as_the_results_do(create_graph):
+    """Zeros made for an unused input require grad exactly when the pass creates a graph."""
+    x, w = leaf(1.0), leaf(1.0)
+    zeros = nbgrad.grad(x * x, [x, w], materialize_grads=True, create_graph=create_graph)[1]
+    assert zeros.requires_grad is create_graph and zeros.is_leaf
+
+
+def test_materialize_contradicts_allow_unused_false():
+    """``materialize_grads=True`` with an explicit ``allow_unused=False`` cannot be met."""
+    x = leaf(1.0)
+    with pytest.raises(ValueError):
+        nbgrad.grad(x * 2, x, allow_unused=False, materialize_grads=True)
+
+
+def test_materialize_cannot_invent_zeros_for_an_unused_edge():
+    """No tensor is at hand whose shape the zeros of an unused edge could take."""
+    x, w = leaf(1.0), leaf(1.0)
+    edge = nbgrad.graph.get_gradient_edge(w * 2)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(x * 2, edge, materialize_grads=True)
+
+
+def test_input_listed_twice():
+    """Each position of a repeated input gets the full gradient."""
+    x = leaf(3.0)
+    assert [g.item() for g in nbgrad.grad(x * x, [x, x])] == [6.0, 6.0]
+
+
+def test_results_follow_the_order_of_inputs():
+    """Results stand in the order of the inputs, whatever order the graph is walked in."""
+    x, y, z = leaf(2.0), leaf(3.0), leaf(5.0)
+    out = (x * y) * z
+    assert [g.item() for g in nbgrad.grad(out, [z, x, y])] == [6.0, 15.0, 10.0]
+
+
+def test_input_and_its_ancestor():
+    """When both a tensor and something it was computed from are asked for, both derivatives are total."""
+    x = leaf(3.0)
+    h = x * x
+    y = h * h + x
+    gx, gh = nbgrad.grad(y, [x, h])
+    assert (gx.item(), gh.item()) == (4 * 27.0 + 1, 18.0)
+
+
+def test_grad_stops_at_a_non_leaf_and_leaves_the_rest_unvisited():
+    """What lies below the inputs is neither run nor freed, so it can be walked later."""
+    x = leaf(3.0)
+    h = x * x
+    y = h * h
+    assert nbgrad.grad(y, h)[0].item() == 18.0
+    h.backward()
+    assert x.grad.item() == 6.0
+
+
+def test_grad_frees_only_the_path_to_its_inputs():
+    """The saved tensors of a branch that does not lead to an input survive the pass."""
+    x, w = leaf(2.0), leaf(3.0)
+    a, b = x * x, w * w
+    y = a + b
+    nbgrad.grad(y, x)
+    assert nbgrad.grad(y, w)[0].item() == 6.0
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(y, x)
+
+
+def test_edge_as_input():
+    """The gradient by an edge is the gradient by its tensor."""
+    x = leaf(3.0)
+    h = x * x
+    y = h * h
+    edge = nbgrad.graph.get_gradient_edge(h)
+    assert nbgrad.grad(y, edge)[0].item() == 18.0
+
+
+def test_edge_outlives_an_inplace_change():
+    """An edge taken before an in-place write names the old value, the tensor the new one."""
+    x = leaf(3.0)
+    h = x * 2
+    edge = nbgrad.graph.get_gradient_edge(h)
+    h.mul_(5)
+    assert [g.item() for g in nbgrad.grad(h * 7, [h, edge])] == [7.0, 35.0]
+
+
+def test_inputs_as_a_dict():
+    """A dict of inputs gives a dict of gradients under the same keys in the same order."""
+    x, w = leaf(2.0), leaf(3.0)
+    result = nbgrad.grad(x * w, {"w": w, "x": x})
+    assert [(key, g.item()) for key, g in result.items()] == [("w", 2.0), ("x", 3.0)]
+
+
+# ---------------------------------------------------------------------------------------------- backward(inputs=)
+def test_backward_inputs_limits_accumulation():
+    """``backward(inputs=)`` accumulates into the tensors listed and into no other leaf."""
+    x, w = leaf(2.0), leaf(3.0)
+    (x * w).backward(inputs=[x])
+    assert x.grad.item() == 3.0 and w.grad is None
+
+
+def test_backward_inputs_takes_a_single_tensor():
+    """A single tensor stands for a list of one."""
+    x, w = leaf(2.0), leaf(3.0)
+    (x * w).backward(inputs=w)
+    assert w.grad.item() == 2.0 and x.grad is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_backward_inputs_fills_grad_of_a_non_leaf():
+    """A non-leaf among ``inputs`` receives and accumulates ``.grad`` as a leaf would."""
+    x = leaf(3.0)
+    h = x * x
+    y = h * 5
+    y.backward(inputs=[h], retain_graph=True)
+    y.backward(inputs=[h])
+    assert h.grad.item() == 10.0 and x.grad is None
+
+
+def test_backward_inputs_takes_the_edge_of_a_leaf():
+    """The edge of a leaf accumulates into the leaf's ``.grad``."""
+    x, w = leaf(2.0), leaf(3.0)
+    (x * w).backward(inputs=[nbgrad.graph.get_gradient_edge(x)])
+    assert x.grad.item() == 3.0 and w.grad is None
+
+
+def test_backward_inputs_refuses_constants():
+    """A tensor that does not require grad cannot accumulate."""
+    x, c = leaf(2.0), const(3.0)
+    with pytest.raises(RuntimeError):
+        (x * c).backward(inputs=[x, c])
+
+
+def test_backward_inputs_tolerates_unreachable_leaves():
+    """A leaf that the root does not depend on simply keeps ``.grad`` None."""
+    x, w = leaf(2.0), leaf(3.0)
+    (x * 2).backward(inputs=[x, w])
+    assert x.grad.item() == 2.0 and w.grad is None
+
+
+# ---------------------------------------------------------------------------------------------- what a pass leaves
+def test_backward_accumulates():
+    """Each ``backward`` adds to ``.grad`` of every leaf it reaches."""
+    x, w = leaf(3.0), leaf(2.0)
+    (x * w).backward()
+    (x * w).backward()
+    assert (x.grad.item(), w.grad.item()) == (4.0, 6.0)
+
+
+def test_grad_touches_no_grad_attribute():
+    """``grad`` returns gradients and stores none, not even those of its inputs."""
+    x, w = leaf(3.0), leaf(2.0)
+    nbgrad.grad(x * w, x)
+    assert x.grad is None and w.grad is None
+
+
+def test_grad_of_a_non_leaf_is_not_kept():
+    """``.grad`` of an intermediate stays None, and reading it warns."""
+    x = leaf(3.0)
+    h = x * 2
+    (h * h).backward()
+    with pytest.warns(UserWarning):
+        assert h.grad is None
+
+
+def test_second_pass_over_freed_tensors():
+    """A pass without ``retain_graph`` frees what its nodes saved, and the next one says so."""
+    x = leaf(3.0)
+    y = x * x
+    y.backward()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_failed_second_pass_accumulates_nothing():
+    """The refused second pass leaves ``.grad`` as the first one made it."""
+    x = leaf(3.0)
+    y = x * x
+    y.backward()
+    with pytest.raises(RuntimeError):
+        y.backward()
+    assert x.grad.item() == 6.0
+
+
+@pytest.mark.parametrize("f", [lambda x: x + x, lambda x: x.sum(), lambda x: x.mean(), lambda x: -x,
+                               lambda x: x.t(), lambda x: x[0], lambda x: x - 1.0],
+                         ids=["add", "sum", "mean", "neg", "t", "select", "sub_number"])
+def test_second_pass_where_nothing_was_saved(f):
+    """A graph whose nodes saved no tensor can be walked again without ``retain_graph``."""
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = f(x)
+    seed = nbgrad.ones_like(y)
+    y.backward(seed)
+    once = x.grad.clone()
+    y.backward(seed)
+    assert x.grad.tolist() == (2 * once).tolist()
+
+
+def test_retain_graph_allows_repetition():
+    """With ``retain_graph`` a pass can be repeated, and the last one may free."""
+    x = leaf(3.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.item() == 18.0
+
+
+def test_create_graph_implies_retain_graph():
+    """``retain_graph`` left at None follows ``create_graph``."""
+    x = leaf(3.0)
+    y = x * x
+    nbgrad.grad(y, x, create_graph=True)
+    assert nbgrad.grad(y, x)[0].item() == 6.0
+
+
+def test_create_graph_with_retain_graph_false_frees():
+    """An explicit ``retain_graph=False`` frees the first graph though a second one was recorded."""
+    x = leaf(3.0)
+    y = x * x
+    nbgrad.grad(y, x, create_graph=True, retain_graph=False)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad(y, x)
+
+
+def test_create_graph_results_have_history():
+    """Under ``create_graph`` the results can be differentiated again."""
+    x = leaf(3.0)
+    g, = nbgrad.grad(x * x * x, x, create_graph=True)
+    assert g.grad_fn is not None
+    assert nbgrad.grad(g, x)[0].item() == 18.0
+
+
+def test_plain_results_have_no_history():
+    """Without ``create_graph`` the results are plain tensors."""
+    x = leaf(3.0)
+    g, = nbgrad.grad(x * x * x, x)
+    assert g.grad_fn is None and not g.requires_grad
+
+
+def test_create_graph_records_inside_no_grad():
+    """``create_graph`` alone decides whether the pass records, whatever the caller's grad mode."""
+    x = leaf(3.0)
+    y = x * x * x
+    with nbgrad.no_grad():
+        g, = nbgrad.grad(y, x, create_graph=True)
+    assert nbgrad.grad(g, x)[0].item() == 18.0
+
+
+def test_seed_takes_part_in_the_created_graph():
+    """Under ``create_graph`` the result is differentiable by the seed: J^T v is linear in v, and its derivative is J."""
+    x = leaf([1.0, 2.0])
+    v = leaf([0.0, 0.0])
+    jtv, = nbgrad.grad(x * x, x, v, create_graph=True)
+    jt, = nbgrad.grad(jtv, v, const([5.0, 7.0]))
+    assert jt.tolist() == [10.0, 28.0]
+
+
+def test_backward_method_signature():
+    """``Tensor.backward`` takes gradient, retain_graph, create_graph and inputs, in that order."""
+    x, w = leaf([1.0, 2.0]), leaf([1.0, 1.0])
+    y = x * w
+    y.backward(const([1.0, 10.0]), True, False, [x])
+    y.backward(gradient=const([1.0, 10.0]), retain_graph=None, create_graph=False, inputs=[x])
+    assert x.grad.tolist() == [2.0, 20.0] and w.grad is None
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_backward_create_graph_gives_grad_a_history():
+    """``backward(create_graph=True)`` leaves a ``.grad`` that can be differentiated."""
+    x = leaf(3.0)
+    (x * x * x).backward(create_graph=True)
+    second, = nbgrad.grad(x.grad, x)
+    x.grad = None
+    assert second.item() == 18.0
+
+
+def test_tensor_used_on_several_paths():
+    """A tensor used several times gets the sum over its uses."""
+    x = leaf(3.0)
+    (x * x + 4 * x + x.exp() * 0).backward()
+    assert x.grad.item() == 10.0
+
+
+def test_unused_output_of_a_split_counts_as_zero():
+    """The part of a multi-output op that did not reach the root contributes zeros."""
+    x = leaf([1.0, 2.0, 3.0])
+    x.split(1)[1].sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]

@@ -1,0 +1,259 @@
+"""In-place ops: what is allowed, what the history becomes, and where gradients go."""
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+
+F64 = nbgrad.float64
+
+
+def leaf(data):
+    """A float64 leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
+
+
+def const(data):
+    """A float64 tensor that does not require grad."""
+    return nbgrad.tensor(data, dtype=F64)
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x.zero_(), lambda x: x.copy_(const([5.0, 6.0])), lambda x: x.__setitem__(0, 9.0),
+    lambda x: x[:1].mul_(2), lambda x: x.view(2, 1).fill_(1), lambda x: x.unsqueeze_(0),
+], ids=["add_", "zero_", "copy_", "setitem", "slice", "view", "unsqueeze_"])
+def test_leaf_that_requires_grad_cannot_be_written(write):
+    """A recorded write to such a leaf, or to a view of it, is refused and leaves the data alone."""
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError):
+        write(x)
+    assert x.tolist() == [1.0, 2.0] and x._version == 0
+
+
+@pytest.mark.parametrize("alias, version", [(lambda x: x.data, 0), (lambda x: x.detach(), 1)], ids=["data", "detach"])
+def test_leaf_can_be_written_through_an_alias_without_history(alias, version):
+    """``.data`` and ``detach()`` allow a write to a leaf, and only the latter is counted."""
+    x = leaf([1.0, 2.0])
+    alias(x).add_(1)
+    assert x.tolist() == [2.0, 3.0] and x._version == version and x.is_leaf
+
+
+def test_plain_tensor_written_with_a_tensor_that_requires_grad():
+    """A plain tensor becomes part of the graph by such a write."""
+    w, c = leaf([2.0, 3.0]), const([5.0, 7.0])
+    c.mul_(w)
+    assert c.requires_grad and not c.is_leaf
+    c.sum().backward()
+    assert w.grad.tolist() == [5.0, 7.0]
+
+
+# ---------------------------------------------------------------------------------------------- identity and history
+@pytest.mark.parametrize("write", [
+    lambda h: h.add_(1), lambda h: h.mul_(2), lambda h: h.zero_(), lambda h: h.unsqueeze_(0), lambda h: h.exp_(),
+], ids=["add_", "mul_", "zero_", "unsqueeze_", "exp_"])
+def test_inplace_returns_the_object(write):
+    """An in-place op returns the very object it changed."""
+    h = leaf([1.0, 2.0]) * 1
+    assert write(h) is h
+
+
+def test_augmented_assignment_keeps_the_object():
+    """``h += 1`` changes the object rather than rebinding the name."""
+    h = alias = leaf([1.0, 2.0]) * 1
+    h += 1
+    h *= 2
+    assert h is alias and h.tolist() == [4.0, 6.0]
+
+
+def test_inplace_replaces_grad_fn():
+    """After the write the tensor stands for the new value, and earlier results for the old."""
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    before = h.grad_fn
+    early = h + 0
+    h.mul_(10)
+    assert h.grad_fn is not before and early.grad_fn.next_functions[0][0] is before
+
+
+def test_old_and_new_value_have_their_own_gradients():
+    """What was computed before the write keeps the old history, what comes after has the new."""
+    x = leaf([1.0, 2.0])
+    h = x * 3
+    early = h + 0
+    h.mul_(10)
+    early_slope, = nbgrad.grad(early.sum(), x, retain_graph=True)
+    late_slope, = nbgrad.grad(h.sum(), x)
+    assert (early_slope.tolist(), late_slope.tolist()) == ([3.0, 3.0], [30.0, 30.0])
+
+
+def test_chain_of_inplace_ops():
+    """A sequence of in-place ops is differentiated like the same sequence out of place."""
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    h.add_(1).mul_(3).sub_(2).div_(2).neg_()
+    h.sum().backward()
+    assert h.tolist() == [-2.0, -3.5] and x.grad.tolist() == [-1.5, -1.5]
+
+
+def test_second_derivative_of_inplace_ops():
+    """In-place writes do not stand in the way of double backward."""
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    h.pow_(3).mul_(2)
+    g, = nbgrad.grad(h.sum(), x, create_graph=True)
+    second, = nbgrad.grad(g.sum(), x)
+    assert second.tolist() == [12.0, 24.0]
+
+
+# ---------------------------------------------------------------------------------------------- where gradients go
+def test_copy_cuts_the_past():
+    """``a.copy_(b)`` passes the gradient to b and zeros to what a was before."""
+    x, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    a = x * 1
+    a.copy_(b)
+    (a * 5).sum().backward()
+    assert (x.grad.tolist(), b.grad.tolist()) == ([0.0, 0.0], [5.0, 5.0])
+
+
+def test_copy_of_a_broadcast_source():
+    """The gradient of a source that was broadcast is summed down."""
+    b = leaf([3.0])
+    a = const([1.0, 2.0])
+    a.copy_(b)
+    a.sum().backward()
+    assert a.tolist() == [3.0, 3.0] and b.grad.tolist() == [2.0]
+
+
+def test_copy_of_another_dtype():
+    """The gradient of a source of another dtype comes back in the source's dtype."""
+    b = nbgrad.tensor([3.0, 4.0], dtype=nbgrad.float32, requires_grad=True)
+    a = const([1.0, 2.0])
+    a.copy_(b)
+    a.sum().backward()
+    assert a.dtype == F64 and b.grad.dtype == nbgrad.float32
+
+
+@pytest.mark.parametrize("write", [lambda h: h.zero_(), lambda h: h.fill_(7.0)], ids=["zero_", "fill_"])
+def test_filling_cuts_the_gradient(write):
+    """Zeros reach what was there before the tensor was overwritten."""
+    x = leaf([1.0, 2.0])
+    h = x * 3
+    write(h)
+    (h * 5 + x).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_index_assignment_of_a_tensor():
+    """``a[i] = w`` passes the gradient of that place to w and none to the old contents."""
+    x, w = leaf([1.0, 2.0, 3.0]), leaf(9.0)
+    a = x * 1
+    a[1] = w
+    (a * const([10.0, 20.0, 30.0])).sum().backward()
+    assert (x.grad.tolist(), w.grad.item()) == ([10.0, 0.0, 30.0], 20.0)
+
+
+def test_slice_assignment_of_a_broadcast_tensor():
+    """A scalar assigned to a slice collects the gradients of the whole slice."""
+    x, w = leaf([1.0, 2.0, 3.0]), leaf(9.0)
+    a = x * 1
+    a[:2] = w
+    a.sum().backward()
+    assert (x.grad.tolist(), w.grad.item()) == ([0.0, 0.0, 1.0], 2.0)
+
+
+def test_mask_assignment():
+    """``a[mask] = w`` is an in-place write recorded for both sides."""
+    x, w = leaf([1.0, 2.0, 3.0]), leaf(9.0)
+    a = x * 1
+    a[nbgrad.tensor([True, False, True])] = w
+    a.sum().backward()
+    assert a.tolist() == [9.0, 2.0, 9.0]
+    assert (x.grad.tolist(), w.grad.item()) == ([0.0, 1.0, 0.0], 2.0)
+
+
+def test_integer_array_assignment():
+    """``a[index] = w`` passes each element's gradient to the element assigned there."""
+    x, w = leaf([1.0, 2.0, 3.0]), leaf([8.0, 9.0])
+    a = x * 1
+    a[nbgrad.tensor([2, 0])] = w
+    (a * const([10.0, 20.0, 30.0])).sum().backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([0.0, 20.0, 0.0], [30.0, 10.0])
+
+
+def test_number_assignment_through_a_view_chain():
+    """A number assigned through nested views cuts the gradient of exactly those elements."""
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    a = x * 1
+    a.t()[0][1] = 7.0
+    a.sum().backward()
+    assert a.tolist() == [[1.0, 2.0], [7.0, 4.0]] and x.grad.tolist() == [[1.0, 1.0], [0.0, 1.0]]
+
+
+def test_masked_fill_inplace():
+    """``masked_fill_`` cuts the gradient where the mask is set."""
+    x = leaf([1.0, 2.0, 3.0])
+    h = x * 2
+    h.masked_fill_(nbgrad.tensor([False, True, False]), -1.0)
+    h.sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 2.0]
+
+
+# ---------------------------------------------------------------------------------------------- what is refused
+def test_inplace_may_not_change_the_shape():
+    """A write whose broadcast result would be larger than the tensor is refused."""
+    h = leaf([1.0]) * 1
+    with pytest.raises(RuntimeError):
+        h.add_(const([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("value", [0.5, 1j])
+def test_inplace_may_not_change_the_category(value):
+    """A float or complex number cannot be added in place to integers."""
+    with pytest.raises(RuntimeError):
+        nbgrad.tensor([1, 2]).add_(value)
+
+
+def test_write_to_overlapping_memory():
+    """A tensor in which several elements share a place cannot be written to."""
+    with pytest.raises(RuntimeError):
+        const([1.0]).expand(3).add_(1)
+
+
+def test_write_between_partly_overlapping_views():
+    """A write whose operand overlaps its target without being it is refused rather than done in some order."""
+    t = const([1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(RuntimeError):
+        t[1:].add_(t[:-1])
+    assert t.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_write_with_the_tensor_itself():
+    """A tensor may be its own operand: the ranges agree exactly."""
+    t = const([1.0, 2.0])
+    t.add_(t).mul_(t)
+    assert t.tolist() == [4.0, 16.0]
+
+
+def test_resize_of_a_tensor_that_requires_grad():
+    """A tensor that requires grad cannot be resized."""
+    with pytest.raises(RuntimeError):
+        leaf([1.0, 2.0]).resize_(3)
+
+
+# ---------------------------------------------------------------------------------------------- metadata ops
+@pytest.mark.parametrize("write, shape", [
+    (lambda h: h.t_(), (3, 2)), (lambda h: h.transpose_(0, 1), (3, 2)), (lambda h: h.unsqueeze_(0), (1, 2, 3)),
+    (lambda h: h.unsqueeze_(1).squeeze_(1), (2, 3)),
+], ids=["t_", "transpose_", "unsqueeze_", "squeeze_"])
+def test_metadata_ops_are_recorded(write, shape):
+    """In-place changes of shape are recorded and undone by backward."""
+    x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    h = x * 1
+    before = h.grad_fn
+    write(h)
+    assert tuple(h.shape) == shape and h.grad_fn is not before
+    weights = nbgrad.arange(6, dtype=F64)
+    (h.reshape(-1) * weights).sum().backward()
+    expected = weights.view(3, 2).t() if shape == (3, 2) else weights.view(2, 3)
+    assert x.grad.tolist() == expected.tolist()

@@ -1,0 +1,422 @@
+"""Random programs of views, writes, detaches and ``no_grad`` regions, against a replay in NumPy.
+
+The oracle is forward mode on plain arrays. A ``Mirror`` stands for a tensor: ``memory`` holds the values and is shared
+by every alias; ``jacobian`` holds the derivative of each place in memory by all leaf elements *as autograd sees it* and
+is shared by views but not by ``detach()``; ``index`` says which places the tensor shows. A recorded write changes both
+arrays, a write under ``no_grad`` the values alone. That is the whole semantics of views and in-place writes, so a
+program's values and gradients follow from it without bases, versions or graphs.
+
+Two ways to run a program. *Guarded*: each op works on clones of its operands, so nothing that was saved can change, and
+every error is a failure. *Bare*: operands are used as they are, and backward may also refuse because a saved tensor was
+modified; it may never be wrong.
+
+    NBGRAD_FUZZ=5000 pytest tests/autograd/test_random_programs.py        more programs
+    NBGRAD_FUZZ_SEED=17 pytest tests/autograd/test_random_programs.py     one program again
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+F64 = nbgrad.float64
+PROGRAMS = int(os.environ.get("NBGRAD_FUZZ", "150"))
+STEPS = 14
+LARGEST = 48  # elements a tensor; expand stops there
+
+
+# ---------------------------------------------------------------------------------------------- the oracle
+@dataclass
+class Dual:
+    """A value and its derivative by all leaf elements, one more axis at the end."""
+
+    value: np.ndarray
+    slope: np.ndarray
+
+    def map(self, f, derivative):
+        """Apply an elementwise function."""
+        return Dual(f(self.value), derivative(self.value)[..., None] * self.slope)
+
+    def __add__(self, other):
+        return Dual(self.value + other.value, self.slope + other.slope)
+
+    def __mul__(self, other):
+        return Dual(self.value * other.value, self.slope * other.value[..., None] + other.slope * self.value[..., None])
+
+    def constant(self):
+        """The same value without a derivative."""
+        return Dual(self.value, np.zeros_like(self.slope))
+
+    def sum(self, dim):
+        """Sum over a non-negative dimension."""
+        return Dual(self.value.sum(dim), self.slope.sum(dim))
+
+
+@dataclass
+class Mirror:
+    """What the module's docstring says; ``index`` is a strided view of ``arange(memory.size)``."""
+
+    memory: np.ndarray
+    jacobian: np.ndarray
+    index: np.ndarray
+
+    @classmethod
+    def of(cls, dual, strides):
+        """New memory that holds ``dual`` in the layout of ``strides`` (dense, in elements)."""
+        places = np.arange(dual.value.size)
+        index = np.lib.stride_tricks.as_strided(places, dual.value.shape, [s * places.itemsize for s in strides])
+        mirror = cls(np.empty(places.size), np.empty((places.size, dual.slope.shape[-1])), index)
+        mirror.write(dual)
+        return mirror
+
+    def read(self):
+        """The present value and derivative."""
+        return Dual(self.memory[self.index], self.jacobian[self.index])
+
+    def write(self, dual, recorded=True):
+        """Store ``dual``, broadcast; unrecorded, the derivative stays what it was."""
+        self.memory[self.index] = dual.value
+        if recorded:
+            self.jacobian[self.index] = dual.slope
+
+    def view(self, index):
+        """Other places of the same memory and history."""
+        return Mirror(self.memory, self.jacobian, index)
+
+    def detach(self):
+        """The same memory under a history of its own."""
+        return Mirror(self.memory, np.zeros_like(self.jacobian), self.index)
+
+    def writable(self):
+        """Whether each place is shown once."""
+        return np.unique(self.index).size == self.index.size
+
+    def overlaps(self, other):
+        """Whether some place of memory is shown by both."""
+        return self.memory is other.memory and np.intersect1d(self.index, other.index).size > 0
+
+
+UNARY = {
+    "sin": (np.sin, np.cos),
+    "neg": (np.negative, lambda v: np.full_like(v, -1.0)),
+    "tanh": (np.tanh, lambda v: 1 - np.tanh(v) ** 2),
+    "atan": (np.arctan, lambda v: 1 / (1 + v * v)),
+}
+BINARY = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y, "copy": lambda x, y: y}
+OVERWRITES_WHAT_IT_SAVED = {"tanh"}  # its in-place form saves the result, which a later write may change
+
+
+# ---------------------------------------------------------------------------------------------- the machine
+@dataclass
+class Slot:
+    """A tensor, its mirror and its name; ``frozen`` marks leaves and their views, which refuse recorded writes."""
+
+    tensor: object
+    mirror: Mirror
+    name: str
+    frozen: bool = False
+
+
+def random_view(rng, shape):
+    """A view of a tensor of ``shape``: its text, and a function that does it to a tensor or an index array."""
+    choices = [key_view, key_view, reshape_view]
+    if len(shape) >= 2:
+        choices += [transpose_view, diagonal_view]
+    if 2 * np.prod(shape) <= LARGEST:
+        choices.append(expand_view)
+    return rng.choice(choices)(rng, shape)
+
+
+def key_view(rng, shape):
+    """Basic indexing: a slice, an integer or a new axis in one dimension."""
+    dim = rng.randrange(len(shape) + 1)
+    key = [slice(None)] * dim
+    if dim == len(shape):
+        key.append(None)
+    elif rng.random() < 0.4:
+        key.append(rng.randrange(shape[dim]))
+    else:
+        start = rng.randrange(shape[dim])
+        key.append(slice(start, rng.randrange(start, shape[dim]) + 1, rng.choice([1, 1, 2])))
+    key = (*key, Ellipsis)
+    return f"[{key}]", lambda t: t[key]
+
+
+def reshape_view(rng, shape):
+    """A reshape to one or two dimensions; a view or a copy as strides decide."""
+    size = int(np.prod(shape))
+    rows = rng.choice([n for n in range(1, size + 1) if size % n == 0])
+    target = rng.choice([(size,), (rows, size // rows)])
+    return f".reshape({target})", lambda t: t.reshape(target)
+
+
+def transpose_view(rng, shape):
+    """Two dimensions exchanged."""
+    a, b = rng.sample(range(len(shape)), 2)
+    return f".transpose({a}, {b})", lambda t: t.swapaxes(a, b) if isinstance(t, np.ndarray) else t.transpose(a, b)
+
+
+def diagonal_view(rng, shape):
+    """A diagonal over two dimensions."""
+    a, b = rng.sample(range(len(shape)), 2)
+    return f".diagonal(0, {a}, {b})", lambda t: t.diagonal(0, a, b)
+
+
+def expand_view(rng, shape):
+    """A leading dimension of stride 0."""
+    target = (2, *shape)
+    return f".expand({target})", lambda t: np.broadcast_to(t, target) if isinstance(t, np.ndarray) else t.expand(target)
+
+
+class Machine:
+    """Runs steps on tensors and mirrors in lockstep. A step is a seed: it draws its choices from the present state,
+    so that any sublist of a program is a program."""
+
+    def __init__(self, guarded):
+        self.guarded, self.text, self.slots = guarded, [], []
+        rng = random.Random(0)
+        shapes = {"x": (2, 3), "w": (3,)}
+        self.width = sum(int(np.prod(shape)) for shape in shapes.values())
+        eye, at = np.eye(self.width), 0
+        for name, shape in shapes.items():
+            size = int(np.prod(shape))
+            value = np.array([rng.uniform(-1, 1) for _ in range(size)]).reshape(shape)
+            self.add(nbgrad.tensor(value.tolist(), dtype=F64, requires_grad=True),
+                     Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
+            at += size
+        self.leaves = list(self.slots)
+        x, w = self.leaves
+        self.add(x.tensor * 1, x.mirror.read(), text="x * 1")
+        self.add(w.tensor * 1, w.mirror.read(), text="w * 1")
+        self.add(nbgrad.ones((3, 2), dtype=F64), Dual(np.ones((3, 2)), np.zeros((3, 2, self.width))), text="ones(3, 2)")
+
+    def add(self, tensor, content, text=None, frozen=False, name=None):
+        """A new slot; ``content`` is the Mirror of a view or the Dual of a tensor with new memory."""
+        mirror = content if isinstance(content, Mirror) else Mirror.of(content, tensor.stride())
+        slot = Slot(tensor, mirror, name or f"t{len(self.slots)}", frozen)
+        self.slots.append(slot)
+        if text:
+            self.text.append(f"{slot.name} = {text}")
+
+    def step(self, seed):
+        """One random step."""
+        rng = random.Random(seed)
+        slot = rng.choice(self.slots)
+        kind = rng.choices([self.take_view, self.write, self.compute, self.detach], [35, 40, 20, 5])[0]
+        kind(rng, slot)
+
+    def take_view(self, rng, slot):
+        """Add a view (or the copy that a reshape had to make)."""
+        text, f = random_view(rng, slot.mirror.index.shape)
+        self.add(f(slot.tensor), self.viewed(slot.mirror, f), slot.name + text, slot.frozen)
+
+    def viewed(self, mirror, f):
+        """The mirror of a view, or the content of a copy where NumPy's reshape had to make one."""
+        index = f(mirror.index)
+        if np.shares_memory(index, mirror.index):
+            return mirror.view(index)
+        content = mirror.read()
+        return Dual(f(content.value), content.slope.reshape(*index.shape, self.width))
+
+    def detach(self, rng, slot):
+        """Add a detached alias, which may be written to even where it is a leaf's."""
+        self.add(slot.tensor.detach(), slot.mirror.detach(), f"{slot.name}.detach()")
+
+    def operand(self, tensor, copy):
+        """The tensor as an op gets it: a clone in a guarded program, or where memory would overlap."""
+        return tensor.clone() if self.guarded or copy else tensor
+
+    def compute(self, rng, slot):
+        """Add the result of an out-of-place op, sometimes under ``no_grad``."""
+        silent = rng.random() < 0.2
+        content, name = slot.mirror.read(), slot.name
+        with nbgrad.no_grad() if silent else contextlib.nullcontext():
+            tensor = self.operand(slot.tensor, False)
+            choice = rng.choice([*UNARY, "sum", "with"])
+            if choice in UNARY:
+                tensor, content, text = getattr(tensor, choice)(), content.map(*UNARY[choice]), f"{name}.{choice}()"
+            elif choice == "sum" and content.value.ndim:
+                dim = rng.randrange(content.value.ndim)
+                tensor, content, text = tensor.sum(dim), content.sum(dim), f"{name}.sum({dim})"
+            else:
+                other, op = self.partner(rng, content.value.shape), rng.choice(["add", "mul"])
+                tensor = getattr(tensor, op)(self.operand(other.tensor, False))
+                content, text = BINARY[op](content, other.mirror.read()), f"{name}.{op}({other.name})"
+            result = self.operand(tensor, False)
+        self.add(result, content.constant() if silent else content, text + "  # no_grad" * silent)
+
+    def partner(self, rng, shape):
+        """A slot that broadcasts to ``shape``."""
+        def fits(slot):
+            with contextlib.suppress(ValueError):
+                return np.broadcast_shapes(slot.mirror.index.shape, shape) == shape
+            return False
+
+        return rng.choice([slot for slot in self.slots if fits(slot)] or [self.scalar()])
+
+    def scalar(self):
+        """A zero-dim view of the first leaf, for shapes that nothing else broadcasts to."""
+        x = self.leaves[0]
+        return Slot(x.tensor[0, 0], x.mirror.view(x.mirror.index[0, 0, ...]), "x[0, 0]", True)
+
+    def write(self, rng, slot):
+        """An in-place op on the slot or a passing view of it, sometimes under ``no_grad``."""
+        silent = rng.random() < 0.2
+        with nbgrad.no_grad() if silent else contextlib.nullcontext():
+            tensor, mirror, text = slot.tensor, slot.mirror, slot.name
+            if rng.random() < 0.5:
+                suffix, f = random_view(rng, mirror.index.shape)
+                viewed = self.viewed(mirror, f)
+                if isinstance(viewed, Mirror):
+                    tensor, mirror, text = f(tensor), viewed, text + suffix
+            if mirror.writable() and (silent or not slot.frozen):
+                self.write_into(rng, tensor, mirror, text, silent)
+
+    def write_into(self, rng, tensor, mirror, text, silent):
+        """Draw the in-place op and do it."""
+        content, choice = mirror.read(), rng.choice([*UNARY, *BINARY, *BINARY, "fill"])
+        if choice in UNARY:
+            choice = "sin" if self.guarded and choice in OVERWRITES_WHAT_IT_SAVED else choice
+            getattr(tensor, choice + "_")()
+            content, argument = content.map(*UNARY[choice]), ""
+        elif choice == "fill":
+            tensor.fill_(0.5)
+            content, argument = Dual(np.full_like(content.value, 0.5), np.zeros_like(content.slope)), "0.5"
+        else:
+            other = self.partner(rng, content.value.shape)
+            aliased = mirror.overlaps(other.mirror) and not np.array_equal(mirror.index, other.mirror.index)
+            source, argument = other.mirror.read(), other.name + ".clone()" * aliased
+            getattr(tensor, choice + "_")(self.operand(other.tensor, aliased))
+            content = BINARY[choice](content, source)
+        mirror.write(content, recorded=not silent)
+        self.text.append(f"{text}.{choice}_({argument})" + "  # no_grad" * silent)
+
+    # ------------------------------------------------------------------------------------------ checks
+    def check_values(self):
+        """Every tensor shows what its mirror shows."""
+        for slot in self.slots:
+            np.testing.assert_allclose(slot.tensor.detach().numpy(), slot.mirror.read().value, rtol=1e-11, atol=1e-12,
+                                       err_msg=f"value of {slot.name}")
+
+    def check_gradients(self):
+        """The gradient of a weighted sum of all tensors agrees with the mirrors' derivatives.
+
+        Returns False where a bare program's backward refused because a saved tensor had been modified.
+        """
+        rng, expected, loss = random.Random(1), np.zeros(self.width), 0
+        for slot in self.slots:
+            content, weight = slot.mirror.read(), rng.uniform(0.5, 2)
+            expected += weight * content.slope.reshape(-1, self.width).sum(0)
+            loss = loss + (slot.tensor * weight).sum()
+        try:
+            gradients = nbgrad.grad(loss, [leaf.tensor for leaf in self.leaves])
+        except RuntimeError as error:
+            if self.guarded or "at version" not in str(error):
+                raise
+            return False
+        got = np.concatenate([g.numpy().ravel() for g in gradients])
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9, err_msg="gradient by x and w")
+        return True
+
+
+def run(seeds, guarded):
+    """Run the program of these step seeds; return whether backward went through. Raises where anything disagrees."""
+    machine = Machine(guarded)
+    for seed in seeds:
+        machine.step(seed)
+    machine.check_values()
+    return machine.check_gradients()
+
+
+def shrink(seeds, guarded):
+    """A sublist of the failing program that still fails, and from which no single step can be left out."""
+    i = 0
+    while i < len(seeds):
+        fewer = seeds[:i] + seeds[i + 1:]
+        try:
+            run(fewer, guarded)
+            i += 1
+        except Exception:
+            seeds = fewer
+    return seeds
+
+
+def listing(seeds, guarded):
+    """The text of a program, up to the step that fails if one does."""
+    machine = Machine(guarded)
+    with contextlib.suppress(Exception):
+        for seed in seeds:
+            machine.step(seed)
+    return "\n".join(machine.text)
+
+
+def step_seeds(seed):
+    """The steps of program number ``seed``."""
+    rng = random.Random(seed)
+    return [rng.getrandbits(32) for _ in range(rng.randint(3, STEPS))]
+
+
+def run_all(guarded):
+    """Run the programs asked for; return how many went through backward. Fails with a shrunk program and its seed."""
+    chosen = os.environ.get("NBGRAD_FUZZ_SEED")
+    passed = 0
+    for seed in [int(chosen)] if chosen else range(PROGRAMS):
+        steps = step_seeds(seed)
+        try:
+            passed += run(steps, guarded)
+        except Exception as error:
+            small = shrink(steps, guarded)
+            pytest.fail(f"program {seed} ({'guarded' if guarded else 'bare'}): {type(error).__name__}: {error}\n"
+                        f"Shrunk to:\n{listing(small, guarded)}\nAgain: NBGRAD_FUZZ_SEED={seed}")
+    return passed
+
+
+# ---------------------------------------------------------------------------------------------- the tests
+def test_guarded_programs_agree_with_the_replay():
+    """Where no saved tensor can change, every random program gives the replay's values and gradients."""
+    run_all(guarded=True)
+
+
+def test_bare_programs_agree_with_the_replay_or_refuse():
+    """Where saved tensors may change, backward gives the replay's gradients or says which version it expected."""
+    passed = run_all(guarded=False)
+    assert passed > PROGRAMS // 4 or "NBGRAD_FUZZ_SEED" in os.environ
+
+
+def test_the_replay_agrees_with_finite_differences():
+    """The oracle itself: without detach and ``no_grad`` its derivative is the central difference of its values."""
+    class Pure(Machine):
+        """A machine that perturbs its first leaf and records everything."""
+
+        def detach(self, rng, slot):
+            return None
+
+    def final(seeds, shift):
+        """The replay's weighted sum and its derivative by x[0, 0], with x[0, 0] moved by ``shift``."""
+        machine = Pure(guarded=True)
+        with nbgrad.no_grad():
+            machine.leaves[0].tensor[0, 0] += shift
+            machine.slots[2].tensor[0, 0] += shift
+        for slot in (machine.leaves[0], machine.slots[2]):
+            slot.mirror.memory[0] += shift
+        for seed in seeds:
+            machine.step(seed)
+        contents = [slot.mirror.read() for slot in machine.slots]
+        silent = any("no_grad" in line for line in machine.text)
+        return sum(c.value.sum() for c in contents), sum(c.slope[..., 0].sum() for c in contents), silent
+
+    compared = 0
+    for seed in range(60):
+        seeds, step = step_seeds(seed), 1e-6
+        up, down = final(seeds, step), final(seeds, -step)
+        if up[2]:
+            continue
+        compared += 1
+        assert final(seeds, 0.0)[1] == pytest.approx((up[0] - down[0]) / (2 * step), rel=1e-6, abs=1e-6)
+    assert compared >= 10

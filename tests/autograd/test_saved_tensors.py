@@ -1,0 +1,403 @@
+"""Version counters, and which in-place changes the tensors saved by each op allow."""
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+F64 = nbgrad.float64
+
+
+def leaf(data):
+    """A float64 leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
+
+
+def const(data):
+    """A float64 tensor that does not require grad."""
+    return nbgrad.tensor(data, dtype=F64)
+
+
+# ---------------------------------------------------------------------------------------------- the counter
+def test_version_starts_at_zero():
+    """A new tensor is at version 0."""
+    assert const([1.0, 2.0])._version == 0
+
+
+def set_item(t):
+    """Write one element."""
+    t[0] = 1.0
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: t.add_(1), lambda t: t.mul_(2), lambda t: t.copy_(const([5.0, 6.0])), lambda t: t.fill_(3),
+    lambda t: t.zero_(), set_item, lambda t: nbgrad.add(t, 1, out=t), lambda t: t.sin_(), lambda t: t.clamp_(0, 1),
+], ids=["add_", "mul_", "copy_", "fill_", "zero_", "setitem", "out", "sin_", "clamp_"])
+def test_writes_bump_the_version(write):
+    """Every in-place op, indexed assignment and ``out=`` raises the version."""
+    t = const([1.0, 2.0])
+    write(t)
+    assert t._version >= 1
+
+
+@pytest.mark.parametrize("read", [
+    lambda t: t + 1, lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.sum(), lambda t: t.tolist(),
+    lambda t: t.clone().zero_(), lambda t: t.numpy(), lambda t: repr(t),
+], ids=["add", "index", "view", "sum", "tolist", "clone", "numpy", "repr"])
+def test_reads_do_not_bump_the_version(read):
+    """Neither reading nor an out-of-place op changes the version."""
+    t = const([1.0, 2.0])
+    read(t)
+    assert t._version == 0
+
+
+@pytest.mark.parametrize("alias", [lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.detach(), lambda t: t[1:].detach()],
+                         ids=["select", "view", "detach", "detached_slice"])
+def test_aliases_share_one_counter(alias):
+    """A base, its views and their detached forms count together, in both directions."""
+    t = const([1.0, 2.0])
+    other = alias(t)
+    other.add_(1)
+    t.add_(1)
+    assert t._version == other._version == 2
+
+
+def test_data_does_not_share_the_counter():
+    """A change through ``.data`` shares memory and goes unnoticed."""
+    t = const([1.0, 2.0])
+    t.data.add_(1)
+    assert t.tolist() == [2.0, 3.0] and t._version == 0
+
+
+def test_version_cannot_be_assigned():
+    """The counter is read-only."""
+    t = const(1.0)
+    with pytest.raises(AttributeError):
+        t._version = 3
+
+
+# ---------------------------------------------------------------------------------------------- the check
+def test_change_is_reported_by_backward():
+    """Changing a saved tensor is no error in itself; the pass that needs it raises."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h.sin().sum()
+    h.add_(1)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_error_names_the_versions():
+    """The message tells at which version the tensor is and which was expected."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h.sin().sum()
+    h.add_(1).add_(1)
+    with pytest.raises(RuntimeError, match=r"version 2(.|\n)*expected(.|\n)* 0"):
+        y.backward()
+
+
+@pytest.mark.parametrize("write", [
+    lambda h: h.detach().add_(1), lambda h: h[:1].add_(1), lambda h: h.view(2, 1).zero_(), lambda h: h[1].fill_(7),
+], ids=["detach", "slice", "view", "select"])
+def test_change_through_an_alias_counts(write):
+    """A write through a view or a detached alias is a write to the saved tensor."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h.sin().sum()
+    write(h)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_change_through_data_is_unnoticed():
+    """A write through ``.data`` is the user's own risk: backward runs on the changed value."""
+    h = leaf([0.0, 0.0]) * 1
+    y = (h * h).sum()
+    h.data.add_(3)
+    g, = nbgrad.grad(y, h)
+    assert g.tolist() == [6.0, 6.0]
+
+
+def test_disjoint_view_counts():
+    """The counter is per storage: a write beside the saved view invalidates it too."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h[0].sin()
+    h[1].add_(1)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_changes_before_saving_do_not_count():
+    """Only changes after the save matter."""
+    x = leaf([1.0, 2.0])
+    h = x * 1
+    h.mul_(2)
+    (h * h).sum().backward()
+    assert x.grad.tolist() == [8.0, 16.0]
+
+
+def test_changes_that_cancel_still_count():
+    """The check goes by the counter, not by the value."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h.sin().sum()
+    h.add_(1).sub_(1)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_write_that_changes_no_value_counts():
+    """Adding zero is a write."""
+    h = leaf([1.0, 2.0]) * 1
+    y = h.sin().sum()
+    h.add_(0)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_saved_constant_is_checked():
+    """A constant factor that was saved is guarded like any other."""
+    x, c = leaf([1.0, 2.0]), const([3.0, 4.0])
+    y = (x * c).sum()
+    c.add_(1)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_saved_in_one_thread_walked_in_another():
+    """A graph recorded in one thread can be walked in another."""
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    thread = threading.Thread(target=y.backward)
+    thread.start()
+    thread.join()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+# ---------------------------------------------------------------------------------------------- what each op saves
+SAVES_NOTHING = {
+    "add": lambda h: h + 1, "sub": lambda h: h - 1, "neg": lambda h: -h, "sum": lambda h: h.sum(),
+    "mean": lambda h: h.mean(), "clone": lambda h: h.clone(), "times_number": lambda h: h * 2.0,
+    "over_number": lambda h: h / 2.0, "expand": lambda h: h.expand(3, 2).clone(), "add_tensor": lambda h: h + h,
+    "cat": lambda h: nbgrad.cat([h, h]), "stack": lambda h: nbgrad.stack([h, h]),
+}
+SAVES_OPERAND = {
+    "sin": lambda h: h.sin(), "cos": lambda h: h.cos(), "log": lambda h: h.log(), "pow": lambda h: h ** 3,
+    "abs": lambda h: h.abs(), "square": lambda h: h * h, "over": lambda h: 1.0 / h * h, "atan": lambda h: h.atan(),
+    "gelu": lambda h: nbgrad.nn.functional.gelu(h),
+}
+SAVES_RESULT = {
+    "exp": lambda h: h.exp(), "tanh": lambda h: h.tanh(), "sigmoid": lambda h: h.sigmoid(),
+    "sqrt": lambda h: h.sqrt(), "reciprocal": lambda h: h.reciprocal(), "softmax": lambda h: h.softmax(0),
+    "log_softmax": lambda h: h.log_softmax(0), "relu": lambda h: h.relu(),
+}
+
+
+def pair():
+    """A leaf and a recorded copy of it, both positive."""
+    x = leaf([0.5, 0.75])
+    return x, x * 1
+
+
+@pytest.mark.parametrize("f", SAVES_NOTHING.values(), ids=SAVES_NOTHING)
+def test_ops_that_save_nothing(f):
+    """Ops whose derivative needs no values allow the operand to be changed afterwards."""
+    x, h = pair()
+    y = f(h)
+    h.add_(1)
+    y.sum().backward()
+    assert np.all(np.isfinite(x.grad.numpy()))
+
+
+@pytest.mark.parametrize("f", SAVES_OPERAND.values(), ids=SAVES_OPERAND)
+def test_ops_that_save_their_operand(f):
+    """Ops whose derivative reads the operand refuse to run once it has changed."""
+    _, h = pair()
+    y = f(h)
+    h.add_(1)
+    with pytest.raises(RuntimeError):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "log", "pow", "abs"])
+def test_ops_that_save_their_operand_allow_changing_the_result(name):
+    """The result of an op that saved its operand is free to be changed."""
+    x, h = pair()
+    slope, = nbgrad.grad(SAVES_OPERAND[name](h).sum(), h, retain_graph=True)
+    y = SAVES_OPERAND[name](h)
+    y.add_(1)
+    y.sum().backward()
+    assert x.grad.tolist() == slope.tolist()
+
+
+@pytest.mark.parametrize("f", SAVES_RESULT.values(), ids=SAVES_RESULT)
+def test_ops_that_save_their_result(f):
+    """Ops whose derivative reads the result refuse to run once that has changed."""
+    _, h = pair()
+    y = f(h)
+    y.add_(1)
+    with pytest.raises(RuntimeError):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("f", SAVES_RESULT.values(), ids=SAVES_RESULT)
+def test_ops_that_save_their_result_allow_changing_the_operand(f):
+    """The operand of an op that saved its result is free to be changed."""
+    x, h = pair()
+    slope, = nbgrad.grad(f(h)[0], h, retain_graph=True)
+    y = f(h)
+    h.add_(1)
+    y[0].backward()
+    assert x.grad.tolist() == slope.tolist()
+
+
+def test_change_behind_a_copy_of_a_saved_result():
+    """Once another op stands between, writing to its result does not touch what exp saved."""
+    x, h = pair()
+    y = h.exp() + 1
+    y.add_(1)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp([0.5, 0.75]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("op", [nbgrad.mul, nbgrad.matmul], ids=["mul", "matmul"])
+def test_product_with_a_constant_does_not_save_the_variable(op):
+    """Beside a constant the factor that requires grad is not needed, and may be changed."""
+    x, c = leaf([1.0, 2.0]), const([3.0, 4.0])
+    h = x * 1
+    y = op(h, c)
+    h.add_(1)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("op", [nbgrad.mul, nbgrad.matmul], ids=["mul", "matmul"])
+def test_product_with_a_constant_saves_the_constant(op):
+    """The constant factor is the derivative, and may not be changed."""
+    h, c = leaf([1.0, 2.0]) * 1, const([3.0, 4.0])
+    y = op(h, c)
+    c.add_(1)
+    with pytest.raises(RuntimeError):
+        y.sum().backward()
+
+
+def test_condition_of_where_is_guarded():
+    """``where`` saves its condition."""
+    h, condition = leaf([1.0, 2.0]) * 1, nbgrad.tensor([True, False])
+    y = nbgrad.where(condition, h, h * 2).sum()
+    condition.logical_not_()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+@pytest.mark.parametrize("op", [lambda h, i: h.index_select(0, i), lambda h, i: h.gather(0, i)],
+                         ids=["index_select", "gather"])
+def test_index_is_guarded(op):
+    """Gathering ops save their index."""
+    h, index = leaf([1.0, 2.0]) * 1, nbgrad.tensor([0, 1])
+    y = op(h, index).sum()
+    index.zero_()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+# ---------------------------------------------------------------------------------------------- in-place ops that save
+@pytest.mark.parametrize("write, slope", [
+    (lambda h: h.sin_(), lambda v: np.cos(v)), (lambda h: h.pow_(2), lambda v: 2 * v),
+    (lambda h: h.exp_(), lambda v: np.exp(v)), (lambda h: h.tanh_(), lambda v: 1 - np.tanh(v) ** 2),
+    (lambda h: h.log_(), lambda v: 1 / v), (lambda h: h.sqrt_(), lambda v: 0.5 / np.sqrt(v)),
+    (lambda h: h.relu_(), lambda v: (v > 0) * 1.0), (lambda h: h.sigmoid_(), lambda v: np.exp(-v) / (1 + np.exp(-v)) ** 2),
+], ids=["sin_", "pow_", "exp_", "tanh_", "log_", "sqrt_", "relu_", "sigmoid_"])
+def test_inplace_op_keeps_what_its_derivative_needs(write, slope):
+    """An in-place op that overwrites the operand its derivative reads keeps the old value itself."""
+    x, h = pair()
+    write(h)
+    h.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), slope(np.array([0.5, 0.75])), rtol=1e-14)
+
+
+def test_inplace_op_aliased_with_its_operand():
+    """``h.mul_(h)`` overwrites the operand it saved, and backward says so."""
+    _, h = pair()
+    h.mul_(h)
+    with pytest.raises(RuntimeError):
+        h.sum().backward()
+
+
+def test_inplace_op_aliased_with_its_operand_that_saves_nothing():
+    """``h.add_(h)`` needs no values and doubles the gradient."""
+    x, h = pair()
+    h.add_(h)
+    h.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_write_to_the_result_of_an_inplace_exp():
+    """An in-place op that saves its result is guarded against the next write."""
+    _, h = pair()
+    h.exp_().add_(1)
+    with pytest.raises(RuntimeError):
+        h.sum().backward()
+
+
+# ---------------------------------------------------------------------------------------------- .data, detach_, flags
+def test_assigning_data_swaps_the_contents():
+    """``x.data = t`` changes value and shape of the same leaf and not its version."""
+    x = leaf([1.0, 2.0])
+    x.data = const([[5.0], [6.0], [7.0]])
+    assert x.tolist() == [[5.0], [6.0], [7.0]]
+    assert x.is_leaf and x.requires_grad and x._version == 0
+
+
+@pytest.mark.parametrize("value, error", [(lambda: nbgrad.tensor([1, 2]), RuntimeError), (lambda: 1.0, TypeError)],
+                         ids=["integers", "number"])
+def test_assigning_incompatible_data(value, error):
+    """A tensor that requires grad does not take integer contents, nor anything but a tensor."""
+    x = leaf([1.0, 2.0])
+    with pytest.raises(error):
+        x.data = value()
+
+
+def test_detach_inplace_makes_a_leaf():
+    """``detach_`` turns a non-leaf into a leaf without history."""
+    h = leaf([1.0, 2.0]) * 2
+    assert h.detach_() is h and h.is_leaf and not h.requires_grad and h.grad_fn is None
+
+
+def test_detach_inplace_of_a_view():
+    """A view's history is its base's, and cannot be cut off in place."""
+    with pytest.raises(RuntimeError):
+        (leaf([1.0, 2.0]) * 2)[0].detach_()
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_requires_grad_of_a_non_leaf_cannot_be_assigned(flag):
+    """Only leaves have a ``requires_grad`` to assign."""
+    h = leaf(1.0) * 2
+    with pytest.raises(RuntimeError):
+        h.requires_grad = flag
+
+
+def test_requires_grad_method_on_a_non_leaf():
+    """On a non-leaf ``requires_grad_()`` is a no-op for True and an error for False."""
+    h = leaf(1.0) * 2
+    assert h.requires_grad_() is h and not h.is_leaf
+    with pytest.raises(RuntimeError):
+        h.requires_grad_(False)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, out: nbgrad.add(x, 1, out=out), lambda x, out: nbgrad.add(out.detach(), 1, out=x),
+], ids=["operand", "result"])
+def test_out_is_not_differentiable(call):
+    """``out=`` with an operand or a result that requires grad is refused."""
+    with pytest.raises(RuntimeError):
+        call(leaf([1.0, 2.0]), const([0.0, 0.0]))
+
+
+def test_out_under_no_grad():
+    """Where nothing is recorded ``out=`` takes operands that require grad."""
+    x, out = leaf([1.0, 2.0]), const([0.0, 0.0])
+    with nbgrad.no_grad():
+        nbgrad.add(x, 1, out=out)
+    assert out.tolist() == [2.0, 3.0]

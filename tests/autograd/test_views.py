@@ -1,0 +1,398 @@
+"""Views: bases, writes through views, regenerated histories, and the views that refuse writes."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+F64 = nbgrad.float64
+
+
+def leaf(data):
+    """A float64 leaf that requires grad."""
+    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
+
+
+def const(data):
+    """A float64 tensor that does not require grad."""
+    return nbgrad.tensor(data, dtype=F64)
+
+
+def grid(*shape):
+    """Float64 0, 1, 2, ... of the given shape, in memory of its own."""
+    return nbgrad.tensor(np.arange(np.prod(shape)).reshape(shape).tolist(), dtype=F64)
+
+
+class ViewOf(nbgrad.Function):
+    """A Function whose result is a view of its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2)
+
+
+class TwoViewsOf(nbgrad.Function):
+    """A Function whose results are two views of its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[:1], x[1:]
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return nbgrad.cat([g, h])
+
+
+# ---------------------------------------------------------------------------------------------- what is a view
+VIEWS = {
+    "view": lambda t: t.view(6), "reshape": lambda t: t.reshape(3, 2), "t": lambda t: t.t(),
+    "transpose": lambda t: t.transpose(0, 1), "permute": lambda t: t.permute(1, 0), "select": lambda t: t[1],
+    "slice": lambda t: t[:, ::2], "expand": lambda t: t.unsqueeze(0).expand(4, 2, 3), "diagonal": lambda t: t.diagonal(),
+    "unsqueeze": lambda t: t.unsqueeze(1), "squeeze": lambda t: t.squeeze(), "narrow": lambda t: t.narrow(1, 1, 2),
+    "as_strided": lambda t: t.as_strided((2, 2), (1, 2)), "unfold": lambda t: t.unfold(1, 2, 1),
+    "flatten": lambda t: t.flatten(), "unflatten": lambda t: t.unflatten(1, (3, 1)), "view_as": lambda t: t.view_as(t),
+    "none_index": lambda t: t[None, ..., 0], "movedim": lambda t: t.movedim(0, 1), "ravel": lambda t: t.ravel(),
+    "mT": lambda t: t.mT, "split": lambda t: t.split(1)[1], "unbind": lambda t: t.unbind()[0],
+    "tensor_split": lambda t: t.tensor_split(2)[1],
+}
+
+
+@pytest.mark.parametrize("f", VIEWS.values(), ids=VIEWS)
+def test_view_shares_memory_and_base(f):
+    """Each viewing op gives a tensor on its operand's memory whose base is the operand."""
+    t = grid(2, 3)
+    v = f(t)
+    assert v._is_view() and v._base is t
+    t.fill_(7.0)
+    assert set(np.ravel(v.tolist())) == {7.0}
+
+
+@pytest.mark.parametrize("f", VIEWS.values(), ids=VIEWS)
+def test_gradient_of_a_view_lands_where_it_came_from(f):
+    """The gradient of a weighted sum over a view scatters the weights to the places viewed: checked by one-hot probes."""
+    x = grid(2, 3).requires_grad_()
+    v = f(x)
+    weights = grid(*v.shape) + 1  # all different, so that a gradient in the wrong place shows
+    (v * weights).sum().backward()
+    probe = [(f(e.view(2, 3)) * weights).sum().item() for e in nbgrad.eye(6, dtype=F64)]
+    assert x.grad.flatten().tolist() == probe
+
+
+def test_base_is_the_root():
+    """The base of a view of a view is the first tensor."""
+    t = grid(2, 3)
+    assert t.t()[0].view(2, 1)._base is t
+
+
+def test_fresh_tensor_is_no_view():
+    """A tensor with memory of its own has no base."""
+    t = grid(2, 3) + 1
+    assert not t._is_view() and t._base is None
+
+
+def test_detached_tensor_is_no_view():
+    """``detach`` shares memory and has no base, for a view as well."""
+    t = grid(2, 3)
+    for d in (t.detach(), t[0].detach()):
+        assert not d._is_view() and d._base is None
+    t.zero_()
+    assert t[0].detach().tolist() == [0.0, 0.0, 0.0]
+
+
+def test_contiguous_of_contiguous_is_the_object():
+    """``contiguous`` copies only when it has to."""
+    t = grid(2, 3)
+    assert t.contiguous() is t and t.t().contiguous()._base is None
+
+
+def test_reshape_copies_where_strides_do_not_allow_a_view():
+    """``reshape`` of a transposed tensor is a copy with the same elements."""
+    t = grid(2, 3)
+    r = t.t().reshape(6)
+    assert not r._is_view() and r.tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
+
+
+def test_view_refuses_incompatible_strides():
+    """``view`` never copies."""
+    with pytest.raises(RuntimeError):
+        grid(2, 3).t().view(6)
+
+
+# ---------------------------------------------------------------------------------------------- writes and histories
+def test_write_through_a_view_rewrites_the_base():
+    """The base's new history mixes changed and unchanged parts."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    base[1:].mul_(10)
+    assert base.grad_fn.name().endswith("CopySlices")
+    base.sum().backward()
+    assert base.tolist() == [1.0, 20.0, 30.0] and x.grad.tolist() == [1.0, 10.0, 10.0]
+
+
+def test_existing_view_follows_a_write_to_its_base():
+    """A view made before the write goes through the base's new history when next asked."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    view = base[1:]
+    before = view.grad_fn
+    base.mul_(10)
+    assert view.grad_fn is not before
+    view.sum().backward()
+    assert x.grad.tolist() == [0.0, 10.0, 10.0]
+
+
+def test_write_through_one_view_is_seen_by_another():
+    """Overlapping views of one base see each other's writes, values and gradients."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    left, right = base[:2], base[1:]
+    left.mul_(10)
+    right.sum().backward()
+    assert right.tolist() == [20.0, 3.0] and x.grad.tolist() == [0.0, 10.0, 1.0]
+
+
+@pytest.mark.parametrize("ask", [lambda base, a, b: base, lambda base, a, b: a, lambda base, a, b: b],
+                         ids=["base", "outer", "inner"])
+def test_write_through_a_view_of_a_view(ask):
+    """A write through the innermost view reaches the base and every view in between."""
+    x = grid(2, 3).requires_grad_()
+    base = x * 1
+    outer = base.t()
+    inner = outer[1]
+    inner.mul_(10)
+    expected = nbgrad.ones((2, 3), dtype=F64)
+    expected[:, 1] = 10
+    t = ask(base, outer, inner)
+    t.sum().backward()
+    if t is inner:
+        expected[:, 0] = expected[:, 2] = 0
+    assert x.grad.tolist() == expected.tolist()
+
+
+def test_two_writes_through_two_views():
+    """Writes through several views compose in the order they happened."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    left, right = base[:2], base[1:]
+    left.mul_(10)
+    right.add_(base[0].detach()).mul_(2)
+    base.sum().backward()
+    assert base.tolist() == [10.0, 60.0, 26.0] and x.grad.tolist() == [10.0, 20.0, 2.0]
+
+
+def test_write_brings_history_to_a_plain_base():
+    """A view of a plain base written with a tensor that requires grad makes the base and its older views require grad."""
+    w, base = leaf(5.0), const([1.0, 2.0, 3.0])
+    older, target = base[:2], base[1:]
+    target.mul_(w)
+    assert base.requires_grad and older.requires_grad
+    (older * 7).sum().backward()
+    assert older.tolist() == [1.0, 10.0] and w.grad.item() == 14.0
+
+
+def test_write_with_a_tensor_through_a_view():
+    """The written tensor gets its part of the gradient, the overwritten past zeros."""
+    x, w = leaf([1.0, 2.0, 3.0]), leaf([8.0, 9.0])
+    base = x * 2
+    base[1:].copy_(w)
+    (base * const([10.0, 20.0, 30.0])).sum().backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([20.0, 0.0, 0.0], [20.0, 30.0])
+
+
+def test_write_to_the_base_under_no_grad():
+    """A write that is not recorded changes values and not gradients, for the base and its views."""
+    x = leaf([1.0, 2.0])
+    base = x * 3
+    view = base[1:]
+    with nbgrad.no_grad():
+        base.mul_(100)
+    (base.sum() + view.sum()).backward()
+    assert base.tolist() == [300.0, 600.0] and x.grad.tolist() == [3.0, 6.0]
+
+
+def test_gradients_add_over_views():
+    """A base collects the gradients of all its views, overlapping ones included."""
+    x = leaf([1.0, 2.0, 3.0])
+    (x[:2] * 2 + x[1:] * 3 + x[1] * 5).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0 + 3.0 + 10.0, 3.0]
+
+
+def test_second_derivative_through_a_written_view():
+    """Double backward through a write on a view is exact."""
+    x = leaf([2.0, 3.0])
+    base = x * 1
+    base[1:].pow_(3)
+    base[:1].exp_()
+    g, = nbgrad.grad(base.sum(), x, create_graph=True)
+    second, = nbgrad.grad(g.sum(), x)
+    np.testing.assert_allclose(second.numpy(), [np.exp(2.0), 18.0], rtol=1e-14)
+
+
+def test_overlapping_windows_sum():
+    """``as_strided`` over overlapping windows adds up gradients where they overlap."""
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    x.as_strided((3, 2), (1, 1)).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0, 2.0, 1.0]
+
+
+def test_write_through_as_strided_of_a_transposed_base():
+    """A write by strides reaches the base's history in the base's own storage geometry."""
+    x = grid(2, 3).requires_grad_()
+    base = (x * 1).t().contiguous().t() * 1
+    assert base.stride() == (1, 2)
+    base.as_strided((2,), (3,), 1).mul_(10)
+    base.sum().backward()
+    assert x.grad.tolist() == [[1.0, 1.0, 10.0], [10.0, 1.0, 1.0]]
+
+
+# ---------------------------------------------------------------------------------------------- complex views
+def test_real_part_is_a_view():
+    """A write into ``.real`` changes the complex base and its gradient."""
+    z = nbgrad.tensor([1 + 2j], dtype=nbgrad.complex128, requires_grad=True)
+    base = z * 1
+    base.real.mul_(10)
+    base.real.sum().backward()
+    assert base.tolist() == [10 + 2j] and z.grad.tolist() == [10 + 0j]
+
+
+def test_conj_is_a_lazy_view():
+    """``conj`` marks a bit; a write through it reaches the base conjugated."""
+    z = nbgrad.tensor([1 + 2j], dtype=nbgrad.complex128)
+    c = z.conj()
+    assert c.is_conj() and c._base is z
+    c.add_(1j)
+    assert z.tolist() == [1 + 1j]
+
+
+def test_imag_of_conj_is_a_lazy_negative():
+    """``.imag`` of a conjugate marks the negative bit; a write through it reaches the base negated."""
+    z = nbgrad.tensor([1 + 2j], dtype=nbgrad.complex128)
+    v = z.conj().imag
+    assert v.is_neg() and v.tolist() == [-2.0]
+    v.fill_(5.0)
+    assert z.tolist() == [1 - 5j]
+
+
+# ---------------------------------------------------------------------------------------------- views that refuse
+@pytest.mark.parametrize("pick", [
+    lambda h: h.unbind()[0], lambda h: next(iter(h)), lambda h: h.split(1)[0], lambda h: h.chunk(2)[0],
+], ids=["unbind", "iteration", "split", "chunk"])
+def test_one_of_several_views_refuses_writes(pick):
+    """A view that its node returned among others cannot be written to."""
+    view = pick(leaf([[1.0, 2.0], [3.0, 4.0]]) * 1)
+    with pytest.raises(RuntimeError):
+        view.mul_(2)
+
+
+@pytest.mark.parametrize("pick", [
+    lambda h: h.tensor_split(2)[0], lambda h: h.unsafe_split(1)[0], lambda h: h.unsafe_chunk(2)[0], lambda h: h[0],
+], ids=["tensor_split", "unsafe_split", "unsafe_chunk", "select"])
+def test_slices_and_unsafe_splits_take_writes(pick):
+    """Plain slices, and outputs of the unsafe splits, can be written to."""
+    h = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
+    view = pick(h)
+    view.mul_(2)
+    assert view.flatten().tolist() == [2.0, 4.0]
+
+
+def test_splits_of_a_plain_tensor_take_writes():
+    """Where no gradient flows any view can be written to."""
+    t = const([1.0, 2.0])
+    t.split(1)[0].mul_(2)
+    assert t.tolist() == [2.0, 2.0]
+
+
+def test_write_to_the_base_of_several_views():
+    """The base may be written to; asking such a view for its history is then an error."""
+    base = leaf([1.0, 2.0]) * 1
+    view = base.split(1)[0]
+    base.mul_(2)
+    with pytest.raises(RuntimeError):
+        view.grad_fn
+
+
+def test_view_made_under_no_grad_refuses_recorded_writes():
+    """A view whose making was not recorded can only be written to without recording."""
+    base = leaf([1.0, 2.0]) * 1
+    with nbgrad.no_grad():
+        view = base[:1]
+        view.add_(1)
+    with pytest.raises(RuntimeError):
+        view.mul_(2)
+
+
+def test_view_made_under_no_grad_of_a_plain_tensor():
+    """The same where only the other operand of the write requires grad."""
+    with nbgrad.no_grad():
+        view = const([1.0, 2.0])[:1]
+    with pytest.raises(RuntimeError):
+        view.mul_(leaf([3.0]))
+
+
+def test_view_made_under_no_grad_has_no_history():
+    """Such a view reports ``requires_grad`` through its base and leads nowhere."""
+    x = leaf([1.0, 2.0])
+    base = x * 1
+    with nbgrad.no_grad():
+        view = base[:1]
+    assert view.requires_grad and view.grad_fn is None and view.is_leaf
+    (view * 3).sum().backward()
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("view", [lambda h: ViewOf.apply(h), lambda h: TwoViewsOf.apply(h)[0]], ids=["one", "two"])
+def test_view_made_by_a_function_refuses_writes(view):
+    """The history of a view that user code made cannot be rebuilt, so it cannot be written to."""
+    v = view(leaf([1.0, 2.0]) * 1)
+    with pytest.raises(RuntimeError):
+        v.mul_(2)
+
+
+def test_view_made_a_leaf_of_its_own():
+    """``requires_grad_()`` on a view of a plain tensor leaves the base plain, and the view refuses writes."""
+    base = const([1.0, 2.0])
+    view = base[:1].requires_grad_()
+    assert view.is_leaf and not base.requires_grad
+    with pytest.raises(RuntimeError):
+        view.mul_(2)
+
+
+def test_write_to_the_base_of_such_a_leaf():
+    """The plain base can be written to, and a graph that saved the view notices."""
+    base = const([1.0, 2.0])
+    view = base[:1].requires_grad_()
+    y = (view * view).sum()
+    base.mul_(3)
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_view_made_before_the_base_required_grad():
+    """A view older than ``base.requires_grad_()`` refuses writes and passes no gradient to the base."""
+    base = const([1.0, 2.0])
+    view = base[:1]
+    base.requires_grad_()
+    (view * 3).sum().backward()
+    assert view.requires_grad and base.grad is None
+    with pytest.raises(RuntimeError):
+        view.mul_(2)
+
+
+def test_view_saved_and_then_changed_through_the_base():
+    """A saved view is guarded against writes to its base."""
+    base = leaf([1.0, 2.0]) * 1
+    y = base[:1].sin()
+    base[1:].zero_()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_view_of_other_dtype_does_not_require_grad():
+    """Memory read as integers is not differentiable."""
+    v = leaf([1.0]).view(nbgrad.int64)
+    assert not v.requires_grad and v.tolist() == [0x3FF0000000000000]

@@ -1,0 +1,77 @@
+"""Initial values: moments of the distributions, by the formulas of their papers."""
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import nbgrad
+from nbgrad.errors import RangeError, ShapeError
+from nbgrad.nn import init
+
+SHAPE = (300, 200)
+SIZE = math.prod(SHAPE)
+
+
+def weight():
+    """An uninitialised parameter."""
+    return nbgrad.Parameter(nbgrad.empty(*SHAPE, dtype=nbgrad.float64))
+
+
+def moments(tensor):
+    """Mean, standard deviation, and largest magnitude."""
+    values = tensor.detach().numpy()
+    return values.mean(), values.std(), abs(values).max()
+
+
+@pytest.mark.parametrize(("fill", "std"), [
+    (lambda w, **k: init.xavier_uniform_(w, gain=2.0, **k), 2 * math.sqrt(2 / 500)),
+    (lambda w, **k: init.xavier_normal_(w, **k), math.sqrt(2 / 500)),
+    (lambda w, **k: init.kaiming_uniform_(w, nonlinearity="relu", **k), math.sqrt(2 / 200)),
+    (lambda w, **k: init.kaiming_normal_(w, a=1.0, mode="fan_out", **k), math.sqrt(1 / 300)),
+    (lambda w, **k: init.normal_(w, 0.0, 3.0, **k), 3.0),
+    (lambda w, **k: init.uniform_(w, -1.0, 1.0, **k), math.sqrt(1 / 3)),
+], ids=["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "normal_", "uniform_"])
+def test_standard_deviation(fill, std):
+    """Mean and standard deviation are the intended ones within five standard errors; the same seed fills the same."""
+    w = weight()
+    assert fill(w, generator=nbgrad.Generator().manual_seed(7)) is w
+    mean, measured, _ = moments(w)
+    assert abs(mean) < 5 * std / math.sqrt(SIZE) and abs(measured - std) < 5 * std / math.sqrt(2 * SIZE)
+    assert fill(weight(), generator=nbgrad.Generator().manual_seed(7)).tolist() == w.tolist()
+
+
+def test_uniform_stays_within_its_bounds():
+    """A uniform distribution of standard deviation s ends at s * sqrt(3)."""
+    bound = math.sqrt(3) * math.sqrt(2 / 200)
+    assert 0.99 * bound < moments(init.kaiming_uniform_(weight(), nonlinearity="relu"))[2] <= bound
+
+
+def test_constants():
+    """Constant fills are exact, and nothing is recorded."""
+    assert init.constant_(weight(), 2.5).unique().tolist() == [2.5]
+    w = init.ones_(weight())
+    assert w.is_leaf and w.requires_grad and w.sum().item() == SIZE
+    assert init.zeros_(weight()).abs().max().item() == 0
+
+
+@pytest.mark.parametrize(("name", "param", "gain"), [("tanh", None, 5 / 3), ("relu", None, math.sqrt(2)),
+                                                     ("leaky_relu", 0.5, math.sqrt(1.6)), ("linear", None, 1.0)])
+def test_gains(name, param, gain):
+    """The recommended gain of each activation."""
+    assert init.calculate_gain(name, param) == pytest.approx(gain)
+
+
+def test_fans_count_the_kernel():
+    """Dimensions after the second multiply both fans."""
+    assert init.fans(nbgrad.empty(8, 3, 5, 5)) == (75, 200)
+
+
+def test_errors():
+    """A vector has no fans; modes and activations are checked by name."""
+    with pytest.raises(ShapeError, match=r"two or more dimensions, got shape \(3,\)"):
+        init.xavier_normal_(nbgrad.empty(3))
+    with pytest.raises(RangeError, match="mode is 'fan'"):
+        init.kaiming_normal_(weight(), mode="fan")
+    with pytest.raises(RangeError, match="nonlinearity is 'swish'"):
+        init.calculate_gain("swish")

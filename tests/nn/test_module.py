@@ -1,0 +1,229 @@
+"""Module: registration, traversal, state, conversion, modes, printing."""
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.errors import ArgumentError, RangeError, ShapeError
+
+
+class Affine(nn.Module):
+    """Two parameters, a buffer of each kind, and a child."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(nbgrad.tensor([1.0, 2.0]))
+        self.shift = nn.Parameter(nbgrad.tensor([0.5, 0.5]))
+        self.register_buffer("count", nbgrad.tensor(3))
+        self.register_buffer("scratch", nbgrad.zeros(2), persistent=False)
+        self.inner = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.inner(x * self.scale + self.shift)
+
+
+class Forgetful(nn.Module):
+    """Does not call ``super().__init__``."""
+
+    def __init__(self):
+        self.weight = nn.Parameter(nbgrad.ones(2))
+
+
+def names(pairs):
+    """The names of ``(name, value)`` pairs."""
+    return [name for name, _ in pairs]
+
+
+def test_assignment_registers_in_order_of_assignment():
+    """Parameters and modules are found under the dotted names of the attributes they were assigned to."""
+    model = Affine()
+    assert names(model.named_parameters()) == ["scale", "shift", "inner.weight", "inner.bias"]
+    assert names(model.named_buffers()) == ["count", "scratch"]
+    assert names(model.named_modules()) == ["", "inner"]
+    assert names(model.named_parameters(prefix="net", recurse=False)) == ["net.scale", "net.shift"]
+
+
+def test_a_subclass_may_forget_the_constructor():
+    """Registration needs no call of ``super().__init__``."""
+    assert names(Forgetful().named_parameters()) == ["weight"]
+
+
+def test_shared_parameters_and_modules_are_listed_once():
+    """What stands under two names is yielded under the first, unless duplicates are asked for."""
+    layer = nn.Linear(2, 2, bias=False)
+    model = nn.Sequential(layer, nn.ReLU(), layer)
+    assert names(model.named_parameters()) == ["0.weight"]
+    assert len(list(model.children())) == 2
+    assert names(model.named_modules(remove_duplicate=False)) == ["", "0", "1", "2"]
+
+
+def test_none_declares_a_parameter_that_is_absent():
+    """A parameter registered as None is not listed, and may be set later."""
+    layer = nn.Linear(2, 3, bias=False)
+    assert names(layer.named_parameters()) == ["weight"]
+    layer.bias = nn.Parameter(nbgrad.zeros(3))
+    assert names(layer.named_parameters()) == ["weight", "bias"]
+
+
+def test_deleting_an_attribute_unregisters_it():
+    """After ``del`` the name is free for anything."""
+    model = Affine()
+    del model.shift
+    model.shift = 1.0
+    assert "shift" not in names(model.named_parameters())
+
+
+@pytest.mark.parametrize(("name", "value"), [("scale", 1.0), ("inner", 1.0), ("count", 1.0)])
+def test_a_registered_name_keeps_its_kind(name, value):
+    """Assigning something else to the name of a parameter, module or buffer is an error that names all three facts."""
+    with pytest.raises(ArgumentError, match=rf"Affine\.{name}: .*expected a \w+ or None, got float"):
+        setattr(Affine(), name, value)
+
+
+def test_assigning_a_tensor_to_a_buffer_keeps_it_a_buffer():
+    """A buffer may be replaced by another tensor."""
+    model = Affine()
+    model.count = nbgrad.tensor(4)
+    assert model.state_dict()["count"].item() == 4
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "forward"])
+def test_names_that_cannot_be_registered(name):
+    """An empty name, a dotted name and the name of a method are refused."""
+    with pytest.raises(RangeError, match="Affine"):
+        Affine().register_buffer(name, nbgrad.zeros(1))
+
+
+def test_forward_must_be_defined():
+    """Calling a module without ``forward`` says which class lacks it."""
+    with pytest.raises(NotImplementedError, match="Forgetful: forward is not defined"):
+        Forgetful()(1)
+
+
+def test_apply_visits_children_first():
+    """``apply`` calls its function on the whole tree, the root last."""
+    seen = []
+    model = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.ReLU()))
+    assert model.apply(lambda module: seen.append(type(module).__name__)) is model
+    assert seen == ["Linear", "ReLU", "Sequential", "Sequential"]
+
+
+def test_state_dict_holds_parameters_and_persistent_buffers():
+    """The names are in torch's order; the tensors are detached and share memory."""
+    model = Affine()
+    state = model.state_dict()
+    assert list(state) == ["scale", "shift", "count", "inner.weight", "inner.bias"]
+    assert not state["scale"].requires_grad
+    with nbgrad.no_grad():
+        model.scale.fill_(7.0)
+    assert state["scale"].tolist() == [7.0, 7.0]
+
+
+def test_state_dict_round_trip():
+    """Loading one module's state into another makes them compute the same."""
+    source, target, x = Affine(), Affine(), nbgrad.randn(4, 2)
+    assert target.load_state_dict(source.state_dict()) == ([], [])
+    assert target(x).tolist() == source(x).tolist()
+
+
+def test_state_may_be_numpy_arrays():
+    """Arrays, such as those of an ``.npz`` file, are copied in, converted to the parameter's dtype."""
+    layer = nn.Linear(2, 1)
+    weight = np.array([[1.0, 2.0]])
+    layer.load_state_dict({"weight": weight, "bias": np.zeros(1)})
+    weight[:] = 9.0
+    assert layer.weight.tolist() == [[1.0, 2.0]] and layer.weight.dtype == nbgrad.float32
+
+
+def test_strict_loading_reports_everything_and_changes_nothing():
+    """One error lists what is missing, unexpected and misshapen; the entries that fit are not loaded either."""
+    layer = nn.Linear(2, 1)
+    before = layer.weight.tolist()
+    state = {"weight": nbgrad.ones(1, 2), "offset": nbgrad.ones(1)}
+    with pytest.raises(ShapeError, match=r"(?s)missing: bias \(1,\).*unexpected: offset"):
+        layer.load_state_dict(state)
+    with pytest.raises(ShapeError, match=r"shape: weight is \(1, 2\) here and \(2, 1\) in the state"):
+        layer.load_state_dict({"weight": nbgrad.ones(2, 1)}, strict=False)
+    assert layer.weight.tolist() == before
+
+
+def test_loading_what_fits():
+    """``strict=False`` loads the common names and returns the others."""
+    layer = nn.Linear(2, 1)
+    keys = layer.load_state_dict({"weight": nbgrad.ones(1, 2), "offset": nbgrad.ones(1)}, strict=False)
+    assert keys.missing_keys == ["bias"] and keys.unexpected_keys == ["offset"]
+    assert layer.weight.tolist() == [[1.0, 1.0]]
+
+
+def test_conversion_keeps_the_parameter_objects():
+    """``to`` changes dtypes of parameters, gradients and floating buffers; the objects stay those an optimizer has."""
+    model = Affine()
+    scale = model.scale
+    model(nbgrad.ones(1, 2)).sum().backward()
+    grad = scale.grad.tolist()
+    model.to(nbgrad.float64)
+    assert model.scale is scale and scale.dtype == scale.grad.dtype == model.scratch.dtype == nbgrad.float64
+    assert model.count.dtype == nbgrad.int64 and scale.grad.tolist() == grad
+    assert model.float().scale.dtype == nbgrad.float32
+
+
+def test_conversion_to_integers_is_refused():
+    """Parameters are floating or complex."""
+    with pytest.raises(ArgumentError, match="to: expected a floating or complex dtype, got .*int64"):
+        nn.Linear(1, 1).to(nbgrad.int64)
+
+
+def test_train_and_eval_reach_every_module():
+    """The mode is set in the whole tree, and must be a bool."""
+    model = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()))
+    assert all(module.training for module in model.modules())
+    assert not any(module.training for module in model.eval().modules())
+    with pytest.raises(ArgumentError, match="train: expected a bool, got int"):
+        model.train(1)
+
+
+def test_zero_grad():
+    """Gradients become None, or zeros in the same memory."""
+    layer = nn.Linear(2, 1)
+    layer(nbgrad.ones(1, 2)).sum().backward()
+    memory = layer.weight.grad.detach()
+    layer.zero_grad(set_to_none=False)
+    assert layer.weight.grad.tolist() == [[0.0, 0.0]] == memory.tolist()
+    layer.zero_grad()
+    assert layer.weight.grad is None and layer.bias.grad is None
+
+
+def test_freezing():
+    """``requires_grad_(False)`` takes a module out of the graph."""
+    layer = nn.Linear(2, 1).requires_grad_(False)
+    assert not layer(nbgrad.ones(1, 2)).requires_grad
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+                         ids=["deepcopy", "pickle"])
+def test_a_copy_is_independent_and_registered(clone):
+    """A copied module lists its own parameters, of equal value."""
+    model = Affine()
+    other = clone(model)
+    assert names(other.named_parameters()) == names(model.named_parameters())
+    with nbgrad.no_grad():
+        other.scale.fill_(9.0)
+    assert model.scale.tolist() == [1.0, 2.0]
+
+
+def test_repr_shows_the_tree():
+    """One line for each module, indented, with its settings; a run of equal ones in a list is one line."""
+    model = nn.Sequential(nn.Linear(4, 8, bias=False), nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Dropout(0.1)]))
+    assert repr(model) == (
+        "Sequential(\n"
+        "  (0): Linear(in_features=4, out_features=8, bias=False)\n"
+        "  (1): ModuleList(\n"
+        "    (0-1): 2 x ReLU()\n"
+        "    (2): Dropout(p=0.1)\n"
+        "  )\n"
+        ")")

@@ -1,0 +1,58 @@
+"""Gradient clipping, against the norm of all gradients as one vector in NumPy."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.errors import GradError, RangeError
+from nbgrad.nn.utils import clip_grad_norm_
+
+
+def parameters(*grads):
+    """Parameters with the given gradients."""
+    made = []
+    for grad in grads:
+        made.append(nbgrad.Parameter(nbgrad.zeros(len(grad), dtype=nbgrad.float64)))
+        made[-1].grad = nbgrad.tensor(grad, dtype=nbgrad.float64)
+    return made
+
+
+def grads(params):
+    """All gradients as one vector."""
+    return np.concatenate([p.grad.numpy() for p in params])
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, math.inf])
+def test_norm_and_scale(p):
+    """The norm before scaling is returned; the one after is the bound; the direction stays."""
+    params = [*parameters([3.0, -4.0], [12.0]), nbgrad.Parameter(nbgrad.zeros(2))]
+    before = grads(params[:2])
+    norm = np.linalg.norm(before, p)
+    assert clip_grad_norm_(params, 2.0, p).item() == pytest.approx(norm)
+    np.testing.assert_allclose(grads(params[:2]), before * 2 / norm, rtol=1e-6)
+    assert params[2].grad is None
+
+
+def test_small_gradients_are_left_alone():
+    """A norm within the bound changes nothing, bit for bit."""
+    params = parameters([0.3, 0.4])
+    clip_grad_norm_(iter(params), 1.0)
+    assert grads(params).tolist() == [0.3, 0.4]
+
+
+def test_no_gradients():
+    """Without gradients the norm is 0."""
+    assert clip_grad_norm_([nbgrad.Parameter(nbgrad.zeros(1))], 1.0).item() == 0
+
+
+def test_errors():
+    """A norm that is not finite is refused on request, before anything is scaled; p must be positive."""
+    params = parameters([math.inf, 1.0])
+    with pytest.raises(GradError, match="the norm of the gradients is inf"):
+        clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
+    assert grads(params)[1] == 1.0
+    with pytest.raises(RangeError, match="norm_type is 0"):
+        clip_grad_norm_(params, 1.0, 0)

@@ -1,0 +1,210 @@
+"""Optimizers against the update formulas in NumPy float64, step by step."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import optim
+from nbgrad.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+
+RNG = np.random.default_rng(0)
+START = RNG.normal(size=(3, 4))
+GRADS = RNG.normal(size=(6, 3, 4))
+
+
+def sgd(p, grads, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
+    """Gradient descent in NumPy."""
+    buf = None
+    for g in grads:
+        g = (-g if maximize else g) + weight_decay * p
+        buf = g if buf is None else momentum * buf + (1 - dampening) * g
+        direction = g + momentum * buf if nesterov else buf if momentum else g
+        p = p - lr * direction
+    return p
+
+
+def adam(p, grads, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, decoupled=False):
+    """Adam and AdamW in NumPy, as in Algorithm 1 of the papers."""
+    m = v = top = np.zeros_like(p)
+    for t, g in enumerate(grads, 1):
+        g = -g if maximize else g
+        p, g = (p * (1 - lr * weight_decay), g) if decoupled else (p, g + weight_decay * p)
+        m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
+        top = np.maximum(top, v)
+        unbiased = (top if amsgrad else v) / (1 - betas[1] ** t)
+        p = p - lr * m / (1 - betas[0] ** t) / (np.sqrt(unbiased) + eps)
+    return p
+
+
+def adamw(p, grads, weight_decay=1e-2, **options):
+    """AdamW in NumPy."""
+    return adam(p, grads, weight_decay=weight_decay, decoupled=True, **options)
+
+
+CASES = [
+    (optim.SGD, sgd, {}),
+    (optim.SGD, sgd, {"weight_decay": 0.2}),
+    (optim.SGD, sgd, {"momentum": 0.9}),
+    (optim.SGD, sgd, {"momentum": 0.9, "dampening": 0.3, "weight_decay": 0.2}),
+    (optim.SGD, sgd, {"momentum": 0.8, "nesterov": True, "weight_decay": 0.2}),
+    (optim.SGD, sgd, {"momentum": 0.8, "maximize": True, "weight_decay": 0.2}),
+    (optim.Adam, adam, {}),
+    (optim.Adam, adam, {"betas": (0.7, 0.9), "eps": 0.1, "weight_decay": 0.3}),
+    (optim.Adam, adam, {"amsgrad": True, "betas": (0.7, 0.5)}),
+    (optim.Adam, adam, {"maximize": True, "weight_decay": 0.3}),
+    (optim.AdamW, adamw, {}),
+    (optim.AdamW, adamw, {"weight_decay": 0.3, "amsgrad": True, "maximize": True}),
+]
+IDS = [" ".join([kind.__name__, *map(str, options.items())]) for kind, _, options in CASES]
+
+
+def parameter(value=START, dtype=None):
+    """A leaf that requires grad."""
+    return nbgrad.tensor(value, dtype=dtype or nbgrad.float64, requires_grad=True)
+
+
+def run(optimizer, p, grads):
+    """Step along given gradients."""
+    for g in grads:
+        p.grad = nbgrad.tensor(g, dtype=p.dtype)
+        optimizer.step()
+    return p.detach().numpy()
+
+
+@pytest.mark.parametrize(("kind", "reference", "options"), CASES, ids=IDS)
+def test_steps(kind, reference, options):
+    """Six steps along random gradients end where the formulas say."""
+    p = parameter()
+    result = run(kind([p], lr=0.1, **options), p, GRADS)
+    np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "reference"), [(optim.SGD, sgd), (optim.Adam, adam)])
+def test_float32(kind, reference):
+    """In single precision the steps stay within its rounding; the parameter keeps its dtype."""
+    p = parameter(dtype=nbgrad.float32)
+    result = run(kind([p], lr=0.1), p, GRADS)
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1), rtol=1e-5, atol=1e-6)
+
+
+def test_strided_parameter():
+    """A parameter that is transposed in memory is updated where it lies."""
+    base = nbgrad.tensor(START)
+    p = base.t().requires_grad_()
+    result = run(optim.Adam([p], lr=0.1), p, GRADS.transpose(0, 2, 1))
+    np.testing.assert_allclose(result, adam(START, GRADS, lr=0.1).T, rtol=1e-12)
+    np.testing.assert_allclose(base.numpy(), result.T)
+
+
+def test_an_infinite_parameter_without_decay_stays():
+    """Weight decay 0 does not turn infinity into NaN."""
+    p = parameter([math.inf, -math.inf])
+    assert run(optim.SGD([p], lr=0.1), p, np.ones((1, 2))).tolist() == [math.inf, -math.inf]
+
+
+def test_a_step_is_seen_by_the_version_counter():
+    """A graph recorded before the step refuses to use the parameter after it."""
+    p = parameter()
+    loss = (p * p).sum()
+    run(optim.SGD([p], lr=0.1), p, GRADS[:1])
+    with pytest.raises(RuntimeError, match="modified"):
+        loss.backward()
+
+
+def test_parameters_without_gradient_are_skipped():
+    """No gradient, no step, no state."""
+    p, q = parameter(), parameter()
+    adam_ = optim.Adam([p, q])
+    run(adam_, p, GRADS[:1])
+    assert q.tolist() == START.tolist() and len(adam_.state_dict()["state"]) == 1
+
+
+def test_the_closure_records():
+    """``step`` calls the closure with recording on, also inside no_grad, and returns its loss."""
+    p = parameter()
+    descent = optim.SGD([p], lr=0.1)
+
+    def closure():
+        descent.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with nbgrad.no_grad():
+        loss = descent.step(closure)
+    assert loss.item() == pytest.approx((START**2).sum())
+    np.testing.assert_allclose(p.detach().numpy(), START - 0.1 * 2 * START)
+
+
+def test_groups_override_defaults():
+    """Each group has its own options, and a change between steps takes effect."""
+    p, q = parameter(), parameter()
+    descent = optim.SGD([{"params": [p]}, {"params": q, "lr": 0.5}], lr=0.1)
+    p.grad = q.grad = nbgrad.tensor(GRADS[0])
+    descent.step()
+    descent.param_groups[1]["lr"] = 0.0
+    descent.step()
+    np.testing.assert_allclose(p.detach().numpy(), START - 0.2 * GRADS[0])
+    np.testing.assert_allclose(q.detach().numpy(), START - 0.5 * GRADS[0])
+
+
+def test_zero_grad():
+    """Gradients become None, or zeros in the same memory."""
+    p = parameter()
+    descent = optim.SGD([p])
+    (p * p).sum().backward()
+    memory = p.grad.detach()
+    descent.zero_grad(set_to_none=False)
+    assert memory.abs().max().item() == 0 and p.grad is not None
+    descent.zero_grad()
+    assert p.grad is None
+
+
+@pytest.mark.parametrize(("kind", "reference", "options"), CASES, ids=IDS)
+def test_resuming_from_a_state_dict(kind, reference, options):
+    """Three steps, saving, loading into another optimizer and three more are six steps."""
+    p = parameter()
+    first = kind([p], lr=0.1, **options)
+    run(first, p, GRADS[:3])
+    q = parameter(p.detach().numpy())
+    second = kind([q])
+    second.load_state_dict(first.state_dict())
+    run(first, p, GRADS[3:])
+    np.testing.assert_allclose(run(second, q, GRADS[3:]), reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
+
+
+def test_state_dict_of_other_groups():
+    """A state whose groups have other sizes is refused, with both sizes."""
+    state = optim.SGD([parameter(), parameter()]).state_dict()
+    with pytest.raises(ShapeError, match=r"groups of \[2\] parameters, expected \[1\]"):
+        optim.SGD([parameter()]).load_state_dict(state)
+
+
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: optim.SGD([]), RangeError, "params is empty"),
+    (lambda: optim.SGD(parameter()), ArgumentError, "params is a tensor"),
+    (lambda: optim.SGD({parameter()}), ArgumentError, "params is a set"),
+    (lambda: optim.SGD([1.0]), ArgumentError, r"params\[0\] is a float"),
+    (lambda: optim.SGD([parameter() * 2]), GradError, r"params\[0\] is the result of an operation"),
+    (lambda: optim.SGD([parameter()] * 2), RangeError, r"params\[1\] is there twice"),
+    (lambda: optim.SGD([{"lr": 1.0}]), ArgumentError, "a parameter group is"),
+    (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
+    (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
+    (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),
+    (lambda: optim.Adam([nbgrad.zeros(1, dtype=nbgrad.complex64)]), NotSupportedError, "complex64"),
+])
+def test_errors(make, error, message):
+    """What cannot be optimised, or options out of range, are refused with the reason."""
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_repr_lists_the_options_of_every_group():
+    """One block for each group, options in alphabetical order."""
+    assert repr(optim.SGD([parameter()], lr=0.5)) == (
+        "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n    maximize: False\n    momentum: 0.0\n"
+        "    nesterov: False\n    weight_decay: 0.0\n)")

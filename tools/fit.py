@@ -1,0 +1,147 @@
+"""Derive the polynomial coefficients of ``nbgrad/kernels/scalars/tables.py`` (needs mpmath; run by hand).
+
+Every polynomial is the weighted minimax fit of a smooth function, found by Remez exchange in 60 digits and then rounded
+to the dtype; the error printed beside it is that of the rounded one, relative to the result it goes into.
+
+    python tools/fit.py            # all tables
+    python tools/fit.py exp_tail   # one of them
+"""
+from __future__ import annotations
+
+import sys
+from typing import Callable, NamedTuple
+
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 60
+GRID = 600
+
+
+def one(t):
+    return mp.mpf(1)
+
+
+class Fit(NamedTuple):
+    """One polynomial: ``function`` on ``[low, high]``; ``weight`` turns its error into that of the final result."""
+
+    name: str
+    function: Callable
+    weight: Callable
+    low: mp.mpf
+    high: mp.mpf
+    degrees: dict[str, int]
+
+
+def extrema(errors, grid):
+    """The point of largest error of each run of equal sign."""
+    found, start = [], 0
+    for k in range(1, len(grid) + 1):
+        if k == len(grid) or mp.sign(errors[k]) != mp.sign(errors[start]):
+            found.append(grid[max(range(start, k), key=lambda i: abs(errors[i]))])
+            start = k
+    return found
+
+
+def solve(values, weights, nodes):
+    """Coefficients of the polynomial whose weighted errors alternate in sign, and agree in size, on ``nodes``."""
+    n = len(nodes)
+    system = mp.matrix(n, n)
+    for i, t in enumerate(nodes):
+        for j in range(n - 1):
+            system[i, j] = t ** j
+        system[i, n - 1] = (-1) ** i / weights[i]
+    return list(mp.lu_solve(system, mp.matrix(values)))[:-1]
+
+
+def remez(fit: Fit, degree: int, rounds: int = 8):
+    """Minimax coefficients ``c0 .. c_degree``; stops early where the exchange loses an extremum."""
+    n = degree + 2
+    low, high = mp.mpf(fit.low), mp.mpf(fit.high)
+    middle, half = (low + high) / 2, (high - low) / 2
+    grid = [middle - half * mp.cos(mp.pi * k / GRID) for k in range(GRID + 1)]
+    target = {t: fit.function(t) for t in grid}
+    weight = {t: fit.weight(t) for t in grid}
+    nodes = [grid[round(GRID * k / (n - 1))] for k in range(n)]
+    for _ in range(rounds):
+        c = solve([target[t] for t in nodes], [weight[t] for t in nodes], nodes)
+        errors = [(target[t] - mp.polyval(c[::-1], t)) * weight[t] for t in grid]
+        exchanged = extrema(errors, grid)
+        if len(exchanged) != n or exchanged == nodes:
+            break
+        nodes = exchanged
+    return c
+
+
+def report(fit: Fit, dtype: str, degree: int) -> None:
+    """Print one row of the table, with the error of the rounded polynomial."""
+    round_to = np.dtype(dtype).type
+    c = [float(round_to(float(v))) for v in remez(fit, degree)]
+    points = [fit.low + (fit.high - fit.low) * mp.mpf(k) / 997 for k in range(998)]
+    error = max(abs((fit.function(t) - mp.polyval(c[::-1], t)) * fit.weight(t)) for t in points)
+    print(f'    "{fit.name}": {c},  # {dtype} 2**{float(mp.log(error, 2)):.1f}', flush=True)
+
+
+def series(closed, first):
+    """``closed``, with its limit at 0 put in by hand."""
+    return lambda t: closed(t) if abs(t) > mp.mpf("1e-18") else mp.mpf(first)
+
+
+def log_tail(z):
+    s = mp.sqrt(z)
+    return (mp.log((1 + s) / (1 - s)) / s - 2) / z
+
+
+def atanh_tail(z):
+    """log2((1 + s) / (1 - s)) / s less its first two terms, divided by z**2: the part of ``pow`` kept in one word."""
+    s = mp.sqrt(z)
+    return (mp.log((1 + s) / (1 - s)) / s - 2 - z * 2 / 3) / z ** 2
+
+
+def sqrt_of(function, power):
+    """An odd (or even) function of x as one of ``z = x**2``: (f(x) - x) / x**3, or the like."""
+    return lambda z: function(mp.sqrt(z)) / mp.sqrt(z) ** power
+
+
+HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")  # rint(x / ln 2) may round to the other side
+SQRT2 = mp.sqrt(2)
+EIGHTH = (mp.pi / 4 * mp.mpf("1.001")) ** 2
+ERF_SPLIT = 1
+
+FITS = [
+    Fit("exp_tail", series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: mp.mpf("0.12"), -HALF_LN2, HALF_LN2,
+        {"float32": 4, "float64": 9}),
+    Fit("log_direct", series(lambda f: (mp.log1p(f) - f) / f ** 2, -0.5), lambda f: abs(f) + mp.mpf("0.1"),
+        1 / SQRT2 - 1, SQRT2 - 1, {"float32": 8}),
+    Fit("log_ratio", series(log_tail, mp.mpf(2) / 3), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2, {"float64": 6}),
+    Fit("pow_tail", series(atanh_tail, mp.mpf(2) / 5), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2,
+        {"float32": 3, "float64": 8}),
+    Fit("sin_tail", series(sqrt_of(lambda x: mp.sin(x) - x, 3), -mp.mpf(1) / 6), one, 0, EIGHTH,
+        {"float32": 3, "float64": 5}),
+    Fit("cos_tail", series(sqrt_of(lambda x: mp.cos(x) - 1 + x * x / 2, 4), mp.mpf(1) / 24), one, 0, EIGHTH,
+        {"float32": 2, "float64": 5}),
+    Fit("asin_tail", series(sqrt_of(lambda x: mp.asin(x) - x, 3), mp.mpf(1) / 6), one, 0, mp.mpf("0.298"),
+        {"float32": 4, "float64": 12}),
+    Fit("atan_tail", series(sqrt_of(lambda x: mp.atan(x) - x, 3), -mp.mpf(1) / 3), one, 0, (SQRT2 - 1) ** 2 * 1.001,
+        {"float32": 4, "float64": 10}),
+    Fit("sinh_tail", series(sqrt_of(lambda x: mp.sinh(x) - x, 3), mp.mpf(1) / 6), one, 0, mp.mpf("0.123"),
+        {"float32": 2, "float64": 5}),
+    Fit("tanh_tail", series(sqrt_of(lambda x: mp.tanh(x) - x, 3), -mp.mpf(1) / 3), one, 0, mp.mpf("0.123"),
+        {"float32": 3, "float64": 9}),
+    Fit("erf_near", series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, ERF_SPLIT,
+        {"float32": 6, "float64": 12}),
+    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), 4, {"float32": 7}),
+    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), 6, {"float64": 19}),
+]
+
+
+def main(names: list[str]) -> None:
+    """Print the tables named, or all."""
+    for fit in FITS:
+        if not names or fit.name in names:
+            for dtype, degree in fit.degrees.items():
+                report(fit, dtype, degree)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
