@@ -15,7 +15,7 @@ import numpy as np
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DTypeError
 from .grad_mode import mode, special
-from .graph import Node, edge_of, freed_error, next_seq, requires_grad, unpack
+from .graph import Node, edge_of, requires_grad, unpack
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import Plan
 from .layout import Layout, broadcast_shapes, layout_of
@@ -317,29 +317,23 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
 def generate(rule: ElementwiseRule) -> Callable:
     """``record(plan, out, *operands)`` for a rule, with its ``backward``: text compiled once per operation and subset."""
     names = rule.op.operands
-    scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "next_seq": next_seq, "edge_of": edge_of,
-             "alias": native.alias, "freed_error": freed_error}
+    scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh}
     exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
-    slots = ["seq", "plan", "edges"]
-    values = ["next_seq()", "plan", f"({', '.join(f'edge{k}' for k in rule.wanted)},)"]
-    for i, name in enumerate(rule.saved_names):
-        slots += [f"s{i}", f"v{i}"]
-        if rule.is_number(name):
-            values += [name, "None"]
-        else:
-            values += ["alias(out)" if name == "out" else name, f"{name}.storage.version"]
+    template = node_template(rule, scope["backward"], len(rule.saved_names))
+    saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
+                  for name in rule.saved_names)
+    return native.recorder(template, rule.wanted, saved, edge_of)
+
+
+def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
+    """A node to copy: all that nodes of one rule share."""
     template = Node()
     for slot in Node.__slots__:
-        if slot not in slots and not slot.startswith("__"):
+        if slot not in ("seq", "plan", "edges", "__weakref__") and not (slot[0] in "sv" and slot[1:].isdigit()
+                                                                          and int(slot[1:]) < saved):
             setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = rule, scope["backward"], 1
-    scope["new_node"] = native.builder(template, tuple(slots))
-    lines = [f"def record({', '.join(('plan', 'out', *names))}):"]
-    # Edges before the sequence number: a node is younger than all that it points to.
-    lines += [f"    edge{k} = {names[k]}.edge or edge_of({names[k]})" for k in rule.wanted]
-    lines += [f"    out.edge = new_node({', '.join(values)})", "    out.needs_grad = True"]
-    exec(compile_text("\n".join(lines) + "\n", f"{rule.name} record {rule.mask:b}"), scope)
-    return scope["record"]
+    template.rule, template.backward, template.outputs = rule, backward, outputs
+    return template
 
 
 def backward_text(rule: ElementwiseRule) -> str:

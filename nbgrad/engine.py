@@ -18,7 +18,7 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode
-from .graph import AccumulateGrad, Edge, Node, release
+from .graph import AccumulateGrad, Edge, Node, freed_backward
 from .layout import Layout
 from .tensor import Tensor, new_meta
 
@@ -136,78 +136,76 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
             ties += 1
             heappush(heap, (-node.seq, ties, node))
     del nodes
+    current = state.__dict__        # this thread's; one look-up a pass instead of one a node
+    plain = needed is None
     while heap:
         node = heappop(heap)[2]
-        # A chain runs in the inner loop: what becomes ready alone need not go through the heap.
+        g = buffers.pop(node, None)
+        # A chain runs in the inner loop, its cotangent in `g`: what becomes ready alone need not go through the heap.
         while node is not None:
-            g = buffers.pop(node, None)
-            following = None
             if type(node) is AccumulateGrad:
-                if captures is None:
-                    if node.meta is None and (node.variable.meta is None or not node.variable.meta.hooks):
-                        accumulate(node, g)
-                    else:
-                        run_leaf(node, g, None)
+                if plain and node.meta is None and (node.variable.meta.hooks is None):
+                    accumulate(node, g)
+                elif plain:
+                    run_leaf(node, g, None)
                 elif node in captures.wanted:
                     run_leaf(node, g, captures)
                 g = None
-                node = None
-                continue
-            if node.meta is None and needed is None:
-                state.node = node
+                break
+            if plain and node.meta is None:
+                current["node"] = node
                 g = node.backward(node, g, create_graph) if g is not None else None
             else:
                 g = run_special(node, g, create_graph, needed, captures)
             edges = node.edges
-            if not keep_graph and node.rule.frees and (needed is None or node in needed):
-                release(node)
-            if g is None:
-                grads = NOTHING * len(edges) if len(edges) > 1 else NOTHING
-            elif len(edges) == 1:
+            if not keep_graph and node.rule.frees and (plain or node in needed):
+                node.s0 = node.s1 = node.s2 = node.attrs = None
+                node.backward = freed_backward
+            if len(edges) == 1:
+                below = edges[0]
+                if type(below) is Node and counts[below] == 1 and below.outputs == 1 and not heap and below not in buffers:
+                    node = below
+                    continue
                 grads = (g,)
             else:
-                grads = g
-            g = None
+                grads = NOTHING * len(edges) if g is None else g
+            g = node = value = None
             for edge, value in zip(edges, grads):
                 if edge is None:
                     continue
-                if type(edge) is Edge:
-                    below = edge.node
-                    if value is not None:
+                below = edge.node if type(edge) is Edge else edge
+                if value is not None:
+                    if below in buffers or below.outputs != 1:
                         add_to_buffer(buffers, owned, edge, value, create_graph)
-                else:
-                    below = edge
-                    if value is not None:
-                        if below in buffers or below.outputs != 1:
-                            add_to_buffer(buffers, owned, below, value, create_graph)
-                        else:
-                            buffers[below] = value
+                    else:
+                        buffers[below] = value
                 left = counts[below] - 1
                 counts[below] = left
                 if left == 0:
                     if type(below) is AccumulateGrad:
                         leaves.append(below)
-                    elif following is None:
-                        following = below
+                    elif node is None:
+                        node = below
                     else:
                         ties += 1
                         heappush(heap, (-below.seq, ties, below))
             grads = value = edge = below = None
             for leaf in leaves:
-                if captures is None and leaf.meta is None and (leaf.variable.meta is None or not leaf.variable.meta.hooks):
-                    value = buffers.pop(leaf, None)
-                    accumulate(leaf, value)
-                    value = None
-                elif captures is None:
-                    run_leaf(leaf, buffers.pop(leaf, None), None)
+                g = buffers.pop(leaf, None)
+                if plain and leaf.meta is None and leaf.variable.meta.hooks is None:
+                    accumulate(leaf, g)
+                elif plain:
+                    run_leaf(leaf, g, None)
                 elif leaf in captures.wanted:
-                    run_leaf(leaf, buffers.pop(leaf, None), captures)
+                    run_leaf(leaf, g, captures)
             leaves.clear()
-            if following is not None and heap and -heap[0][0] > following.seq:
-                ties += 1
-                heappush(heap, (-following.seq, ties, following))
-                following = heappop(heap)[2]
-            node = following
+            g = None
+            if node is not None:
+                if heap and -heap[0][0] > node.seq:
+                    ties += 1
+                    heappush(heap, (-node.seq, ties, node))
+                    break
+                g = buffers.pop(node, None)
 
 
 NOTHING = (None,)

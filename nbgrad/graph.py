@@ -12,112 +12,18 @@ NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the vers
 from __future__ import annotations
 
 import threading
-from itertools import count
 from typing import Any, Callable, NamedTuple
 from weakref import ref
 
-from .errors import ArgumentError, GradError, VersionError
-from .tensor import ASK, Tensor, new_meta
+from .errors import GradError, VersionError
+from .node import Edge, Hooks, Node, RemovableHandle, add_hook, node_meta
+from .tensor import ASK, Tensor, native, new_meta
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "SavedTensor", "RemovableHandle", "edge_of", "next_seq",
            "get_gradient_edge", "requires_grad"]
 
-next_seq = count().__next__        # one C call under the interpreter lock: atomic
+next_seq = native.next_seq         # one native call under the interpreter lock: atomic
 LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
-
-
-class NodeMeta:
-    """What few nodes have.
-
-    Attributes:
-        tensor_hooks: ``{output number: {id: hook}}``.
-        pre_hooks, post_hooks: ``{id: hook}``.
-        retains: ``{output number: weak reference to the tensor that keeps its gradient}``.
-        metadata: the user's dict.
-        traceback: where the operation was recorded (anomaly mode); ``parent`` the node being differentiated then.
-    """
-
-    __slots__ = ("tensor_hooks", "pre_hooks", "post_hooks", "retains", "metadata", "traceback", "parent")
-
-    def __init__(self):
-        self.tensor_hooks, self.pre_hooks, self.post_hooks, self.retains = {}, Hooks(), Hooks(), {}
-        self.metadata, self.traceback, self.parent = None, None, None
-
-
-class Node:
-    """One recorded operation.
-
-    Attributes:
-        seq: sequence number; later operations have higher ones.
-        rule: what differentiates it: name, names of saved values (see dispatch.py).
-        plan: the plan that computed it; ``plan.outs`` describes the results.
-        edges: per differentiable operand a Node, an Edge, or None.
-        s0..s2, v0..v2: saved values and their versions.
-        attrs: other arguments, by position.
-        backward: ``backward(node, g, create_graph)`` -> cotangents: one for one edge, else a sequence.
-        outputs: number of results; with more than one ``g`` is a list.
-    """
-
-    __slots__ = ("seq", "rule", "plan", "edges", "s0", "s1", "s2", "v0", "v1", "v2", "attrs", "backward", "outputs",
-                 "meta", "__weakref__")
-
-    def name(self) -> str:
-        """The name by which tools know the node, as ``MulBackward0``."""
-        return self.rule.node_name
-
-    @property
-    def next_functions(self) -> tuple:
-        """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
-        return tuple((e.node, e.nr) if type(e) is Edge else (e, 0) for e in self.edges)
-
-    @property
-    def _sequence_nr(self) -> int:
-        return self.seq
-
-    @property
-    def metadata(self) -> dict:
-        """A dict for the user's own use."""
-        meta = node_meta(self)
-        if meta.metadata is None:
-            meta.metadata = {}
-        return meta.metadata
-
-    @property
-    def _input_metadata(self) -> list:
-        return [template.layout for template in self.plan.outs]
-
-    def register_hook(self, hook: Callable) -> "RemovableHandle":
-        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
-        return add_hook(node_meta(self).post_hooks, hook)
-
-    def register_prehook(self, hook: Callable) -> "RemovableHandle":
-        """Call ``hook(grad_outputs)`` before the node runs; a tuple returned replaces them."""
-        return add_hook(node_meta(self).pre_hooks, hook)
-
-    def _register_hook_dict(self, tensor) -> None:
-        """For tools: hooks of ``tensor`` already live on its node."""
-
-    def __getattr__(self, name: str):
-        if name.startswith("_raw_saved_"):
-            return self.rule.raw_saved(self, name[len("_raw_saved_"):])
-        if name.startswith("_saved_"):
-            return self.rule.saved(self, name[len("_saved_"):])
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
-
-    def __dir__(self):
-        return [*super().__dir__(), *(f"_saved_{n}" for n in self.rule.saved_names)]
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
-
-
-class Edge:
-    """Where the cotangent of output ``nr`` > 0 of ``node`` goes; for output 0 the Node itself stands."""
-
-    __slots__ = ("node", "nr")
-
-    def __init__(self, node: Node, nr: int):
-        self.node, self.nr = node, nr
 
 
 class GradientEdge(NamedTuple):
@@ -137,47 +43,45 @@ class LeafRule:
     frees = False
 
 
-class LeafPlan:
-    """What a leaf's node needs of a plan: its layout now."""
-
-    __slots__ = ("outs",)
-
-    def __init__(self, leaf: Tensor):
-        self.outs = (leaf.layout.template,)
-
-
 class AccumulateGrad(Node):
     """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
 
-    __slots__ = ("variable", "lock")
-
-    rule_of_leaves = LeafRule()
+    __slots__ = ("variable",)
 
     @property
     def _input_metadata(self) -> list:
         return [self.variable.layout]
 
+    @property
+    def lock(self):
+        """Held while the leaf's gradient is changed. Locks are shared by leaves: a lock a leaf costs 100 ns a step."""
+        return _leaf_locks[id(self.variable) >> 4 & 63]
+
+
+_leaf_locks = [threading.RLock() for _ in range(64)]
+_new_accumulator: Callable | None = None
+
+
+def accumulator_builder() -> Callable:
+    """``build(leaf)`` -> AccumulateGrad; made when first used."""
+    global _new_accumulator
+    template = AccumulateGrad()
+    for slot in Node.__slots__:
+        if not slot.startswith("__"):
+            setattr(template, slot, None)
+    template.seq, template.rule, template.edges, template.outputs = LEAF_SEQ, LeafRule(), (), 1
+    _new_accumulator = native.builder(template, ("variable",))
+    return _new_accumulator
+
 
 def new_accumulator(leaf: Tensor) -> AccumulateGrad:
-    """Make the leaf's AccumulateGrad."""
+    """Make the leaf's AccumulateGrad. Of two threads that meet here the second one's stays; both reach the same leaf."""
     meta = leaf.meta
     if meta is None:
         meta = leaf.meta = new_meta()
-    with _accumulators:
-        found = meta.accumulator
-        node = found() if found is not None else None
-        if node is None:
-            node = AccumulateGrad()
-            node.seq, node.rule, node.plan, node.edges = LEAF_SEQ, AccumulateGrad.rule_of_leaves, LeafPlan(leaf), ()
-            node.s0 = node.s1 = node.s2 = node.v0 = node.v1 = node.v2 = node.attrs = node.meta = None
-            node.backward, node.outputs, node.variable, node.lock = None, 1, leaf, _leaf_locks[id(leaf) % len(_leaf_locks)]
-            meta.accumulator = ref(node)
+    node = (_new_accumulator or accumulator_builder())(leaf)
+    meta.accumulator = ref(node)
     return node
-
-
-_accumulators = threading.Lock()    # two threads that first use one leaf must get one node
-# Locks are shared by leaves that fall on the same one: a lock a leaf costs 100 ns at every step.
-_leaf_locks = [threading.RLock() for _ in range(64)]
 
 
 def edge_of(x: Tensor):
@@ -206,53 +110,7 @@ def requires_grad(x: Tensor) -> bool:
     return needs
 
 
-def node_meta(node: Node) -> NodeMeta:
-    """The node's NodeMeta, made on first use."""
-    if node.meta is None:
-        node.meta = NodeMeta()
-    return node.meta
-
-
 # ---- hooks ---------------------------------------------------------------------------------------------------------
-
-_hook_ids = count()
-
-
-class RemovableHandle:
-    """Removes a hook: by ``remove()``, or at the end of a ``with`` block. Keeps nothing alive but itself."""
-
-    __slots__ = ("hooks", "id", "__weakref__")
-
-    def __init__(self, hooks, hook_id: int):
-        self.hooks, self.id = ref(hooks), hook_id
-
-    def remove(self) -> None:
-        """Take the hook away; harmless if that has happened."""
-        hooks = self.hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> "RemovableHandle":
-        return self
-
-    def __exit__(self, *error) -> None:
-        self.remove()
-
-
-class Hooks(dict):
-    """``{id: hook}`` in order of registration, weakly referable by handles."""
-
-    __slots__ = ("__weakref__",)
-
-
-def add_hook(hooks: Hooks, hook: Callable) -> RemovableHandle:
-    """Add ``hook`` to ``hooks``."""
-    if not callable(hook):
-        raise ArgumentError(f"register_hook: expected a callable, got {type(hook).__name__}.")
-    hook_id = next(_hook_ids)
-    hooks[hook_id] = hook
-    return RemovableHandle(hooks, hook_id)
-
 
 def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     """Call ``hook(g)`` with the cotangent of ``x`` before it is used; a tensor returned replaces it.

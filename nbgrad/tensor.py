@@ -241,8 +241,9 @@ class _Lazy:
 
     def __getattr__(self, name: str):
         from .kernels.cpu import launcher
-        made = launcher(Tensor, Storage, Layout, STORAGE_TEMPLATE)
-        for function in ("fresh", "into", "tensor", "alias", "builder", "pool"):
+        from .node import Node
+        made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "builder", "recorder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

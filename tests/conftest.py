@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -14,12 +14,18 @@ from nbgrad import dtypes, grad_mode
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
 settings.load_profile("nbgrad")
 
-# State of the process or thread that a test may change and must restore: a name for the message, and how to read it.
-# Whoever adds global state to nbgrad adds a line here.
-GLOBAL_STATE: dict[str, Callable[[], Any]] = {
-    "grad mode": grad_mode.is_grad_enabled,
-    "default dtype": dtypes.get_default_dtype,
-    "special modes": lambda: list(grad_mode.special),
+class State(NamedTuple):
+    """Something that a test may change and must restore."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], Any]
+
+
+# Whoever adds state to a process or a thread of nbgrad adds a line here.
+GLOBAL_STATE: dict[str, State] = {
+    "grad mode": State(grad_mode.is_grad_enabled, lambda enabled: setattr(grad_mode.mode, "enabled", enabled)),
+    "default dtype": State(dtypes.get_default_dtype, dtypes.set_default_dtype),
+    "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }
 
 
@@ -51,16 +57,14 @@ def has_gpu() -> bool:
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
-def global_state() -> dict[str, Any]:
-    """The present value of everything in ``GLOBAL_STATE``."""
-    return {name: read() for name, read in GLOBAL_STATE.items()}
-
-
 @pytest.fixture(autouse=True)
 def no_leaked_state() -> Iterator[None]:
-    """Fail a test that leaves global state other than it found it."""
-    before = global_state()
+    """Fail a test that leaves global state other than it found it; restore it, so that no other test fails for that."""
+    before = {name: state.read() for name, state in GLOBAL_STATE.items()}
     yield
-    after = global_state()
-    leaked = [f"{name}: {before[name]} before, {after[name]} after" for name in before if before[name] != after[name]]
-    assert not leaked, "the test leaked global state: " + "; ".join(leaked)
+    leaks = []
+    for name, state in GLOBAL_STATE.items():
+        if state.read() != before[name]:
+            leaks.append(f"{name}: {before[name]} before, {state.read()} after")
+            state.write(before[name])
+    assert not leaks, f"the test leaked global state: {'; '.join(leaks)}"

@@ -1,7 +1,9 @@
 """Optimizers against the update formulas in NumPy float64, step by step."""
 from __future__ import annotations
 
+import inspect
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import pytest
 import nbgrad
 from nbgrad import optim
 from nbgrad.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from nbgrad.ops import expr
+from nbgrad.optim import rules
 
 RNG = np.random.default_rng(0)
 START = RNG.normal(size=(3, 4))
@@ -61,6 +65,28 @@ CASES = [
 IDS = [" ".join([kind.__name__, *map(str, options.items())]) for kind, _, options in CASES]
 
 
+class NumPyScalar:
+    """The functions that a rule may use, for numbers."""
+
+    where = staticmethod(lambda condition, x, y: x if condition else y)
+    ne = staticmethod(operator.ne)
+    sqrt = staticmethod(np.sqrt)
+    maximum = staticmethod(max)
+
+
+def apply(name, operands):
+    """The operation that an expression names, on numbers."""
+    arithmetic = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+    return (arithmetic.get(name) or getattr(NumPyScalar, name))(*operands)
+
+
+def call(rule, values):
+    """Pass ``values`` by position or by name, as the rule's signature has it."""
+    parameters = inspect.signature(rule).parameters.values()
+    by_name = {p.name: values[p.name] for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return rule(*(values[p.name] for p in parameters if p.kind is not p.KEYWORD_ONLY), **by_name)
+
+
 def parameter(value=START, dtype=None):
     """A leaf that requires grad."""
     return nbgrad.tensor(value, dtype=dtype or nbgrad.float64, requires_grad=True)
@@ -89,6 +115,18 @@ def test_float32(kind, reference):
     result = run(kind([p], lr=0.1), p, GRADS)
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [rules.sgd, rules.sgd_momentum, rules.nesterov, rules.adam, rules.amsgrad],
+                         ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("weight_decay", [0.0, 0.5])
+def test_rules_run_on_expressions(rule, weight_decay):
+    """A rule run on symbols, from which kernels are made, is the formula that it is on numbers."""
+    values = dict(zip(inspect.signature(rule).parameters, [None, *np.linspace(0.3, 2.1, 14)]))
+    values |= {"scalar": NumPyScalar, "weight_decay": weight_decay}
+    symbols = {name: expr.symbol(name) for name in values} | {"scalar": expr.scalar}
+    roots = call(rule, symbols)
+    assert expr.evaluate(roots, values, apply) == list(call(rule, values))
 
 
 def test_strided_parameter():

@@ -105,12 +105,14 @@ def sqrt_of(function, power):
 
 HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")  # rint(x / ln 2) may round to the other side
 SQRT2 = mp.sqrt(2)
-EIGHTH = (mp.pi / 4 * mp.mpf("1.001")) ** 2
+EIGHTH = (mp.pi / 4 * mp.mpf("1.009")) ** 2  # 2 x / pi is not exact: for large x the other side is rounded to
 ERF_SPLIT = 1
 
 FITS = [
     Fit("exp_tail", series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: mp.mpf("0.12"), -HALF_LN2, HALF_LN2,
         {"float32": 4, "float64": 9}),
+    Fit("expm1_tail", series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: mp.mpf("0.2"), mp.mpf("-0.2085"),
+        mp.mpf("0.4857"), {"float32": 4, "float64": 9}),
     Fit("log_direct", series(lambda f: (mp.log1p(f) - f) / f ** 2, -0.5), lambda f: abs(f) + mp.mpf("0.1"),
         1 / SQRT2 - 1, SQRT2 - 1, {"float32": 8}),
     Fit("log_ratio", series(log_tail, mp.mpf(2) / 3), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2, {"float64": 6}),
@@ -120,18 +122,16 @@ FITS = [
         {"float32": 3, "float64": 5}),
     Fit("cos_tail", series(sqrt_of(lambda x: mp.cos(x) - 1 + x * x / 2, 4), mp.mpf(1) / 24), one, 0, EIGHTH,
         {"float32": 2, "float64": 5}),
+    Fit("tan_tail", series(sqrt_of(lambda x: mp.tan(x) - x, 3), mp.mpf(1) / 3), one, 0, EIGHTH,
+        {"float32": 6, "float64": 14}),
     Fit("asin_tail", series(sqrt_of(lambda x: mp.asin(x) - x, 3), mp.mpf(1) / 6), one, 0, mp.mpf("0.298"),
         {"float32": 4, "float64": 12}),
     Fit("atan_tail", series(sqrt_of(lambda x: mp.atan(x) - x, 3), -mp.mpf(1) / 3), one, 0, (SQRT2 - 1) ** 2 * 1.001,
         {"float32": 4, "float64": 10}),
-    Fit("sinh_tail", series(sqrt_of(lambda x: mp.sinh(x) - x, 3), mp.mpf(1) / 6), one, 0, mp.mpf("0.123"),
-        {"float32": 2, "float64": 5}),
-    Fit("tanh_tail", series(sqrt_of(lambda x: mp.tanh(x) - x, 3), -mp.mpf(1) / 3), one, 0, mp.mpf("0.123"),
-        {"float32": 3, "float64": 9}),
     Fit("erf_near", series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, ERF_SPLIT,
-        {"float32": 6, "float64": 12}),
-    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), 4, {"float32": 7}),
-    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), 6, {"float64": 19}),
+        {"float32": 6, "float64": 11}),
+    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("3.93"), {"float32": 7}),
+    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("5.93"), {"float64": 18}),
 ]
 
 

@@ -3,7 +3,7 @@
 >>> import nbgrad
 >>> from nbgrad import nn
 >>> model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
->>> model(nbgrad.ones(3, 4)).shape
+>>> tuple(model(nbgrad.ones(3, 4)).shape)
 (3, 2)
 """
 from __future__ import annotations

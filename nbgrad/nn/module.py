@@ -69,7 +69,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
-        if kind and self._kinds.get(name) not in BUFFERS:
+        if kind:
             self._kinds[name] = kind
         elif name in self._kinds:
             _check_kind(f"{type(self).__name__}.{name}", self._kinds[name], value)

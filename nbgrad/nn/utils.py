@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import nbgrad
 from nbgrad import Tensor
@@ -59,17 +60,19 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     return norm
 
 
-def _total_norm(grads: list[Tensor], p: float) -> Tensor:
+def _total_norm(grads: list[Any], p: float) -> Any:
     """The p-norm of all elements of ``grads``; 0 if there are none."""
     if p == math.inf:
         norm = nbgrad.tensor(0.0)
         for grad in grads:
             norm = nbgrad.maximum(norm.to(grad.dtype), grad.abs().max())
         return norm
-    total = sum((_power(grad, p).sum() for grad in grads), nbgrad.tensor(0.0))
+    total: Any = nbgrad.tensor(0.0)
+    for grad in grads:
+        total = total + _power(grad, p).sum()
     return total.sqrt() if p == 2 else total ** (1 / p)
 
 
-def _power(grad: Tensor, p: float) -> Tensor:
-    """``|grad|`` to the power ``p``."""
-    return grad * grad if p == 2 else grad.abs() ** p
+def _power(grad: Any, p: float) -> Any:
+    """``|grad|`` to the power ``p``; real, also if ``grad`` is complex."""
+    return grad.abs() ** p if p != 2 else grad.abs().square() if grad.is_complex() else grad * grad

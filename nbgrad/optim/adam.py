@@ -52,17 +52,27 @@ class Adam(Optimizer):
                 raise NotSupportedError(f"{self._name}: params[{position}] is {p.dtype}, expected a real dtype. "
                                         "Hint: optimise its real and imaginary parts as two tensors.")
 
-    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of ``p``."""
+    def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``."""
+        rule: rules.Rule = rules.amsgrad if group["amsgrad"] else rules.adam
+        scalars: dict[int, dict[str, float]] = {}
+        for p in params:
+            state = self.state[p]
+            moments = self._moments(p, state, group["amsgrad"])
+            step = state["step"] = state["step"] + 1
+            if step not in scalars:
+                scalars[step] = self._scalars(step, group)
+            fused_update(rule, [p, *moments], [p.grad], scalars[step])
+
+    def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
+        """The running means that the rule updates, zeros at first."""
         if not state:
             state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-        if group["amsgrad"] and "max_exp_avg_sq" not in state:
+        if not amsgrad:
+            return [state["exp_avg"], state["exp_avg_sq"]]
+        if "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = zeros_like(p)
-        state["step"] += 1
-        updated, rule = [p, state["exp_avg"], state["exp_avg_sq"]], rules.adam
-        if group["amsgrad"]:
-            updated, rule = [*updated, state["max_exp_avg_sq"]], rules.amsgrad
-        fused_update(rule, updated, [p.grad], self._scalars(state["step"], group))
+        return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]]
 
     def _scalars(self, step: int, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""

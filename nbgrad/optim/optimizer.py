@@ -50,8 +50,11 @@ class Optimizer:
     def _name(self) -> str:
         return type(self).__name__
 
-    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of one parameter that has a gradient; to be defined by the subclass. Nothing is recorded."""
+    def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of those parameters of ``group`` that have a gradient; to be defined by the subclass.
+
+        A group at a time, because its scalars are the same for all its parameters. Nothing is recorded.
+        """
         raise NotImplementedError(f"{self._name}: update is not defined. Hint: define it in the subclass.")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -69,9 +72,7 @@ class Optimizer:
                 loss = closure()
         with nbgrad.no_grad():
             for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, self.state[p], group)
+                self.update([p for p in group["params"] if p.grad is not None], group)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -12,9 +12,12 @@ NOTE [Update rule]: a rule is ``rule(scalar, *updated, *read, **scalars) -> new 
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["adam", "amsgrad", "nesterov", "sgd", "sgd_momentum"]
+__all__ = ["Rule", "adam", "amsgrad", "nesterov", "sgd", "sgd_momentum"]
+
+Rule = Callable[..., tuple]
 
 
 def decayed(scalar: Any, g: Any, p: Any, weight_decay: Any) -> Any:

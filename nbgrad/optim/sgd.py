@@ -44,17 +44,24 @@ class SGD(Optimizer):
             require(group["momentum"] > 0, "SGD", "momentum", group["momentum"], "a positive number with nesterov")
             require(group["dampening"] == 0, "SGD", "dampening", group["dampening"], "0 with nesterov")
 
-    def update(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of ``p``."""
+    def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``."""
         scalars = {"lr": group["lr"], "weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
-        if group["momentum"] == 0:
-            fused_update(rules.sgd, [p], [p.grad], scalars)
-            return
-        first = "momentum_buffer" not in state
-        if first:
-            state["momentum_buffer"] = zeros_like(p)
-        scalars["keep"], scalars["take"] = (0.0, 1.0) if first else (group["momentum"], 1.0 - group["dampening"])
-        rule = rules.sgd_momentum
+        if group["momentum"]:
+            self._update_with_momentum(params, group, scalars)
+        else:
+            for p in params:
+                fused_update(rules.sgd, [p], [p.grad], scalars)
+
+    def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any], scalars: dict[str, float]) -> None:
+        rule: rules.Rule = rules.sgd_momentum
         if group["nesterov"]:
-            rule, scalars["momentum"] = rules.nesterov, group["momentum"]
-        fused_update(rule, [p, state["momentum_buffer"]], [p.grad], scalars)
+            rule, scalars = rules.nesterov, {**scalars, "momentum": group["momentum"]}
+        first = {**scalars, "keep": 0.0, "take": 1.0}
+        later = {**scalars, "keep": group["momentum"], "take": 1.0 - group["dampening"]}
+        for p in params:
+            state = self.state[p]
+            is_first = "momentum_buffer" not in state
+            if is_first:
+                state["momentum_buffer"] = zeros_like(p)
+            fused_update(rule, [p, state["momentum_buffer"]], [p.grad], first if is_first else later)

@@ -175,11 +175,18 @@ def expand_view(rng, shape):
 
 
 class Machine:
-    """Runs steps on tensors and mirrors in lockstep. A step is a seed: it draws its choices from the present state,
-    so that any sublist of a program is a program."""
+    """Runs steps on tensors and mirrors in lockstep.
 
-    def __init__(self, guarded):
-        self.guarded, self.text, self.slots = guarded, [], []
+    A step is a seed: it draws its choices from the present state, so that any sublist of a program is a program.
+
+    Args:
+        guarded: give each op clones of its operands.
+        pure: leave out ``detach`` and ``no_grad``, so that derivatives are those of the values.
+        shift: added to x[0, 0].
+    """
+
+    def __init__(self, guarded, pure=False, shift=0.0):
+        self.guarded, self.pure, self.text, self.slots = guarded, pure, [], []
         rng = random.Random(0)
         shapes = {"x": (2, 3), "w": (3,)}
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -187,6 +194,7 @@ class Machine:
         for name, shape in shapes.items():
             size = int(np.prod(shape))
             value = np.array([rng.uniform(-1, 1) for _ in range(size)]).reshape(shape)
+            value.flat[0] += shift if name == "x" else 0.0
             self.add(nbgrad.tensor(value.tolist(), dtype=F64, requires_grad=True),
                      Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
             at += size
@@ -208,7 +216,7 @@ class Machine:
         """One random step."""
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
-        kind = rng.choices([self.take_view, self.write, self.compute, self.detach], [35, 40, 20, 5])[0]
+        kind = rng.choices([self.take_view, self.write, self.compute, self.detach], [35, 40, 20, 0 if self.pure else 5])[0]
         kind(rng, slot)
 
     def take_view(self, rng, slot):
@@ -234,7 +242,7 @@ class Machine:
 
     def compute(self, rng, slot):
         """Add the result of an out-of-place op, sometimes under ``no_grad``."""
-        silent = rng.random() < 0.2
+        silent = rng.random() < 0.2 and not self.pure
         content, name = slot.mirror.read(), slot.name
         with nbgrad.no_grad() if silent else contextlib.nullcontext():
             tensor = self.operand(slot.tensor, False)
@@ -267,7 +275,7 @@ class Machine:
 
     def write(self, rng, slot):
         """An in-place op on the slot or a passing view of it, sometimes under ``no_grad``."""
-        silent = rng.random() < 0.2
+        silent = rng.random() < 0.2 and not self.pure
         with nbgrad.no_grad() if silent else contextlib.nullcontext():
             tensor, mirror, text = slot.tensor, slot.mirror, slot.name
             if rng.random() < 0.5:
@@ -275,6 +283,8 @@ class Machine:
                 viewed = self.viewed(mirror, f)
                 if isinstance(viewed, Mirror):
                     tensor, mirror, text = f(tensor), viewed, text + suffix
+            # A view older than the history of its base passes for a leaf, in torch, until its grad_fn is asked for.
+            assert tensor.grad_fn is None or tensor.requires_grad
             if mirror.writable() and (silent or not slot.frozen):
                 self.write_into(rng, tensor, mirror, text, silent)
 
@@ -283,19 +293,18 @@ class Machine:
         content, choice = mirror.read(), rng.choice([*UNARY, *BINARY, *BINARY, "fill"])
         if choice in UNARY:
             choice = "sin" if self.guarded and choice in OVERWRITES_WHAT_IT_SAVED else choice
-            getattr(tensor, choice + "_")()
-            content, argument = content.map(*UNARY[choice]), ""
+            content, arguments, argument = content.map(*UNARY[choice]), (), ""
         elif choice == "fill":
-            tensor.fill_(0.5)
-            content, argument = Dual(np.full_like(content.value, 0.5), np.zeros_like(content.slope)), "0.5"
+            content, arguments, argument = content.map(lambda v: v * 0 + 0.5, np.zeros_like), (0.5,), "0.5"
         else:
             other = self.partner(rng, content.value.shape)
-            aliased = mirror.overlaps(other.mirror) and not np.array_equal(mirror.index, other.mirror.index)
-            source, argument = other.mirror.read(), other.name + ".clone()" * aliased
-            getattr(tensor, choice + "_")(self.operand(other.tensor, aliased))
-            content = BINARY[choice](content, source)
-        mirror.write(content, recorded=not silent)
+            same = np.array_equal(mirror.index, other.mirror.index) and tensor.stride() == other.tensor.stride()
+            aliased = mirror.overlaps(other.mirror) and not same
+            content = BINARY[choice](content, other.mirror.read())
+            arguments, argument = (self.operand(other.tensor, aliased),), other.name + ".clone()" * aliased
         self.text.append(f"{text}.{choice}_({argument})" + "  # no_grad" * silent)
+        getattr(tensor, choice + "_")(*arguments)
+        mirror.write(content, recorded=not silent)
 
     # ------------------------------------------------------------------------------------------ checks
     def check_values(self):
@@ -391,32 +400,16 @@ def test_bare_programs_agree_with_the_replay_or_refuse():
 
 def test_the_replay_agrees_with_finite_differences():
     """The oracle itself: without detach and ``no_grad`` its derivative is the central difference of its values."""
-    class Pure(Machine):
-        """A machine that perturbs its first leaf and records everything."""
-
-        def detach(self, rng, slot):
-            return None
-
-    def final(seeds, shift):
-        """The replay's weighted sum and its derivative by x[0, 0], with x[0, 0] moved by ``shift``."""
-        machine = Pure(guarded=True)
-        with nbgrad.no_grad():
-            machine.leaves[0].tensor[0, 0] += shift
-            machine.slots[2].tensor[0, 0] += shift
-        for slot in (machine.leaves[0], machine.slots[2]):
-            slot.mirror.memory[0] += shift
+    def weighted_sum(seeds, shift):
+        """The sum over all mirrors, and its derivative by x[0, 0], with x[0, 0] moved by ``shift``."""
+        machine = Machine(guarded=True, pure=True, shift=shift)
         for seed in seeds:
             machine.step(seed)
         contents = [slot.mirror.read() for slot in machine.slots]
-        silent = any("no_grad" in line for line in machine.text)
-        return sum(c.value.sum() for c in contents), sum(c.slope[..., 0].sum() for c in contents), silent
+        return sum(c.value.sum() for c in contents), sum(c.slope[..., 0].sum() for c in contents)
 
-    compared = 0
-    for seed in range(60):
-        seeds, step = step_seeds(seed), 1e-6
-        up, down = final(seeds, step), final(seeds, -step)
-        if up[2]:
-            continue
-        compared += 1
-        assert final(seeds, 0.0)[1] == pytest.approx((up[0] - down[0]) / (2 * step), rel=1e-6, abs=1e-6)
-    assert compared >= 10
+    step = 1e-6
+    for seed in range(25):
+        seeds = step_seeds(seed)
+        difference = (weighted_sum(seeds, step)[0] - weighted_sum(seeds, -step)[0]) / (2 * step)
+        assert weighted_sum(seeds, 0.0)[1] == pytest.approx(difference, rel=1e-6, abs=1e-6), f"program {seed}"

@@ -340,6 +340,24 @@ def test_workers_block_signals(sharing):
         assert blocked >> signal.SIGINT - 1 & 1 and blocked >> signal.SIGTERM - 1 & 1
 
 
+def test_worker_leaves_the_callers_core(sharing):
+    """Worker and caller on one core take turns: the worker forbids itself that core when it notices."""
+    allowed, before = os.sched_getaffinity(0), set(os.listdir("/proc/self/task"))
+    if len(allowed) < 2:
+        pytest.skip("needs two processors")
+    sharing.set_num_threads(2)
+    sharing.ensure()
+    worker, = (int(task) for task in set(os.listdir("/proc/self/task")) - before)
+    core = min(allowed)
+    os.sched_setaffinity(worker, {core})
+    os.sched_setaffinity(0, {core})
+    try:
+        launch("who", np.zeros(16, np.int64), 16, 1)
+        assert os.sched_getaffinity(worker) == allowed - {core}
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 @pytest.mark.parametrize("threads", [0, -1, 257, 1.5, "4", True, None])
 def test_impossible_number_of_threads(sharing, threads):
     """The error says what came and what is possible."""
@@ -503,7 +521,8 @@ def test_available_threads(monkeypatch, affinity, limit, expected):
 
 
 @pytest.mark.parametrize(("nbgrad_threads", "omp_threads", "expected"), [
-    ("", "", 6), ("3", "", 3), ("12", "2", 12), ("", "4", 4), ("", "4,2", 4), ("", "64", 6), ("", "x", 6), ("", "0", 6)])
+    ("", "", 6), ("3", "", 3), ("12", "2", 12), ("", "4", 4), ("", "4,2", 4), ("", "64", 6), ("", "x", 6),
+    ("", "0", 6)])
 def test_default_threads(monkeypatch, nbgrad_threads, omp_threads, expected):
     """NBGRAD_NUM_THREADS as it stands; OMP_NUM_THREADS can only lower what is available."""
     monkeypatch.setattr(pool_module, "available_threads", lambda: 6)
@@ -546,7 +565,7 @@ def test_exit_with_workers_asleep():
               "from nbgrad.kernels.cpu.pool import Pool, pool_ir\n"
               "from nbgrad.kernels.cpu.store import Loader, Store\n"
               "loader = Loader(Store(None))\n"
-              "keep = 'define void @go(ptr %k, ptr %a) { call void @parallel(ptr %k, i64 1, i64 1, ptr %a) ret void }'\n"
+              "keep = 'define void @go(ptr %k) { call void @parallel(ptr %k, i64 1, i64 1, ptr %k) ret void }'\n"
               "pool = Pool(loader.module(pool_ir() + keep, ['go', *Pool.ENTRIES]), threads=3)\n"
               "assert pool.ensure() == 2\n")
     paths = "\n".join(filter(None, sys.path))

@@ -388,6 +388,13 @@ def test_two_modules_may_use_one_name(folder):
     assert [call(address, 1) for address in found] == [11, 21, 31]
 
 
+def test_kernel_does_not_take_the_place_of_libm(folder, code):
+    """A kernel that is called tanh stays apart from an object that calls libm's tanh."""
+    loader = make_loader(folder)
+    loader.module("define double @tanh(double %x) {\n  ret double 9.0\n}\n", ["tanh"])
+    assert call(loader.load("key", lambda: (code, ["f"]))["f"], 3) == 0
+
+
 def test_libm_is_found(folder, code):
     """A function of the C library resolves: tanh(4.0) rounds down to 0, table[3] to tanh's argument."""
     assert call(make_loader(folder).load("key", lambda: (code, ["f"]))["f"], 3) == 0
@@ -521,6 +528,24 @@ def test_fork_while_another_thread_compiles(folder):
             loader.module(adder(i, "busy"), ["busy"])
 
     thread = threading.Thread(target=compile_on_and_on)
+    thread.start()
+    try:
+        results = [fork(lambda: call(loader.module(adder(7), ["f"])["f"], 1) == 8) for _ in range(10)]
+    finally:
+        stop.set()
+        thread.join()
+    assert results == [0] * 10
+
+
+def test_fork_while_another_thread_is_inside_llvm(folder):
+    """The child does not inherit llvmlite's lock from a thread that never asked for ours, such as a user's Numba."""
+    loader, stop = make_loader(folder), threading.Event()
+
+    def parse_on_and_on():
+        while not stop.is_set():
+            llvm.parse_assembly(adder(1))
+
+    thread = threading.Thread(target=parse_on_and_on)
     thread.start()
     try:
         results = [fork(lambda: call(loader.module(adder(7), ["f"])["f"], 1) == 8) for _ in range(10)]

@@ -92,6 +92,13 @@ def test_assigning_a_tensor_to_a_buffer_keeps_it_a_buffer():
     assert model.state_dict()["count"].item() == 4
 
 
+def test_assigning_a_parameter_to_a_buffer_makes_it_a_parameter():
+    """A parameter or a module takes over a name whatever it was before."""
+    model = Affine()
+    model.count = nn.Parameter(nbgrad.zeros(1))
+    assert "count" in names(model.named_parameters()) and names(model.named_buffers()) == ["scratch"]
+
+
 @pytest.mark.parametrize("name", ["", "a.b", "forward"])
 def test_names_that_cannot_be_registered(name):
     """An empty name, a dotted name and the name of a method are refused."""

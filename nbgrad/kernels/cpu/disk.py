@@ -78,7 +78,7 @@ class Store:
         return decode(data) if data is not None else None
 
     def write(self, key: str, code: bytes, symbols: list[str]) -> None:
-        """Keep an object; quietly does nothing where that is not possible.
+        """Keep an object; quietly does nothing where that is not possible, or if it is not ELF and so cannot be checked.
 
         Args:
             key: 1 to 200 letters, digits, ``_`` or ``-``; ``content_key`` makes one.
@@ -86,7 +86,7 @@ class Store:
             symbols: the entry points that a reader is to get.
         """
         path = self._path(key)
-        if path is None:
+        if path is None or not elf.is_elf(code):
             return
         data = encode(code, symbols)
         try:
@@ -210,8 +210,8 @@ def read_own_file(handle: int, path: str) -> bytes | None:
 
 def encode(code: bytes, symbols: list[str]) -> bytes:
     """A file's content: the header line, which people can read too, and the object."""
-    needs = sorted(elf.inspect(code).undefined) if elf.is_elf(code) else []
-    header = {"symbols": list(symbols), "sha256": hashlib.sha256(code).hexdigest(), "undefined": needs}
+    header = {"symbols": list(symbols), "sha256": hashlib.sha256(code).hexdigest(),
+              "undefined": sorted(elf.inspect(code).undefined)}
     return json.dumps(header).encode() + b"\n" + code
 
 

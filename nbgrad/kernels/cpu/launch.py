@@ -10,6 +10,8 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     tensor(template, storage, offset, needs_grad, meta) -> Tensor on memory that exists
     alias(x)                                  -> Tensor on x's memory and version, without history
     builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
+    recorder(template, wanted, saved, edge_of) -> record(plan, out, *operands): makes the result's node
+    next_seq()                                -> the next sequence number of the graph
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work, 2 units that
 one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop the interpreter lock and use the
@@ -78,6 +80,9 @@ declare double @PyComplex_ImagAsDouble(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+@_Py_TrueStruct = external global i8
+@sequence = private global i64 0
 @PyExc_RuntimeError = external global ptr
 @_Py_NoneStruct = external global i8
 
@@ -539,6 +544,147 @@ done:
   ret ptr %new
 }
 
+; next_seq() -> int
+define ptr @next_seq(ptr %self, ptr %args, i64 %count) {
+  %seq = load i64, ptr @sequence
+  %next = add i64 %seq, 1
+  store i64 %next, ptr @sequence
+  %number = call ptr @PyLong_FromSsize_t(i64 %seq)
+  ret ptr %number
+}
+
+; record(plan, out, *operands) -> None: a node for `out`, a copy of the template with sequence number, plan, edges and saved values.
+; self = (words, template, offsets to copy with their count, edge_of); words: number of edges, the operand of each, number of
+; saved values, then for each its operand (-1: the result), the offsets of its slot and of its version's, whether it is a number.
+define ptr @record(ptr %self, ptr %args, i64 %count) {
+entry:
+  %words_object = call ptr @item(ptr %self, i64 0)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %template = call ptr @item(ptr %self, i64 1)
+  %copies_object = call ptr @item(ptr %self, i64 2)
+  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %edge_of = call ptr @item(ptr %self, i64 3)
+  %plan = load ptr, ptr %args
+  %out_at = getelementptr ptr, ptr %args, i64 1
+  %out = load ptr, ptr %out_at
+  %operands = getelementptr ptr, ptr %args, i64 2
+  %n_edges = call i64 @word(ptr %words, i64 0)
+  %edges = call ptr @PyTuple_New(i64 %n_edges)
+  %no_edges = icmp eq ptr %edges, null
+  br i1 %no_edges, label %fail, label %edge_test
+edge_test:
+  %i = phi i64 [0, %entry], [%i1, %edge_put]
+  %edge_more = icmp slt i64 %i, %n_edges
+  br i1 %edge_more, label %edge_get, label %node
+edge_get:
+  %i1 = add i64 %i, 1
+  %position = call i64 @word(ptr %words, i64 %i1)
+  %x_at = getelementptr ptr, ptr %operands, i64 %position
+  %x = load ptr, ptr %x_at
+  %own = call ptr @slot(ptr %x, i64 @TENSOR_EDGE)
+  %rare = icmp eq ptr %own, @_Py_NoneStruct
+  br i1 %rare, label %edge_ask, label %edge_own
+edge_own:
+  call void @Py_IncRef(ptr %own)
+  br label %edge_put
+edge_ask:
+  %asked = call ptr @PyObject_CallOneArg(ptr %edge_of, ptr %x)
+  %refused = icmp eq ptr %asked, null
+  br i1 %refused, label %drop_edges, label %edge_put
+edge_put:
+  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask]
+  %edges_base = getelementptr i8, ptr %edges, i64 @TUPLE_ITEMS
+  %edges_at = getelementptr ptr, ptr %edges_base, i64 %i
+  store ptr %edge, ptr %edges_at
+  br label %edge_test
+node:
+  %type = call ptr @slot(ptr %template, i64 8)
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %no_node = icmp eq ptr %new, null
+  br i1 %no_node, label %drop_edges, label %copy_begin
+copy_begin:
+  call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
+  %n_copies = call i64 @word(ptr %copies, i64 0)
+  br label %copy_test
+copy_test:
+  %k = phi i64 [1, %copy_begin], [%k1, %copy]
+  %copy_more = icmp sle i64 %k, %n_copies
+  br i1 %copy_more, label %copy, label %number
+copy:
+  %copy_offset = call i64 @word(ptr %copies, i64 %k)
+  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
+  %k1 = add i64 %k, 1
+  br label %copy_test
+number:
+  ; After the edges: a node is younger than all that it points to.
+  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
+  call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
+  call void @Py_IncRef(ptr %plan)
+  call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
+  %after = add i64 %n_edges, 1
+  %n_saved = call i64 @word(ptr %words, i64 %after)
+  %first = add i64 %after, 1
+  %saves = getelementptr i64, ptr %words, i64 %first
+  br label %save_test
+save_test:
+  %s = phi i64 [0, %number], [%s1, %saved]
+  %save_more = icmp slt i64 %s, %n_saved
+  br i1 %save_more, label %save, label %finish
+save:
+  %s1 = add i64 %s, 1
+  %entry_index = mul i64 %s, 4
+  %entry_at = getelementptr i64, ptr %saves, i64 %entry_index
+  %from = call i64 @word(ptr %entry_at, i64 0)
+  %slot_offset = call i64 @word(ptr %entry_at, i64 1)
+  %version_offset = call i64 @word(ptr %entry_at, i64 2)
+  %is_number = call i64 @word(ptr %entry_at, i64 3)
+  %is_out = icmp slt i64 %from, 0
+  br i1 %is_out, label %save_out, label %save_operand
+save_out:
+  %copy_of_out = call ptr @alias(ptr null, ptr %out_at, i64 1)
+  %no_alias = icmp eq ptr %copy_of_out, null
+  br i1 %no_alias, label %drop_node, label %save_version
+save_operand:
+  %operand_at = getelementptr ptr, ptr %operands, i64 %from
+  %operand = load ptr, ptr %operand_at
+  call void @Py_IncRef(ptr %operand)
+  %numeric = icmp ne i64 %is_number, 0
+  br i1 %numeric, label %save_number, label %save_version
+save_number:
+  call void @put(ptr %new, i64 %slot_offset, ptr %operand)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @put(ptr %new, i64 %version_offset, ptr @_Py_NoneStruct)
+  br label %saved
+save_version:
+  %value = phi ptr [%copy_of_out, %save_out], [%operand, %save_operand]
+  call void @put(ptr %new, i64 %slot_offset, ptr %value)
+  %storage = call ptr @slot(ptr %value, i64 @TENSOR_STORAGE)
+  %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  call void @Py_IncRef(ptr %version)
+  call void @put(ptr %new, i64 %version_offset, ptr %version)
+  br label %saved
+saved:
+  br label %save_test
+finish:
+  %old_edge = call ptr @slot(ptr %out, i64 @TENSOR_EDGE)
+  call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
+  call void @Py_DecRef(ptr %old_edge)
+  %old_needs = call ptr @slot(ptr %out, i64 @TENSOR_NEEDS_GRAD)
+  call void @Py_IncRef(ptr @_Py_TrueStruct)
+  call void @put(ptr %out, i64 @TENSOR_NEEDS_GRAD, ptr @_Py_TrueStruct)
+  call void @Py_DecRef(ptr %old_needs)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+drop_node:
+  call void @Py_DecRef(ptr %new)
+  br label %fail
+drop_edges:
+  call void @Py_DecRef(ptr %edges)
+  br label %fail
+fail:
+  ret ptr null
+}
+
 ; build(*values) -> copy of the template with `values` in the named slots.
 ; self = (offsets of the values, template, offsets to copy), both as int64 words, the second with its count in front.
 define ptr @build(ptr %self, ptr %args, i64 %count) {
@@ -584,7 +730,8 @@ done:
 ARRAY_DATA, TUPLE_ITEMS, BYTES_ITEMS = 16, 24, 32       # offsets in PyArrayObject, PyTupleObject, PyBytesObject
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
-FUNCTIONS = ("fresh", "into", "tensor", "alias", "build")
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "record", "build")
+UNBOUND = FUNCTIONS[:5]
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template")
 
 
@@ -639,13 +786,14 @@ def _copies(slots: list[int], source: str, target: str) -> str:
     return "\n".join(f"  call void @copy_slot(ptr {source}, ptr {target}, i64 {offset})" for offset in slots)
 
 
-def ir_text(tensor_type: type, storage_type: type, layout_type: type) -> str:
+def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type: type) -> str:
     """The module for these classes' slot offsets."""
     at = {f"TENSOR_{s.upper()}": slot_offset(tensor_type, s)
           for s in ("storage", "offset", "layout", "edge", "needs_grad", "meta")}
     at |= {f"STORAGE_{s.upper()}": slot_offset(storage_type, s) for s in ("array", "version")}
     at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("descr", "record", "template")}
     at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}
+    at |= {f"NODE_{s.upper()}": slot_offset(node_type, s) for s in ("seq", "plan", "edges")}
     at |= {"ARRAY_DATA": ARRAY_DATA, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS, "MOST": MOST_OPERANDS,
            "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
     tensor_slots = [at[f"TENSOR_{s}"] for s in ("OFFSET", "LAYOUT", "EDGE", "NEEDS_GRAD", "META")]
@@ -667,16 +815,17 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type) -> str:
 class Native:
     """The native functions for one Tensor, Storage and Layout class, loaded through the same store as kernels."""
 
-    def __init__(self, loader, tensor_type: type, storage_type: type, layout_type: type, storage_template: Any):
+    def __init__(self, loader, tensor_type: type, storage_type: type, layout_type: type, node_type: type,
+                 storage_template: Any):
         names = [*FUNCTIONS, *GLOBALS, *Pool.ENTRIES]
-        self.entries = entries = loader.module(ir_text(tensor_type, storage_type, layout_type), names)
+        self.entries = entries = loader.module(ir_text(tensor_type, storage_type, layout_type, node_type), names)
         self._definitions = {name: MethodDef(name.encode(), entries[name], METH_FASTCALL, None) for name in FUNCTIONS}
         # Whatever machine code refers to lives as long as this object.
         self._kept = storage_template
         values = (id(tensor_type), id(np.ndarray), numpy_function(NEW_FROM_DESCR), id(storage_template))
         for name, value in zip(GLOBALS, values):
             ctypes.c_size_t.from_address(entries[name]).value = value
-        self.fresh, self.into, self.tensor, self.alias = (self._bound(name, None) for name in FUNCTIONS[:4])
+        self.fresh, self.into, self.tensor, self.alias, self.next_seq = (self._bound(name, None) for name in UNBOUND)
         self.pool = Pool(entries)
 
     def _bound(self, name: str, owner: Any) -> Callable:
@@ -689,7 +838,33 @@ class Native:
         if any(hasattr(template, slot) for slot in slots):
             raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")
         kind = type(template)
-        named = [s for cls in kind.__mro__ for s in getattr(cls, "__slots__", ()) if not s.startswith("__")]
-        copied = [slot_offset(kind, s) for s in named if s not in slots and hasattr(template, s)]
         offsets = struct.pack(f"{len(slots)}q", *(slot_offset(kind, slot) for slot in slots))
-        return self._bound("build", (offsets, template, struct.pack(f"{1 + len(copied)}q", len(copied), *copied)))
+        return self._bound("build", (offsets, template, copied_offsets(template, slots)))
+
+    def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...], edge_of: Callable) -> Callable:
+        """``record(plan, out, *operands)``: give ``out`` a node like ``template``.
+
+        Args:
+            wanted: positions of the operands that get an edge.
+            saved: position (-1: the result) and whether it is a number, for the slots ``s0, s1, ...`` and ``v0, v1, ...``.
+            edge_of: called where a tensor's ``edge`` is None.
+        """
+        kind = type(template)
+        words = [len(wanted), *wanted, len(saved)]
+        for k, (position, is_number) in enumerate(saved):
+            words += [position, slot_offset(kind, f"s{k}"), slot_offset(kind, f"v{k}"), int(is_number)]
+        slots = recorded_slots(len(saved))
+        return self._bound("record", (struct.pack(f"{len(words)}q", *words), template, copied_offsets(template, slots), edge_of))
+
+
+def recorded_slots(saved: int) -> tuple[str, ...]:
+    """The slots of a node that ``record`` fills in, which its template leaves unset."""
+    return ("seq", "plan", "edges", *(f"{kind}{k}" for k in range(saved) for kind in "sv"))
+
+
+def copied_offsets(template: Any, slots: tuple[str, ...]) -> bytes:
+    """The offsets of the template's set slots but ``slots``, with their count in front, as int64 words."""
+    kind = type(template)
+    named = [s for cls in kind.__mro__ for s in getattr(cls, "__slots__", ()) if not s.startswith("__")]
+    copied = [slot_offset(kind, s) for s in named if s not in slots and hasattr(template, s)]
+    return struct.pack(f"{1 + len(copied)}q", len(copied), *copied)

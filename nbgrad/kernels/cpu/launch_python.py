@@ -5,6 +5,7 @@ Same names, same checks, same order of events; slower by the price of ctypes.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from typing import Any, Callable
 
@@ -30,9 +31,11 @@ class NoPool:
 class Twin:
     """See ``launch.Native``."""
 
-    def __init__(self, tensor_type: type, storage_type: type, layout_type: type, storage_template: Any):
+    def __init__(self, tensor_type: type, storage_type: type, layout_type: type, node_type: type,
+                 storage_template: Any):
         self._tensor, self._storage, self._storage_template = tensor_type, storage_type, storage_template
         self.pool = NoPool()
+        self.next_seq = itertools.count().__next__
 
     def _make(self, template):
         storage = object.__new__(self._storage)
@@ -104,3 +107,19 @@ class Twin:
                 setattr(new, slot, value)
             return new
         return build
+
+    def recorder(self, template: Any, wanted, saved, edge_of: Callable) -> Callable:
+        """``record(plan, out, *operands)``: give ``out`` a node like ``template``."""
+        slots = ["plan", "edges", "seq"]
+        for k in range(len(saved)):
+            slots += [f"s{k}", f"v{k}"]
+        build = self.builder(template, tuple(slots))
+
+        def record(plan, out, *operands):
+            edges = tuple(operands[k].edge or edge_of(operands[k]) for k in wanted)
+            values = [plan, edges, self.next_seq()]
+            for position, is_number in saved:
+                value = self.alias(out) if position < 0 else operands[position]
+                values += [value, None if is_number else value.storage.version]
+            out.edge, out.needs_grad = build(*values), True
+        return record

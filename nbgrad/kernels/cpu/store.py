@@ -200,7 +200,7 @@ class Loader:
     def _stored(self, key: str) -> dict[str, int] | None:
         entry = self.store.read(key)
         try:
-            found = self._map(*entry) if entry else None
+            found = self._map(*entry) if entry and elf.is_elf(entry[0]) else None
         except CacheError:              # malformed, or made where another library was loaded: compile it here
             found = None
         self.hits += found is not None
@@ -228,25 +228,33 @@ class Loader:
 
     def _map(self, code: bytes, symbols: list[str]) -> dict[str, int]:
         """Load an object; checks all that LLVM would end the process for, or resolve to address 0."""
-        strong: frozenset[str] = frozenset(symbols)
-        if elf.is_elf(code) or sys.platform == "linux":
-            known = elf.inspect(code)
-            missing = [symbol for symbol in symbols if symbol not in known.defined]
-            if missing:
-                raise CacheError(f"load: the object lacks {', '.join(missing)}; it defines "
-                                 f"{', '.join(sorted(known.defined)) or 'nothing'}.")
-            require(known.undefined)
-            strong = known.strong
-        engine = self._engine_without(strong)
-        return engine.add(code, symbols, strong)
+        known = describe(code, symbols)
+        missing = [symbol for symbol in symbols if symbol not in known.defined]
+        if missing:
+            raise CacheError(f"load: the object lacks {', '.join(missing)}; it defines "
+                             f"{', '.join(sorted(known.defined)) or 'nothing'}.")
+        require(known.undefined)
+        engine = self._engine_without(known.strong | known.undefined)
+        return engine.add(code, symbols, known.strong)
 
-    def _engine_without(self, symbols: frozenset[str]) -> Engine:
-        """An engine that may take ``symbols``: one engine must not meet a name twice. Nearly always the first one."""
+    def _engine_without(self, names: frozenset[str]) -> Engine:
+        """An engine where none of ``names`` is defined. Nearly always the first: kernels have their key in their name.
+
+        An engine must not meet a definition twice, and it prefers its own to the process's: an object that calls ``tanh``
+        would get a kernel of that name instead of libm's function.
+        """
         for engine in self._engines:
-            if engine.names.isdisjoint(symbols):
+            if engine.names.isdisjoint(names):
                 return engine
         self._engines.append(Engine())
         return self._engines[-1]
+
+
+def describe(code: bytes, symbols: list[str]) -> elf.ObjectSymbols:
+    """An object's symbols. Other formats (macOS) are never read from the disk: there the compiler is believed."""
+    if elf.is_elf(code) or sys.platform == "linux":
+        return elf.inspect(code)
+    return elf.ObjectSymbols(frozenset(symbols), frozenset(symbols), frozenset())
 
 
 class Engine:

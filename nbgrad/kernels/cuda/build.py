@@ -117,7 +117,29 @@ def kernel_name(template: Template, scalar: FunctionType, dtype: str) -> str:
 
 def scalar_source(scalar: FunctionType, dtype: str) -> dict:
     """The names that depend on the dtype, and ``scalar`` itself."""
-    return {**scalars.BY_DTYPE.get(prims_dtype(dtype), {}), "scalar": scalar}
+    return {**scalars.BY_DTYPE.get(prims_dtype(dtype), {}), "scalar": right_everywhere(scalar)}
+
+
+@functools.cache
+def right_everywhere(function: FunctionType) -> FunctionType:
+    """``function`` with calls of guarded scalar functions replaced by their precise versions.
+
+    A thread that needs the slow path branches by itself, so CUDA has no loop over blocks that asks the guard first; see
+    NOTE [Guards]. Precise versions call the fast ones where those are right, hence functions of ``scalars`` stay as they are.
+    """
+    if function in _PRECISE:
+        return _PRECISE[function]
+    if function.__module__ is not None and function.__module__.startswith(scalars.__name__):
+        return function
+    called = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
+    replaced = {name: right_everywhere(value) for name, value in called.items()
+                if isinstance(value, FunctionType) and value is not function}
+    if all(value is called[name] for name, value in replaced.items()):
+        return function
+    return FunctionType(function.__code__, {**function.__globals__, **replaced}, function.__name__, function.__defaults__)
+
+
+_PRECISE = {scalars.FUNCTIONS[name]: scalars.PRECISE[precise] for name, (_, precise) in scalars.GUARDS.items()}
 
 
 def instantiate_for(names: Mapping, template: Template, scalar: FunctionType, dtype: str, source: Mapping,
@@ -184,7 +206,7 @@ def fingerprint(function: FunctionType, names: Mapping, seen: set | None = None)
     yield repr((code.co_code.hex(), [c for c in code.co_consts if not isinstance(c, CodeType)], code.co_names))
     for name in sorted(set(code.co_names) & set(scope) - set(prims.PRIMS)):  # their file is part of the toolchain
         value = scope[name]
-        if isinstance(value, (bool, int, float, complex, str)):
+        if isinstance(value, (bool, int, float, complex, str, tuple)):
             yield repr((name, type(value).__name__, value))
         elif isinstance(value, FunctionType) and value not in seen:
             seen.add(value)

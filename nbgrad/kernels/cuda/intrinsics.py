@@ -8,15 +8,15 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # removed in NumPy 2.5; numba-cuda 0.30 reads it when it first compiles
     np.row_stack = np.vstack
 
-from llvmlite import ir  # noqa: E402
-from numba import cuda  # noqa: E402
-from numba.cuda import types  # noqa: E402
-from numba.cuda.extending import intrinsic  # noqa: E402
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
 
-from ...dtypes import COMPLEX, dtype_of  # noqa: E402
-from ...errors import KernelError  # noqa: E402
-from ..prims import declare, llvm_prims  # noqa: E402
-from .access import Access, check_load, compute_dtype, itemsize, prims_dtype  # noqa: E402
+from ...dtypes import COMPLEX, dtype_of
+from ...errors import KernelError
+from ..prims import declare, llvm_prims
+from .access import Access, check_load, compute_dtype, itemsize, prims_dtype
 
 __all__ = ["cuda", "types", "cuda_prims", "pointer_type", "value_type"]
 

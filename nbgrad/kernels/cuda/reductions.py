@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from types import FunctionType
 from typing import NamedTuple, Sequence
 
@@ -185,7 +185,7 @@ MONOIDS = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def monoid(name: str, dtype: str) -> Monoid:
     """The reduction ``name`` in compute dtype ``dtype`` (float32, float64 or int64).
 
@@ -283,7 +283,7 @@ class Fold:
         return Access("store", dtype, exact=self.stage == "partial")
 
 
-@lru_cache(maxsize=None)
+@cache
 def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None) -> Template:
     """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
 
@@ -329,7 +329,7 @@ def row_plan(n: int, lanes: int) -> tuple[int, int]:
     return blocks, ceil_div(ceil_div(vectors, blocks), BLOCK) * BLOCK
 
 
-@lru_cache(maxsize=None)
+@cache
 def reduce_short_rows(of: Monoid, inputs: tuple[str, ...], output: str) -> Template:
     """As ``reduce_rows`` for rows of up to about a thousand elements: a warp for each, no shared memory, one stage.
 
@@ -354,7 +354,7 @@ def short_rows_grid(rows: int) -> tuple[int, ...]:
     return (ceil_div(rows, WARPS),)
 
 
-@lru_cache(maxsize=None)
+@cache
 def reduce_columns(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
     """out[outer, column] = the fold of scalar(x0[outer, i, column], ...) over i, on contiguous data.
 

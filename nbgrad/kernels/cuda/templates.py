@@ -19,7 +19,7 @@ from __future__ import annotations
 import linecache
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from types import FunctionType
 from typing import Callable, Iterable, NamedTuple, Sequence
 
@@ -168,7 +168,7 @@ class Signature:
         return [f"x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def elementwise(inputs: tuple[Operand, ...], outputs: tuple[str, ...], into: tuple[int, ...] = (),
                 lanes: int | None = None, unroll: int = 1) -> Template:
     """outputs[i] = scalar(inputs[i]) on contiguous data: arithmetic, casts, fills, fused forward and backward kernels.
@@ -210,7 +210,7 @@ def accumulate(grad: str, g: str | None = None, unroll: int = 1) -> Template:
     return elementwise((array(grad), array(g or grad)), (grad,), (0,), unroll=unroll)
 
 
-@lru_cache(maxsize=None)
+@cache
 def strided(inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32,
             into: tuple[int, ...] = ()) -> Template:
     """outputs[...] = scalar(inputs[...]) with any strides (0 where broadcast), over ``collapse``d dimensions.

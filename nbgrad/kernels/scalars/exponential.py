@@ -27,19 +27,25 @@ def split_exp(x):
     return ibits(shifted), fma(r * r, exp_tail(r), r)
 
 
-def scale(y, n):
-    """y 2**n for y near 1: the first half of n goes into the exponent field of y, the second is a factor.
+def split_expm1(x):
+    """``split_exp`` for x >= 0, with -0.21 < r < 0.49: where n = 1 and r < 0 2 p + 1 loses digits, so n = 1 begins later."""
+    shifted = fma(x, LOG2_E, -0.2) + ROUND
+    k = shifted - ROUND
+    r = fma(-k, LN2_LO, fma(-k, LN2_HI, x))
+    return ibits(shifted), fma(r * r, expm1_tail(r), r)
 
-    One step alone would overflow at the top and flush the subnormals at the bottom.
-    """
+
+def scale(p, n):
+    """(1 + p) 2**n in two factors: one alone would overflow at the top and flush the subnormals at the bottom."""
     half = ishr(n, 1)
-    return fbits(iadd(ibits(y), ishl(half, MANTISSA_BITS))) * pow2(isub(n, half))
+    first = pow2(half)
+    return fma(first, p, first) * pow2(isub(n, half))
 
 
 def exp(x):
     """e**x."""
     n, p = split_exp(where(x > EXP_MAX, EXP_MAX, where(x < EXP_MIN, EXP_MIN, x)))
-    return scale(1.0 + p, n)
+    return scale(p, n)
 
 
 def exp2(x):
@@ -48,7 +54,7 @@ def exp2(x):
     shifted = y + ROUND
     f = y - (shifted - ROUND)
     r = fma(f, LN2_HI, f * LN2_LO)
-    return scale(1.0 + fma(r * r, exp_tail(r), r), ibits(shifted))
+    return scale(fma(r * r, exp_tail(r), r), ibits(shifted))
 
 
 def expm1(x):
@@ -60,39 +66,37 @@ def expm1(x):
 
 
 def sinh(x):
-    """(m + m / (m + 1)) / 2 with m = e**|x| - 1, computed from m / 4, which does not overflow; near 0 a polynomial."""
+    """(m + m / (m + 1)) / 2 with m = e**|x| - 1, computed from m / 4, which does not overflow."""
     a = fabs(x)
-    z = a * a
-    n, p = split_exp(where(a > EXP_MAX, EXP_MAX, a))
+    n, p = split_expm1(where(a > EXP_MAX, EXP_MAX, a))
     quarter = pow2(isub(n, 2))
     q = fma(quarter, p, quarter - 0.25)
     y = q + q / fma(4.0, q, 1.0)
-    return copysign(where(a < 0.35, fma(a * z, sinh_tail(z), a), y + y), x)
+    return copysign(where(a < TINY, a, y + y), x)
 
 
 def cosh(x):
     """h + 1 / (4 h) with h = e**|x| / 2."""
     a = fabs(x)
     n, p = split_exp(where(a > EXP_MAX, EXP_MAX, a))
-    h = scale(1.0 + p, isub(n, 1))
+    h = scale(p, isub(n, 1))
     return h + 0.25 / h
 
 
 def tanh(x):
-    """m / (m + 2) with m = e**(2 |x|) - 1; near 0, where that loses an ulp, a polynomial."""
+    """m / (m + 2) with m = e**(2 |x|) - 1: no cancellation near 0, odd, signed zero kept."""
     a = fabs(x)
-    z = a * a
     clamped = where(a > TANH_ONE, TANH_ONE, a)
-    n, p = split_exp(clamped + clamped)
+    n, p = split_expm1(clamped + clamped)
     power = pow2(n)
     m = fma(power, p, power - 1.0)
-    return copysign(where(a < 0.35, fma(a * z, tanh_tail(z), a), m / (m + 2.0)), x)
+    return copysign(m / (m + 2.0), x)
 
 
 def exp_of_minus(a):
     """e**-a for a >= 0."""
     n, p = split_exp(-where(a > -EXP_MIN, -EXP_MIN, a))
-    return scale(1.0 + p, n)
+    return scale(p, n)
 
 
 def sigmoid(x):

@@ -12,18 +12,16 @@ def exponent(x):
     return ishr(isub(ibits(x), SQRT_HALF_BITS), MANTISSA_BITS)
 
 
-def small_float(k):
-    """A small integer as a float, by the inverse of the magic-number rounding."""
-    return fbits(iadd(k, ROUND_BITS)) - ROUND
-
-
 def split_log(x):
-    """``(k, f)``, floats, with x = 2**k (1 + f); subnormal numbers are scaled first."""
+    """``(k, f)``, floats, with x = 2**k (1 + f); subnormal numbers are scaled first.
+
+    k becomes a float by the inverse of the magic-number rounding; what scaling added is taken off by the same subtraction.
+    """
     tiny = x < SMALLEST_NORMAL
     y = where(tiny, x * GROW, x)
     k = exponent(y)
     f = fbits(isub(ibits(y), ishl(k, MANTISSA_BITS))) - 1.0
-    return small_float(k) - where(tiny, GROW_BITS, 0.0), f
+    return fbits(iadd(k, ROUND_BITS)) - where(tiny, ROUND_AND_GROW, ROUND), f
 
 
 def at_the_ends(x, value):
@@ -58,7 +56,7 @@ def log1p(x):
     k = exponent(u)
     shrink = fbits(ishl(isub(EXPONENT_BIAS, k), MANTISSA_BITS))
     f = where(x < BIG, fma(x, shrink, shrink - 1.0), fbits(isub(ibits(u), ishl(k, MANTISSA_BITS))) - 1.0)
-    n = small_float(k)
+    n = fbits(iadd(k, ROUND_BITS)) - ROUND
     y = fma(n, LN2_HI, f + fma(n, LN2_LO, log_tail(f)))
     return where(fabs(x) < TINY, x, at_the_ends(u, y))
 

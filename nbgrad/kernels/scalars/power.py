@@ -43,7 +43,7 @@ def pow_magnitude(a, y):
     shifted = e + ROUND
     f = (e - (shifted - ROUND)) + e_lo
     r = fma(f, LN2_HI, f * LN2_LO)
-    return scale(1.0 + fma(r * r, exp_tail(r), r), ibits(shifted))
+    return scale(fma(r * r, exp_tail(r), r), ibits(shifted))
 
 
 def pow_(x, y):

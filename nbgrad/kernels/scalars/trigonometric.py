@@ -19,6 +19,21 @@ def reduce_angle(x):
     return ibits(shifted), fma(-k, HALF_PI_LO, fma(-k, HALF_PI_MID, fma(-k, HALF_PI_HI, x)))
 
 
+def reduce_angle_finely(x):
+    """``reduce_angle`` with the rest in two words, ``(n, r, r_lo)``: the tangent magnifies what r loses."""
+    shifted = fma(x, TWO_OVER_PI, ROUND)
+    k = shifted - ROUND
+    first = fma(-k, HALF_PI_HI, x)
+    product = k * HALF_PI_MID
+    product_lo = fma(k, HALF_PI_MID, -product)
+    second = first - product
+    shadow = second - first
+    lost = (first - (second - shadow)) - (product + shadow)
+    tail = fma(-k, HALF_PI_LO, lost - product_lo)
+    r = second + tail
+    return ibits(shifted), r, tail - (r - second)
+
+
 def sin_near(r):
     z = r * r
     return fma(r * z, sin_tail(z), r)
@@ -42,9 +57,12 @@ def cos_of(n, r):
     return flip_sign(where(iand(n, 1) == 0, cos_near(r), sin_near(r)), isub(n, -1))
 
 
-def tan_of(n, r):
-    even, s, c = iand(n, 1) == 0, sin_near(r), cos_near(r)
-    return where(even, s, -c) / where(even, c, s)
+def tan_of(n, r, r_lo):
+    """tan r = t, and -1 / t a quadrant on; a quotient of sin and cos would round once more."""
+    z = r * r
+    t = r + fma(r * z, tan_tail(z), fma(r_lo, z, r_lo))
+    even = iand(n, 1) == 0
+    return where(even, t, -1.0) / where(even, 1.0, t)
 
 
 def sin(x):
@@ -61,8 +79,8 @@ def cos(x):
 
 def tan(x):
     """tan x for |x| < ANGLE_MAX."""
-    n, r = reduce_angle(x)
-    return where(x == 0.0, x, tan_of(n, r))
+    n, r, r_lo = reduce_angle_finely(x)
+    return where(x == 0.0, x, tan_of(n, r, r_lo))
 
 
 def angle_is_huge(x):
@@ -132,7 +150,7 @@ def tan_precise(x):
     """tan x on scalars, everywhere."""
     if angle_is_huge(x):
         n, r = reduce_huge_angle(x)
-        return tan_of(n, r)
+        return tan_of(n, r, 0.0)
     return tan(x)
 
 

@@ -1,0 +1,216 @@
+"""Kernels compiled for a GPU on whatever machine this is, and held to their gates; each gate is seen failing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nbgrad import errors
+from nbgrad.kernels import scalars
+from nbgrad.kernels.cpu.disk import Store
+from nbgrad.kernels.cuda import cubins, gates, host, table
+from nbgrad.kernels.cuda.access import Access, compute_dtype
+from nbgrad.kernels.cuda.build import Recipe
+from nbgrad.kernels.cuda.reductions import monoid, reduce_columns, reduce_rows, reduce_short_rows
+from nbgrad.kernels.cuda.store import load_or_build
+from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
+
+pytestmark = pytest.mark.usefixtures("compiler")
+
+
+def momentum(p, buffer, g, rate):
+    buffer = buffer * 0.9 + g
+    return p - rate * buffer, buffer
+
+
+def flat(scalar, *dtypes, into=(), unroll=1, dtype=None):
+    """The contiguous kernel from the first dtypes to the last."""
+    template = elementwise(tuple(map(array, dtypes[:-1])), dtypes[-1:], into, unroll=unroll)
+    return Recipe(template, scalar, dtype or compute_dtype(dtypes[0]))
+
+
+def fold(template, name, dtype, output=None, **options):
+    of = monoid(name, compute_dtype(dtype))
+    return Recipe(template(of, (dtype,), output or dtype, **options), table.identity, compute_dtype(dtype), of.source())
+
+
+FLOAT = array("float32")
+REPRESENTATIVE = [
+    *[flat(table.mul, d, d, d) for d in ("float32", "float64", "float16", "bfloat16", "int32", "int8", "complex64")],
+    flat(table.mul, "float32", "float32", "float32", unroll=4),
+    flat(table.div, "float32", "float32", "float32"),
+    flat(scalars.FUNCTIONS["exp"], "float32", "float32"),
+    flat(scalars.FUNCTIONS["tanh"], "float64", "float64"),
+    flat(scalars.FUNCTIONS["tanh"], "bfloat16", "bfloat16"),
+    flat(scalars.FUNCTIONS["pow"], "float32", "float32", "float32"),
+    flat(table.less, "float32", "float32", "bool"),
+    flat(table.select, "bool", "float32", "float32", "float32", dtype="float32"),
+    flat(table.identity, "int64", "float16", dtype="float32"),
+    flat(table.identity, "float32", "uint8"),
+    Recipe(elementwise((FLOAT,) * 3, ("float32",) * 2), table.mul_vjp, "float32"),
+    Recipe(elementwise((FLOAT, FLOAT, FLOAT, value("float32")), ("float32",) * 2, (0, 1)), momentum, "float32"),
+    Recipe(elementwise((FLOAT, single("float32")), ("float32",)), table.mul, "float32"),
+    Recipe(elementwise((value("int16"),), ("int16",)), table.identity, "int64"),
+    Recipe(accumulate("float16"), table.add, "float32"),
+    *[Recipe(strided((FLOAT, FLOAT), ("float32",), n), table.mul, "float32", index_source(32)) for n in (1, 2, 4)],
+    Recipe(strided((FLOAT, FLOAT), ("float32",), 3, 64), table.mul, "float32", index_source(64)),
+    fold(reduce_rows, "sum", "float32"), fold(reduce_rows, "sum", "float32", stage="partial"),
+    fold(reduce_rows, "sum", "float32", stage="merge"), fold(reduce_rows, "mean", "bfloat16"),
+    fold(reduce_rows, "argmax", "float32", "int64", stage="merge"), fold(reduce_rows, "any", "bool"),
+    fold(reduce_columns, "sum", "float32"), fold(reduce_columns, "max", "float64", stage="partial"),
+    fold(reduce_short_rows, "sum", "float32"), fold(reduce_short_rows, "argmin", "int64"),
+]
+
+
+@pytest.mark.parametrize("recipe", REPRESENTATIVE, ids=lambda recipe: recipe.name)
+def test_representative_kernels_pass_their_gates(recipe):
+    """No spills, no float64 in a float32 kernel, no generic access, no division, and the promised vector accesses."""
+    kernel = recipe()
+    assert gates.check(kernel, gates.gates_for(recipe.template, recipe.dtype)) == []
+    assert kernel.cubin.startswith(b"\x7fELF") and kernel.name.encode() in kernel.cubin
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_100", "sm_120"])
+def test_other_architectures(arch):
+    """The same source compiles from Ampere to Blackwell."""
+    recipe = flat(table.mul, "bfloat16", "bfloat16", "bfloat16")
+    assert gates.check(recipe(arch), gates.gates_for(recipe.template, "float32")) == []
+
+
+def multiply_then_add(x, y):
+    return x * y + 1.0
+
+
+def test_nothing_is_contracted():
+    """x * y + 1 keeps both roundings, as on the CPU: NVVM would make it an fma."""
+    ptx = flat(multiply_then_add, "float32", "float32", "float32")().ptx
+    assert "fma" not in ptx and "mul.rn.f32" in ptx and "add.rn.f32" in ptx
+
+
+def test_division_by_zero_takes_no_branch():
+    """A float division is one instruction: an error exit would leave elements unwritten."""
+    ptx = flat(table.div, "float32", "float32", "float32")().ptx
+    assert ptx.count("div.rn.f32") == 5 and "trap" not in ptx and "exit" not in ptx
+
+
+TENTH = np.float64(0.1)
+
+
+def leaky(x):
+    return x * TENTH
+
+
+def divides(x):
+    return x // 3
+
+
+WIDE = Recipe(strided((FLOAT,), ("float32",), 2, 64), table.identity, "float32", index_source(64))
+LEAKY = Recipe(strided((FLOAT,), ("float32",), 2), table.identity, "float32", index_source(32))
+
+
+def test_division_gate():
+    """The 64-bit fallback divides; a 32-bit kernel may not."""
+    assert "integer division" in gates.no_division(WIDE())
+
+
+def test_wide_index_gate():
+    """The 64-bit fallback multiplies 64-bit words; a 32-bit kernel may not."""
+    assert "64-bit multiplication" in gates.no_wide_index(WIDE())
+    assert gates.no_wide_index(LEAKY()) is None
+
+
+def test_memory_gate_counts_vectors():
+    """A kernel over misaligned data has no vector accesses, and cannot pass as one that has."""
+    scalar = Recipe(elementwise((FLOAT,), ("float32",), (), 1), table.identity, "float32")()
+    promised = Counter({Access("load", "float32", 4): 1})
+    assert "expected 1 loads of 16 bytes" in gates.memory_access(scalar, promised)
+
+
+def test_float64_gate():
+    """A float64 kernel stands for a float32 one whose constant was not narrowed."""
+    assert "float64 arithmetic" in gates.no_float64(flat(table.mul, "float64", "float64", "float64")())
+
+
+def test_unnarrowed_constant_is_refused():
+    """A captured NumPy float64 makes the result float64: the store refuses it where C would convert in silence."""
+    with pytest.raises(Exception, match="store"):
+        flat(leaky, "float32", "float32")()
+
+
+def test_register_and_spill_gates():
+    """What the linker's log reports is judged."""
+    kernel = LEAKY()
+    assert "255 registers" in gates.few_registers(replace(kernel, registers=255))
+    assert "8 bytes spilled" in gates.no_spills(replace(kernel, spill_bytes=8))
+    assert "generic" in gates.global_access(replace(kernel, ptx="\tld.f32 \t%f1, [%rd1];"))
+
+
+def test_a_failing_gate_names_the_kernel():
+    """Reasons come with the kernel's name; a good kernel has none."""
+    assert gates.check(WIDE(), [gates.no_division])[0].startswith("strided64_float32_to_float32_2d_identity_float32: ")
+    assert gates.check(WIDE(), [gates.no_spills]) == []
+
+
+def test_operand_of_a_richer_kind_is_refused():
+    """A float operand in an integer kernel would be truncated on the way in."""
+    with pytest.raises(errors.KernelError, match="float32 operand in a kernel that computes in int64"):
+        flat(table.mul, "float32", "float32", "int64", dtype="int64")()
+
+
+def test_equal_recipes_share_a_key():
+    """Another scalar, dtype, constant, helper, source or architecture is another kernel."""
+    def key(scalar=multiply_then_add, dtype="float32", arch="sm_90", **source):
+        return Recipe(elementwise((FLOAT,), ("float32",)), scalar, dtype, source).key(arch)
+
+    exp = scalars.FUNCTIONS["exp"]
+    keys = [key(), key(table.mul), key(exp), key(exp, EXP_MAX=80.0), key(exp, "float64"), key(arch="sm_100"),
+            key(momentum), key(leaky), key(leaky, TENTH=0.2)]
+    assert key() == keys[0] and len(set(keys)) == len(keys)
+
+
+def test_store_gives_back_the_same_cubin(tmp_path):
+    """A second process finds the bytes; a damaged file is compiled anew."""
+    recipe = flat(table.add, "float32", "float32", "float32")
+    first, stored = load_or_build(recipe, store=Store(str(tmp_path)))
+    again, found = load_or_build(recipe, store=Store(str(tmp_path)))
+    assert (stored, found) == (False, True) and again.cubin == first.cubin and again.name == first.name
+    (file,) = tmp_path.glob("*.kernel")
+    file.write_bytes(file.read_bytes()[:-20])
+    assert load_or_build(recipe, store=Store(str(tmp_path)))[1] is False
+
+
+def test_what_fails_a_gate_is_not_stored(tmp_path):
+    """A later run must meet the failure again."""
+    with pytest.raises(errors.KernelError, match="integer division"):
+        load_or_build(WIDE, [gates.no_division], store=Store(str(tmp_path)))
+    assert list(tmp_path.glob("*.kernel")) == []
+
+
+def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
+    """Its last line counts, and its exit status tells."""
+    pytest.importorskip("rich", reason="the progress bar needs rich")
+    good = table.Entry("good", LEAKY, gates.gates_for(LEAKY.template, "float32"))
+    bad = table.Entry("bad", WIDE, (gates.no_division,))
+    for entries, status, line in (([good], 0, "1 kernels, 0 failed"), ([good, bad], 1, "2 kernels, 1 failed")):
+        monkeypatch.setattr(cubins, "kernels", lambda entries=entries: iter(entries))
+        assert cubins.main(["--fresh"]) == status
+        assert capsys.readouterr().out.splitlines()[-1] == line
+
+
+def test_every_kernel_of_the_table_has_a_name_of_its_own():
+    """Labels tell kernels apart, and the table covers copies between all dtypes."""
+    labels = [entry.label for entry in table.kernels()]
+    assert len(set(labels)) == len(labels)
+    assert sum(label.startswith("elementwise") and "_identity_" in label for label in labels) >= 144
+
+
+def test_missing_gpu_is_explained():
+    """Without a GPU the reason and a remedy are given, not a driver's stack trace."""
+    if host.is_available():
+        pytest.skip("there is a GPU")
+    assert host.missing().startswith("cuda: ") and "Hint:" in host.missing()
+    with pytest.raises(errors.DeviceError, match="Hint:"):
+        host.Gpu()
