@@ -13,7 +13,7 @@ from typing import Any, Callable
 import numpy as np
 
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
-from .errors import ArgumentError, DeviceError, DTypeError
+from .errors import ArgumentError, DeviceError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad, unpack
 from .kernels.codegen import register_source
@@ -137,6 +137,10 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
         dtype = get_default_dtype()
     if op.policy == "integer" and dtype.differentiable:
         raise DTypeError(f"{op.name}: expected integer or bool operands, got {dtype}.")
+    if op.policy == "floating" and not dtype.differentiable:
+        raise DTypeError(f"{op.name}: expected floating operands, got {dtype}. Hint: x.to(nbgrad.float32).")
+    if op.refuses_bool and dtype is bool_:
+        raise DTypeError(f"{op.name}: not defined for bool. Hint: logical_not, logical_xor and their like are.")
     if dtype.is_complex and not op.complex:
         raise DTypeError(f"{op.name}: not defined for {dtype}.")
     for name in op.boolean:
@@ -186,6 +190,8 @@ class ElementwiseRule:
         saved_names: what the computed results mention.
         frees: whether a pass without retain_graph frees the node.
     """
+
+    takes_undefined = False
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
@@ -317,8 +323,9 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
 def generate(rule: ElementwiseRule) -> Callable:
     """``record(plan, out, *operands)`` for a rule, with its ``backward``: text compiled once per operation and subset."""
     names = rule.op.operands
-    scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh}
-    exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
+    scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "backward": refuse_gradient}
+    if not rule.op.refuses_gradient:
+        exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
     template = node_template(rule, scope["backward"], len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
@@ -334,6 +341,11 @@ def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Nod
             setattr(template, slot, None)
     template.rule, template.backward, template.outputs = rule, backward, outputs
     return template
+
+
+def refuse_gradient(node: Node, g, create_graph: bool):
+    """The ``backward`` of an operation that has no derivative."""
+    raise NotSupportedError(f"{node.rule.name}: it has no derivative. Hint: detach its operands, or see its documentation.")
 
 
 def backward_text(rule: ElementwiseRule) -> str:

@@ -154,7 +154,7 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
                 break
             if plain and node.meta is None:
                 current["node"] = node
-                g = node.backward(node, g, create_graph) if g is not None else None
+                g = node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
             else:
                 g = run_special(node, g, create_graph, needed, captures)
             edges = node.edges
@@ -254,7 +254,7 @@ def run_special(node: Node, g, create_graph: bool, needed: set | None, captures:
             changed = hook(tuple(grads))
             if changed is not None:
                 grads = list(as_tuple("pre-hook", changed, len(grads)))
-    if all(x is None for x in grads):
+    if all(x is None for x in grads) and not node.rule.takes_undefined:
         results = None
     else:
         results = node.backward(node, grads[0] if node.outputs == 1 else grads, create_graph)

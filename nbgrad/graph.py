@@ -40,7 +40,7 @@ class LeafRule:
     node_name = "AccumulateGrad"
     name = "accumulate"
     saved_names = ()
-    frees = False
+    frees = takes_undefined = False
 
 
 class AccumulateGrad(Node):

@@ -89,6 +89,8 @@ class GeneralRule:
         frees: whether a pass without retain_graph frees the node.
     """
 
+    takes_undefined = False
+
     def __init__(self, op: Op, wanted: tuple[str, ...]):
         self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)

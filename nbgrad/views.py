@@ -116,7 +116,7 @@ def is_grad_leaf(x: Tensor) -> bool:
 class CopySlicesRule:
     """The rule of a base whose view was written to: the write's own cotangents for the region, the rest unchanged."""
 
-    name, node_name, saved_names, frees = "copy_slices", "CopySlices", (), True
+    name, node_name, saved_names, frees, takes_undefined = "copy_slices", "CopySlices", (), True, False
 
     def saved(self, node: Node, name: str):
         """It saves nothing under a name."""

@@ -19,9 +19,13 @@ REAL = ("float32", "float64")
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
          "bitwise_right_shift": ">>", "logical_and": "&", "logical_or": "|", "logical_xor": "^"}
-# An operation whose scalar function has another name; ``conj`` and its like vanish for real numbers.
-SYNONYMS = {"abs": "fabs", "round": "rint"}
-IDENTITY_FOR_REAL = ("conj", "real", "positive")
+# An operation whose scalar function has another name.
+SYNONYMS = {"abs": "fabs"}
+# Operations that change nothing: for every dtype; for real numbers; for integers. And predicates whose value is known there.
+IDENTITY = ("positive",)
+IDENTITY_FOR_REAL = ("conj", "real")
+IDENTITY_FOR_INTEGERS = ("floor", "ceil", "round", "trunc")
+KNOWN_FOR_INTEGERS = {"isnan": "False", "isinf": "False", "isfinite": "True"}
 
 
 class Scalar(NamedTuple):
@@ -70,9 +74,19 @@ def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
         return f"-{args[0]}"
     if op == "bitwise_not":
         return f"(not {args[0]})" if node.args[0].boolean else f"~{args[0]}"
-    if not dtype.startswith("complex") and op in IDENTITY_FOR_REAL:
+    if op in IDENTITY or (op in IDENTITY_FOR_REAL and not dtype.startswith("complex")):
         return args[0]
+    if is_integer(dtype):
+        if op in IDENTITY_FOR_INTEGERS:
+            return args[0]
+        if op in KNOWN_FOR_INTEGERS:
+            return KNOWN_FOR_INTEGERS[op]
     return f"{function_name(op, dtype)}({', '.join(args)})"
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a dtype of computation is an integer one."""
+    return dtype.startswith(("int", "uint"))
 
 
 def function_name(op: str, dtype: str) -> str:
@@ -83,20 +97,60 @@ def function_name(op: str, dtype: str) -> str:
     return op if op == "where" else prefix + op
 
 
-def source(spec: Scalar) -> str:
+def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:
     """The text of a scalar function: one local for every node, shared nodes once."""
     names: dict[Expr, str] = {}
     lines = [f"def {spec.name}({', '.join(name for name, _ in spec.params)}):"]
-    for node in postorder(spec.results):
+    lines += statements(spec.results, names, spec.dtype, rename or {})
+    lines.append(f"    return {', '.join(names[r] for r in spec.results)}")
+    return "\n".join(lines) + "\n"
+
+
+def statements(roots, names: dict[Expr, str], dtype: str, rename: dict[str, str]) -> list[str]:
+    """The assignments that compute ``roots``; ``names`` gets what each node is called."""
+    lines = []
+    for node in postorder(roots):
         if node.op == "symbol":
             names[node] = node.args[0]
         elif node.op == "constant":
-            names[node] = literal(node.args[0], spec.dtype)
+            names[node] = literal(node.args[0], dtype)
         else:
-            names[node] = f"t{len(lines)}"
-            lines.append(f"    {names[node]} = {render(node, names, spec.dtype)}")
-    lines.append(f"    return {', '.join(names[r] for r in spec.results)}")
-    return "\n".join(lines) + "\n"
+            names[node] = f"t{len(names)}"
+            text = render(node, names, dtype)
+            if node.op in rename:
+                text = text.replace(function_name(node.op, dtype), rename[node.op], 1)
+            lines.append(f"    {names[node]} = {text}")
+    return lines
+
+
+def guarded_nodes(results: tuple[Expr, ...], dtype: str) -> list[Expr]:
+    """The operations whose scalar function is right only in a range."""
+    if dtype not in REAL:
+        return []
+    from .scalars import GUARDS
+    return [node for node in postorder(results) if node.op in GUARDS]
+
+
+def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) -> dict[str, Callable]:
+    """``{"guard": ..., "precise": ...}`` for a guarded function, else {}: see NOTE [Guards] in scalars."""
+    guarded = guarded_nodes(results, dtype)
+    if not guarded:
+        return {}
+    from .scalars import GUARDS, PRECISE
+    params = tuple((p, False) if isinstance(p, str) else p for p in params)
+    scope = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
+    rename = {}
+    for op in {node.op for node in guarded}:
+        scope[f"guard_{op}"], scope[f"precise_{op}"] = GUARDS[op][0], PRECISE[GUARDS[op][1]]
+        rename[op] = f"precise_{op}"
+    names: dict[Expr, str] = {}
+    roots = [arg for node in guarded for arg in node.args]
+    lines = [f"def guard({', '.join(p for p, _ in params)}):", *statements(roots, names, dtype, {})]
+    tests = " | ".join(f"guard_{node.op}({', '.join(names[a] for a in node.args)})" for node in guarded)
+    text = "\n".join([*lines, f"    return {tests}"]) + "\n"
+    text += source(Scalar("precise", params, tuple(results), dtype), rename)
+    exec(compile(text, register_source(text, f"guard of {name} {dtype}"), "exec"), scope)
+    return {"guard": scope["guard"], "precise": scope["precise"]}
 
 
 def register_source(text: str, label: str) -> str:

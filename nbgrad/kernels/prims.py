@@ -1,6 +1,6 @@
 """The primitives that scalar functions are made of: one name, one meaning, one implementation per target.
 
-A scalar function (``scalars/``) uses Python arithmetic, comparisons, ``&``, ``|``, ``^`` on truth values, and these names:
+A scalar function (``scalars/``) uses Python arithmetic, comparisons, ``&`` and ``|`` of truth values, and these names:
 
     where(c, x, y)     select, both sides evaluated      fma(x, y, z)     x * y + z, rounded once
     rint(x)            round half to even                floor, ceil, trunc, sqrt
@@ -12,11 +12,11 @@ A scalar function (``scalars/``) uses Python arithmetic, comparisons, ``&``, ``|
     wrap(i)            to the width of an integer dtype, modulo 2**width
 
 Integer steps of a float function are primitives, not ``+`` and ``>>``, because Numba widens every integer expression to
-64 bits: half the lanes of a float32 loop. A magic-number addition (``scalars/tables.py``) replaces ``to_int`` and ``to_float``
-in functions that must vectorise: AVX2 converts no 64-bit integers.
+64 bits: half the lanes of a float32 loop. In functions that must vectorise a magic-number addition (``ROUND`` in
+``scalars/tables.py``) replaces ``to_int`` and ``to_float``: AVX2 converts no 64-bit integers.
 
-``numpy_prims`` work on scalars and whole arrays (the oracle and the interpreter); ``llvm_prims`` are Numba intrinsics whose
-LLVM bodies the CPU and the CUDA target share, so that the two compilers cannot drift apart.
+``numpy_prims`` work on scalars and whole arrays (the oracle and the interpreter); ``llvm_prims`` are Numba intrinsics
+whose LLVM bodies the CPU and the CUDA target share, so that the two compilers cannot drift apart.
 """
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ __all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "numpy_prims", "llvm_prims", "cp
 ROUNDINGS = ("rint", "floor", "ceil", "trunc", "sqrt")  # one operand, a function of the target's library each
 INT_ARITHMETIC = {"iadd": "add", "isub": "sub", "imul": "mul", "iand": "and_", "ior": "or_", "ixor": "xor",
                   "ishl": "shl", "ishr": "ashr"}
-FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen", *INT_ARITHMETIC)
+FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen",
+               *INT_ARITHMETIC)
 INT_PRIMS = ("where", "wrap")
 PRIMS = (*FLOAT_PRIMS, "wrap")
 

@@ -1,1 +1,10 @@
-"""From an operation on tensors to kernels: what to launch for these layouts, with which parameters. Knows no graph."""
+"""From an operation on tensors to kernels: what to launch for these layouts, with which parameters. Knows no graph.
+
+``load`` imports every module here, which registers its lowerings (rules.LOWERINGS).
+"""
+
+
+def load() -> None:
+    """Register all lowerings."""
+    # One line a module; order does not matter.
+    from . import copy  # noqa: F401

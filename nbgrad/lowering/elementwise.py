@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..dtypes import DType
 from ..errors import KernelError
-from ..kernels.codegen import scalar_function
+from ..kernels.codegen import guard_functions, scalar_function
 from ..kernels.convert import conversion
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, Plan, pack_record
@@ -59,8 +59,9 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: boo
     function = scalar_function(formula.name, formula.params, formula.results, dtype)
     outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
-    loop = elementwise_loop(outs, ins, int(inplace))
-    return address(Program(formula.name, loop, dtype, (("scalar", function),)))
+    guards = guard_functions(formula.name, formula.params, formula.results, dtype)
+    loop = elementwise_loop(outs, ins, int(inplace), bool(guards))
+    return address(Program(formula.name, loop, dtype, (("scalar", function), *guards.items())))
 
 
 @lru_cache(maxsize=1)

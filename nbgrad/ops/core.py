@@ -20,7 +20,7 @@ from typing import Any, Callable
 from .expr import Expr, constant, plus, scalar, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
-           "reduction", "general", "composite"]
+           "reduction", "general", "composite", "undifferentiable"]
 
 OPS: dict[str, "Op"] = {}
 
@@ -63,23 +63,28 @@ class Elementwise(Op):
     Attributes:
         partials: ``{operand: partial derivative}``, lambdas over operands and ``out``. One that also mentions ``g`` is the
             whole cotangent (for functions that are not complex differentiable); ``tangents`` then has its counterpart.
-        policy: the dtype of computation: ``"promote"``; ``"float"`` (integers become the default float);
-            ``"integer"`` (refuses floats); ``"bool"`` (of truth values).
+        policy: the dtype of computation: ``"promote"``; ``"float"`` (integers become the default float); ``"floating"``
+            (refuses integers); ``"integer"`` (refuses floats); ``"first"`` (the first operand's).
         predicate: the result is bool.
         boolean: operands that are truth values (the condition of ``where``).
         complex: whether complex operands are defined for it.
+        refuses_bool: bool operands are an error.
+        integer_divisor: an operand that must not be 0 where the operands are integers.
     """
 
     kind = "elementwise"
 
     def __init__(self, name: str, forward: Callable, partials: dict[str, Callable] | None = None, *,
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
-                 inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None, **options):
+                 inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
+                 refuses_bool: bool = False, integer_divisor: str | None = None, **options):
         operands = tuple(inspect.signature(forward).parameters)
         super().__init__(name, forward, operands, inplace=inplace, out=out, **options)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
+        self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
+        self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Which operands gradients flow into, by position.
         self.differentiable = tuple(name in self.partial_formulas for name in operands)
 
@@ -122,6 +127,11 @@ class Elementwise(Op):
         if operand in self.tangent_formulas:
             return self._evaluate(self.tangent_formulas[operand])
         return times(symbol(f"t_{operand}"), self.partial(operand))
+
+
+def undifferentiable():
+    """In place of a partial derivative: the operation has none, and asking for one is an error."""
+    return 0
 
 
 def _as_expr(value: Any) -> Expr:

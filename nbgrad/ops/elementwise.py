@@ -1,27 +1,183 @@
-"""Elementwise operations: one declaration each."""
-# ruff: noqa: E731
+"""Elementwise operations: one declaration each.
+
+A partial derivative may use the operands and ``out``; what it mentions is what backward saves, so ``out`` is preferred where it
+is at hand (and where torch's users expect the result, not the operand, to be guarded against changes).
+"""
 from __future__ import annotations
 
-from .core import elementwise
+import math
+
+from .core import elementwise, undifferentiable
 from .expr import scalar
 
-elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, doc="x + y.")
-elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, doc="x - y.")
-elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, aliases=("multiply",), doc="x * y.")
-elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda y, out: -out / y}, policy="float", complex=True,
-            doc="x / y; integers are divided as floats.")
-elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, doc="-x.")
-elementwise("conj", lambda x: scalar.conj(x), {"x": lambda g: scalar.conj(g)},
-            tangents={"x": lambda t_x: scalar.conj(t_x)}, complex=True, doc="Complex conjugate.")
-elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", doc="Hyperbolic tangent.")
-elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", doc="e**x.")
-elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, doc="x.")
+where = scalar.where
 
-# Writes: only their in-place forms are public.
+# ---- arithmetic ----------------------------------------------------------------------------------------------------
+
+elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, doc="x + y.")
+elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y": lambda alpha: alpha}, complex=True,
+            method=False, function=False, node="AddBackward0", doc="x + alpha * y.")
+elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
+            aliases=("subtract",), doc="x - y.")
+elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, aliases=("multiply",), doc="x * y.")
+elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
+            doc="x / y; integers are divided as floats.")
+elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
+            method=False, function=False, integer_divisor="y", node="DivBackward2", doc="The floor of x / y.")
+elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
+            method=False, function=False, integer_divisor="y", node="DivBackward2", doc="x / y rounded towards 0.")
+elementwise("floor_divide", lambda x, y: scalar.floor_divide(x, y), {"x": undifferentiable, "y": undifferentiable},
+            refuses_bool=True, integer_divisor="y", doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.")
+elementwise("remainder", lambda x, y: scalar.remainder(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.floor_divide(x, y)},
+            refuses_bool=True, integer_divisor="y", doc="x - floor(x / y) * y: the sign of y.")
+elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.trunc(x / y)},
+            refuses_bool=True, integer_divisor="y", doc="x - trunc(x / y) * y: the sign of x.")
+elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",), doc="-x.")
+elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, inplace=False, out=False, doc="x.")
+elementwise("conj_physical", lambda x: scalar.conj(x), {"x": lambda g: scalar.conj(g)},
+            tangents={"x": lambda t_x: scalar.conj(t_x)}, complex=True, doc="The complex conjugate, computed.")
+elementwise("square", lambda x: x * x, {"x": lambda x: 2 * x}, complex=True, node="PowBackward0", doc="x * x.")
+elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
+elementwise("pow", lambda x, y: scalar.pow(x, y),
+            {"x": lambda x, y: where(y == 0, 0, y * scalar.pow(x, y - 1)),
+             "y": lambda x, y, out: where((x == 0) & (y >= 0), 0, out * scalar.log(x))},
+            refuses_bool=True, doc="x to the power y.")
+elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True, aliases=("absolute",),
+            doc="|x|; the derivative at 0 is 0.")
+elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, aliases=("sgn",), doc="-1, 0 or 1.")
+elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
+            {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
+            doc="x + weight * (end - x).")
+elementwise("addcmul_scaled", lambda x, tensor1, tensor2, value: x + value * tensor1 * tensor2,
+            {"x": lambda: 1, "tensor1": lambda tensor2, value: value * tensor2, "tensor2": lambda tensor1, value: value * tensor1},
+            complex=True, method=False, function=False, node="AddcmulBackward0", doc="x + value * tensor1 * tensor2.")
+elementwise("addcdiv_scaled", lambda x, tensor1, tensor2, value: x + value * (tensor1 / tensor2),
+            {"x": lambda: 1, "tensor1": lambda tensor2, value: value / tensor2,
+             "tensor2": lambda tensor1, tensor2, value: -(value * tensor1 / tensor2) / tensor2},
+            policy="floating", complex=True, method=False, function=False, node="AddcdivBackward0",
+            doc="x + value * tensor1 / tensor2.")
+
+# ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
+
+LN2, LN10 = math.log(2), math.log(10)
+elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="The square root.")
+elementwise("rsqrt", lambda x: scalar.rsqrt(x), {"x": lambda out: -0.5 * (out * out * out)}, policy="float", doc="1 / sqrt(x).")
+elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", doc="e**x.")
+elementwise("exp2", lambda x: scalar.exp2(x), {"x": lambda out: out * LN2}, policy="float", doc="2**x.")
+elementwise("expm1", lambda x: scalar.expm1(x), {"x": lambda out: out + 1}, policy="float", doc="e**x - 1, exact near 0.")
+elementwise("log", lambda x: scalar.log(x), {"x": lambda x: 1 / x}, policy="float", doc="The natural logarithm.")
+elementwise("log2", lambda x: scalar.log2(x), {"x": lambda x: 1 / (x * LN2)}, policy="float", doc="The logarithm to base 2.")
+elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)}, policy="float", doc="The logarithm to base 10.")
+elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", doc="log(1 + x), exact near 0.")
+elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y) + scalar.log1p(scalar.exp(-scalar.abs(x - y)))),
+            {"x": lambda x, out: scalar.exp(x - out), "y": lambda y, out: scalar.exp(y - out)}, policy="floating", inplace=False,
+            doc="log(e**x + e**y), without overflow.")
+
+# ---- trigonometry --------------------------------------------------------------------------------------------------
+
+elementwise("sin", lambda x: scalar.sin(x), {"x": lambda x: scalar.cos(x)}, policy="float", doc="The sine of x in radians.")
+elementwise("cos", lambda x: scalar.cos(x), {"x": lambda x: -scalar.sin(x)}, policy="float", doc="The cosine of x in radians.")
+elementwise("tan", lambda x: scalar.tan(x), {"x": lambda out: 1 + out * out}, policy="float", doc="The tangent of x in radians.")
+elementwise("asin", lambda x: scalar.asin(x), {"x": lambda x: scalar.rsqrt(1 - x * x)}, policy="float", aliases=("arcsin",),
+            doc="The angle in [-pi/2, pi/2] whose sine is x.")
+elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - x * x)}, policy="float", aliases=("arccos",),
+            doc="The angle in [0, pi] whose cosine is x.")
+elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", aliases=("arctan",),
+            doc="The angle in [-pi/2, pi/2] whose tangent is x.")
+elementwise("atan2", lambda x, y: scalar.atan2(x, y), {"x": lambda x, y: y / (x * x + y * y), "y": lambda x, y: -x / (x * x + y * y)},
+            policy="float", aliases=("arctan2",), doc="The angle of the point with ordinate x and abscissa y.")
+elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", doc="The hyperbolic sine.")
+elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", doc="The hyperbolic cosine.")
+elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", doc="The hyperbolic tangent.")
+elementwise("hypot", lambda x, y: scalar.sqrt(x * x + y * y), {"x": lambda x, out: x / out, "y": lambda y, out: y / out},
+            policy="floating", doc="sqrt(x**2 + y**2).")
+elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",
+            doc="The error function.")
+
+# ---- rounding ------------------------------------------------------------------------------------------------------
+
+elementwise("floor", lambda x: scalar.floor(x), {"x": lambda: 0}, refuses_bool=True, doc="The largest integer <= x.")
+elementwise("ceil", lambda x: scalar.ceil(x), {"x": lambda: 0}, refuses_bool=True, doc="The smallest integer >= x.")
+elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=True, doc="The nearest integer, ties to even.")
+elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",), doc="x without its fraction.")
+elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
+
+# ---- comparison, logic, bits ---------------------------------------------------------------------------------------
+
+for _name, _doc, _alias in (("eq", "x == y.", ()), ("ne", "x != y.", ("not_equal",)), ("lt", "x < y.", ("less",)),
+                            ("le", "x <= y.", ("less_equal",)), ("gt", "x > y.", ("greater",)), ("ge", "x >= y.", ("greater_equal",))):
+    elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=_alias,
+                complex=_name in ("eq", "ne"), doc=_doc)
+elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, doc="Both are not zero.")
+elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, doc="At least one is not zero.")
+elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, doc="Exactly one is not zero.")
+elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, doc="x is zero.")
+elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits that both have.")
+elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
+elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
+elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
+elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", doc="x * 2**y.")
+elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", doc="x // 2**y.")
+elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, inplace=False, out=False, doc="x is not a number.")
+elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, inplace=False, out=False, doc="x is infinite.")
+elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, inplace=False, out=False, doc="x is neither infinite nor NaN.")
+
+# ---- choice --------------------------------------------------------------------------------------------------------
+
+elementwise("where", lambda condition, x, y: where(condition, x, y),
+            {"x": lambda condition: where(condition, 1, 0), "y": lambda condition: where(condition, 0, 1)},
+            boolean=("condition",), complex=True, method=False, inplace=False, doc="x where condition is true, else y.")
+elementwise("maximum", lambda x, y: scalar.maximum(x, y),
+            {"x": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0))},
+            inplace=False, doc="The larger one; NaN if one is. Ties share the gradient.")
+elementwise("minimum", lambda x, y: scalar.minimum(x, y),
+            {"x": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0))},
+            inplace=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
+elementwise("clamp_both", lambda x, min, max: scalar.minimum(scalar.maximum(x, min), max),
+            {"x": lambda x, min, max: where((x >= min) & (x <= max), 1, 0), "min": lambda x, min, max: where((min < max) & (x < min), 1, 0),
+             "max": lambda x, min, max: where((x > max) | (max < min), 1, 0)}, method=False, function=False, node="ClampBackward1",
+            doc="x moved into [min, max].")
+elementwise("clamp_min", lambda x, min: scalar.maximum(x, min), {"x": lambda x, min: where(x >= min, 1, 0),
+                                                                  "min": lambda x, min: where(x < min, 1, 0)}, node="ClampBackward1",
+            doc="x, but at least min.")
+elementwise("clamp_max", lambda x, max: scalar.minimum(x, max), {"x": lambda x, max: where(x <= max, 1, 0),
+                                                                  "max": lambda x, max: where(x > max, 1, 0)}, node="ClampBackward1",
+            doc="x, but at most max.")
+
+# ---- activations ---------------------------------------------------------------------------------------------------
+
+# `x <= 0`, not `x > 0`, so that NaN passes through.
+elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, doc="max(x, 0).")
+elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", doc="1 / (1 + e**-x).")
+elementwise("silu", lambda x: x * scalar.sigmoid(x),
+            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", doc="x * sigmoid(x).")
+elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
+            {"x": lambda x: scalar.sigmoid(-x)}, policy="floating", node="LogSigmoidBackward0", doc="log(sigmoid(x)).")
+elementwise("softplus", lambda x, beta=1.0, threshold=20.0: where(x * beta > threshold, x, scalar.log1p(scalar.exp(x * beta)) / beta),
+            {"x": lambda x, beta, threshold: where(x * beta > threshold, 1, scalar.sigmoid(x * beta))}, policy="floating",
+            inplace=False, doc="log(1 + e**(beta x)) / beta; x itself where beta x > threshold.")
+elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
+            {"x": lambda x, negative_slope: where(x > 0, 1, negative_slope)}, policy="floating",
+            doc="x where x > 0, else negative_slope * x.")
+elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
+            {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating",
+            doc="x where x > 0, else alpha * (e**x - 1).")
+_CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # noqa: E731  (of the normal distribution)
+elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},
+            policy="floating", method=False, function=False, node="GeluBackward0", doc="x times the normal distribution function of x.")
+_INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))  # noqa: E731
+elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
+            {"x": lambda x: 0.5 * (1 + scalar.tanh(_INNER(x))) + 0.5 * x * (1 - scalar.tanh(_INNER(x)) * scalar.tanh(_INNER(x)))
+             * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))},
+            policy="floating", method=False, function=False, node="GeluBackward0", doc="gelu by Hendrycks and Gimpel's tanh.")
+
+# ---- copies and writes ---------------------------------------------------------------------------------------------
+
+elementwise("clone", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, inplace=False, doc="A copy.")
+# Only the in-place forms of these are public.
 elementwise("copy", lambda x, y: y, {"x": lambda: 0, "y": lambda: 1}, policy="first", complex=True, method=False, function=False,
             node="CopyBackwards", doc="Write y into x.")
 elementwise("fill", lambda x, y: y, {"x": lambda: 0, "y": lambda: 1}, policy="first", complex=True, method=False, function=False,
             doc="Write one value into every element.")
 elementwise("zero", lambda x: 0.0, {"x": lambda: 0}, policy="first", complex=True, method=False, function=False,
             doc="Write 0 into every element.")
-elementwise("clone", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, inplace=False, doc="A copy.")

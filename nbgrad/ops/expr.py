@@ -50,8 +50,9 @@ for _symbol, _name in OPERATORS.items():
     setattr(Operators, f"__r{_symbol}__", _binary(_name, True))
 for _symbol, _name in UNARY_OPERATORS.items():
     setattr(Operators, f"__{_symbol}__", (lambda name: lambda self: self._apply(name, (self,)))(_name))
-for _symbol in ("lt", "le", "gt", "ge"):
+for _symbol in COMPARISONS:
     setattr(Operators, f"__{_symbol}__", _binary(_symbol, False))
+Operators.__hash__ = object.__hash__        # == is an operation here; identity is equality
 
 
 class Expr(Operators):

@@ -71,7 +71,8 @@ def test_hessian_against_differences_of_the_gradient():
         x = x.detach().requires_grad_()
         return nbgrad.grad(scalar(x), x)[0]
 
-    np.testing.assert_allclose(hessian(scalar, leaf(POINT)), jacobian_by_differences(slope, POINT), rtol=1e-6, atol=1e-7)
+    differences = jacobian_by_differences(slope, POINT)
+    np.testing.assert_allclose(hessian(scalar, leaf(POINT)), differences, rtol=1e-6, atol=1e-7)
 
 
 def test_forward_product_from_two_reverse_passes():

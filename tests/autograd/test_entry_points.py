@@ -520,7 +520,7 @@ def test_create_graph_records_inside_no_grad():
 
 
 def test_seed_takes_part_in_the_created_graph():
-    """Under ``create_graph`` the result is differentiable by the seed: J^T v is linear in v, and its derivative is J."""
+    """Under ``create_graph`` the result is differentiable by the seed: it is linear in it, with slope J."""
     x = leaf([1.0, 2.0])
     v = leaf([0.0, 0.0])
     jtv, = nbgrad.grad(x * x, x, v, create_graph=True)

@@ -250,7 +250,7 @@ def test_which_tensors_are_inference_tensors():
     x = leaf([1.0, 2.0])
     with nbgrad.inference_mode():
         made, result, view = nbgrad.ones(2), x * 3, x[:1]
-    assert (made.is_inference(), result.is_inference(), view.is_inference(), x.is_inference()) == (True, True, False, False)
+    assert [t.is_inference() for t in (made, result, view, x)] == [True, True, False, False]
 
 
 def test_inference_tensors_have_no_version():

@@ -85,8 +85,7 @@ def test_hook_that_returns_a_number():
         (x * 2).backward()
 
 
-@pytest.mark.parametrize("replacement", [lambda g: nbgrad.ones(3, dtype=nbgrad.float64), lambda g: g.to(nbgrad.float32)],
-                         ids=["shape", "dtype"])
+@pytest.mark.parametrize("replacement", [lambda g: g[:1], lambda g: g.to(nbgrad.float32)], ids=["shape", "dtype"])
 def test_hook_may_not_change_shape_or_dtype(replacement):
     """The replacement must be a gradient of the same tensor."""
     x = leaf([1.0, 2.0])

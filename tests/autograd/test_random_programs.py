@@ -216,8 +216,8 @@ class Machine:
         """One random step."""
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
-        kind = rng.choices([self.take_view, self.write, self.compute, self.detach], [35, 40, 20, 0 if self.pure else 5])[0]
-        kind(rng, slot)
+        kinds = {self.take_view: 35, self.write: 40, self.compute: 20, self.detach: 0 if self.pure else 5}
+        rng.choices(list(kinds), list(kinds.values()))[0](rng, slot)
 
     def take_view(self, rng, slot):
         """Add a view (or the copy that a reshape had to make)."""

@@ -54,8 +54,9 @@ def test_reads_do_not_bump_the_version(read):
     assert t._version == 0
 
 
-@pytest.mark.parametrize("alias", [lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.detach(), lambda t: t[1:].detach()],
-                         ids=["select", "view", "detach", "detached_slice"])
+@pytest.mark.parametrize("alias", [
+    lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.detach(), lambda t: t[1:].detach(),
+], ids=["select", "view", "detach", "detached_slice"])
 def test_aliases_share_one_counter(alias):
     """A base, its views and their detached forms count together, in both directions."""
     t = const([1.0, 2.0])
@@ -306,7 +307,8 @@ def test_index_is_guarded(op):
     (lambda h: h.sin_(), lambda v: np.cos(v)), (lambda h: h.pow_(2), lambda v: 2 * v),
     (lambda h: h.exp_(), lambda v: np.exp(v)), (lambda h: h.tanh_(), lambda v: 1 - np.tanh(v) ** 2),
     (lambda h: h.log_(), lambda v: 1 / v), (lambda h: h.sqrt_(), lambda v: 0.5 / np.sqrt(v)),
-    (lambda h: h.relu_(), lambda v: (v > 0) * 1.0), (lambda h: h.sigmoid_(), lambda v: np.exp(-v) / (1 + np.exp(-v)) ** 2),
+    (lambda h: h.relu_(), lambda v: (v > 0) * 1.0),
+    (lambda h: h.sigmoid_(), lambda v: np.exp(-v) / (1 + np.exp(-v)) ** 2),
 ], ids=["sin_", "pow_", "exp_", "tanh_", "log_", "sqrt_", "relu_", "sigmoid_"])
 def test_inplace_op_keeps_what_its_derivative_needs(write, slope):
     """An in-place op that overwrites the operand its derivative reads keeps the old value itself."""

@@ -52,7 +52,8 @@ class TwoViewsOf(nbgrad.Function):
 VIEWS = {
     "view": lambda t: t.view(6), "reshape": lambda t: t.reshape(3, 2), "t": lambda t: t.t(),
     "transpose": lambda t: t.transpose(0, 1), "permute": lambda t: t.permute(1, 0), "select": lambda t: t[1],
-    "slice": lambda t: t[:, ::2], "expand": lambda t: t.unsqueeze(0).expand(4, 2, 3), "diagonal": lambda t: t.diagonal(),
+    "slice": lambda t: t[:, ::2], "expand": lambda t: t.unsqueeze(0).expand(4, 2, 3),
+    "diagonal": lambda t: t.diagonal(),
     "unsqueeze": lambda t: t.unsqueeze(1), "squeeze": lambda t: t.squeeze(), "narrow": lambda t: t.narrow(1, 1, 2),
     "as_strided": lambda t: t.as_strided((2, 2), (1, 2)), "unfold": lambda t: t.unfold(1, 2, 1),
     "flatten": lambda t: t.flatten(), "unflatten": lambda t: t.unflatten(1, (3, 1)), "view_as": lambda t: t.view_as(t),
@@ -74,7 +75,7 @@ def test_view_shares_memory_and_base(f):
 
 @pytest.mark.parametrize("f", VIEWS.values(), ids=VIEWS)
 def test_gradient_of_a_view_lands_where_it_came_from(f):
-    """The gradient of a weighted sum over a view scatters the weights to the places viewed: checked by one-hot probes."""
+    """The gradient of a weighted sum over a view scatters the weights to the places viewed, as one-hot probes show."""
     x = grid(2, 3).requires_grad_()
     v = f(x)
     weights = grid(*v.shape) + 1  # all different, so that a gradient in the wrong place shows
@@ -186,7 +187,7 @@ def test_two_writes_through_two_views():
 
 
 def test_write_brings_history_to_a_plain_base():
-    """A view of a plain base written with a tensor that requires grad makes the base and its older views require grad."""
+    """A plain base requires grad, older views included, once a view was written with a tensor that does."""
     w, base = leaf(5.0), const([1.0, 2.0, 3.0])
     older, target = base[:2], base[1:]
     target.mul_(w)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -10,12 +11,11 @@ import pytest
 
 from nbgrad import errors
 from nbgrad.kernels import scalars
-from nbgrad.kernels.cpu.disk import Store
 from nbgrad.kernels.cuda import cubins, gates, host, table
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.build import Recipe
 from nbgrad.kernels.cuda.reductions import monoid, reduce_columns, reduce_rows, reduce_short_rows
-from nbgrad.kernels.cuda.store import load_or_build
+from nbgrad.kernels.cuda.store import CubinStore, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
 
 pytestmark = pytest.mark.usefixtures("compiler")
@@ -93,7 +93,7 @@ def test_nothing_is_contracted():
 def test_division_by_zero_takes_no_branch():
     """A float division is one instruction: an error exit would leave elements unwritten."""
     ptx = flat(table.div, "float32", "float32", "float32")().ptx
-    assert ptx.count("div.rn.f32") == 5 and "trap" not in ptx and "exit" not in ptx
+    assert "div.rn.f32" in ptx and not re.search(r"setp\S*\.f32|trap|exit", ptx)
 
 
 TENTH = np.float64(0.1)
@@ -174,18 +174,18 @@ def test_equal_recipes_share_a_key():
 def test_store_gives_back_the_same_cubin(tmp_path):
     """A second process finds the bytes; a damaged file is compiled anew."""
     recipe = flat(table.add, "float32", "float32", "float32")
-    first, stored = load_or_build(recipe, store=Store(str(tmp_path)))
-    again, found = load_or_build(recipe, store=Store(str(tmp_path)))
+    first, stored = load_or_build(recipe, store=CubinStore(str(tmp_path)))
+    again, found = load_or_build(recipe, store=CubinStore(str(tmp_path)))
     assert (stored, found) == (False, True) and again.cubin == first.cubin and again.name == first.name
     (file,) = tmp_path.glob("*.kernel")
     file.write_bytes(file.read_bytes()[:-20])
-    assert load_or_build(recipe, store=Store(str(tmp_path)))[1] is False
+    assert load_or_build(recipe, store=CubinStore(str(tmp_path)))[1] is False
 
 
 def test_what_fails_a_gate_is_not_stored(tmp_path):
     """A later run must meet the failure again."""
     with pytest.raises(errors.KernelError, match="integer division"):
-        load_or_build(WIDE, [gates.no_division], store=Store(str(tmp_path)))
+        load_or_build(WIDE, [gates.no_division], store=CubinStore(str(tmp_path)))
     assert list(tmp_path.glob("*.kernel")) == []
 
 

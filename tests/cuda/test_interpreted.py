@@ -7,10 +7,12 @@ import pytest
 
 from nbgrad import dtypes
 from nbgrad.errors import KernelError
+from nbgrad.kernels import codegen, scalars
 from nbgrad.kernels.cuda import reductions, simt, table, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
 from nbgrad.kernels.instantiate import instantiate
+from nbgrad.ops import expr
 
 NUMERIC = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
 HALVES = ("float16", "bfloat16")
@@ -135,6 +137,29 @@ def test_fill(machine):
     out = np.zeros(1500, np.int16)
     machine.elementwise(table.identity, "int64", [(value("int16"), -7)], [out])
     np.testing.assert_array_equal(out, np.full(1500, -7, np.int16))
+
+
+def test_generated_scalar_function(machine):
+    """A formula turned into source runs in a template as a hand-written function does; literals are narrowed."""
+    x, y = sample("float32", 700), sample("float32", 700, 1)
+    a, b = expr.symbol("a"), expr.symbol("b")
+    results = expr.scalar.where(a < b, a * 0.1, b), a * b - 3.0
+    generated = codegen.scalar_function("formula", ["a", "b"], results, "float32")
+    outs = [np.zeros(700, np.float32) for _ in range(2)]
+    machine.elementwise(generated, "float32", [(array("float32"), x), (array("float32"), y)], outs)
+    assert_same_bits(outs[0], np.where(x < y, x * np.float32(0.1), y))
+    assert_same_bits(outs[1], x * y - np.float32(3))
+
+
+def test_guarded_functions_are_right_everywhere(machine):
+    """Huge angles, where the fast sine is wrong: a thread takes the precise path by itself, also in generated code."""
+    x, out = np.float32([0.5, 1e5, -3e7, 1e30, np.inf]), np.zeros(5, np.float32)
+    generated = codegen.scalar_function("negated", ["a"], (-expr.scalar.sin(expr.symbol("a")),), "float32")
+    with np.errstate(invalid="ignore"):
+        expected = np.sin(x.astype(np.float64))  # glibc's reduction is exact
+    for scalar, sign in ((scalars.FUNCTIONS["sin"], 1), (generated, -1)):
+        machine.elementwise(scalar, "float32", [(array("float32"), x)], [out])
+        np.testing.assert_allclose(out, sign * expected, rtol=3e-7)
 
 
 @pytest.mark.parametrize("bits", [32, 64])

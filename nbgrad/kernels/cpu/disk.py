@@ -78,7 +78,7 @@ class Store:
         return decode(data) if data is not None else None
 
     def write(self, key: str, code: bytes, symbols: list[str]) -> None:
-        """Keep an object; quietly does nothing where that is not possible, or if it is not ELF and so cannot be checked.
+        """Keep an object; quietly does nothing where that is impossible, or if it is not ELF and cannot be checked.
 
         Args:
             key: 1 to 200 letters, digits, ``_`` or ``-``; ``content_key`` makes one.

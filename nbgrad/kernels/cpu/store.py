@@ -238,10 +238,10 @@ class Loader:
         return engine.add(code, symbols, known.strong)
 
     def _engine_without(self, names: frozenset[str]) -> Engine:
-        """An engine where none of ``names`` is defined. Nearly always the first: kernels have their key in their name.
+        """An engine where none of ``names`` is defined. Nearly always the first: a kernel's name has its key.
 
-        An engine must not meet a definition twice, and it prefers its own to the process's: an object that calls ``tanh``
-        would get a kernel of that name instead of libm's function.
+        An engine must not meet a definition twice, and it prefers its own to the process's: an object that calls
+        ``tanh`` would get a kernel of that name instead of libm's function.
         """
         for engine in self._engines:
             if engine.names.isdisjoint(names):

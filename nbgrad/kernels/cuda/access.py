@@ -12,13 +12,16 @@ never see a half, a byte of truth or a narrow integer:
 """
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from ...dtypes import BOOL, COMPLEX, dtype_of
 from ...errors import KernelError
 
-__all__ = ["Access", "VECTOR_BYTES", "compute_dtype", "check_load", "vector_lanes", "itemsize", "prims_dtype"]
+__all__ = ["Access", "Function", "VECTOR_BYTES", "compute_dtype", "check_load", "vector_lanes", "itemsize",
+           "prims_dtype"]
 
+Function = Callable[..., Any]  # a plain Python function, before ``instantiate``
 VECTOR_BYTES = 16  # the widest access of one thread up to Hopper
 
 

@@ -10,18 +10,19 @@ import functools
 import hashlib
 import re
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
-from typing import Callable, Iterator, Mapping
+from typing import Any
 from unittest import mock
 
 from ...errors import KernelError
 from .. import prims, scalars
 from ..instantiate import instantiate
-from .access import compute_dtype, prims_dtype
+from .access import Function, compute_dtype, prims_dtype
 from .templates import BLOCK, Template
 
 __all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "scalar_source"]
@@ -64,7 +65,7 @@ class Recipe:
     """
 
     template: Template
-    scalar: FunctionType
+    scalar: Function
     dtype: str
     source: Mapping = field(default_factory=dict)
 
@@ -88,7 +89,7 @@ class Recipe:
         return digest.hexdigest()
 
 
-def build(template: Template, scalar: FunctionType, dtype: str, arch: str = ARCH, **source) -> Kernel:
+def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **source) -> Kernel:
     """Compile ``template`` around ``scalar``.
 
     Args:
@@ -106,26 +107,26 @@ def build(template: Template, scalar: FunctionType, dtype: str, arch: str = ARCH
     ptx = rename_entry(compile_ptx(template, scalar, dtype, arch, source), name)
     middle = time.perf_counter()
     cubin, log = link(ptx, arch)
-    registers = int(re.search(r"Used (\d+) registers", log)[1])
+    registers = int(find(r"Used (\d+) registers", log))
     spills = sum(map(int, re.findall(r"(\d+) bytes spill", log)))
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
-def kernel_name(template: Template, scalar: FunctionType, dtype: str) -> str:
+def kernel_name(template: Template, scalar: Function, dtype: str) -> str:
     return f"{template.name}_{scalar.__name__}_{dtype}"
 
 
-def scalar_source(scalar: FunctionType, dtype: str) -> dict:
+def scalar_source(scalar: Function, dtype: str) -> dict:
     """The names that depend on the dtype, and ``scalar`` itself."""
     return {**scalars.BY_DTYPE.get(prims_dtype(dtype), {}), "scalar": right_everywhere(scalar)}
 
 
 @functools.cache
-def right_everywhere(function: FunctionType) -> FunctionType:
+def right_everywhere(function: Function) -> Function:
     """``function`` with calls of guarded scalar functions replaced by their precise versions.
 
-    A thread that needs the slow path branches by itself, so CUDA has no loop over blocks that asks the guard first; see
-    NOTE [Guards]. Precise versions call the fast ones where those are right, hence functions of ``scalars`` stay as they are.
+    A thread that needs the slow path branches by itself; no loop over elements asks the guard first (NOTE [Guards] of
+    ``scalars``). Precise versions call the fast ones where those are right: functions of ``scalars`` stay as they are.
     """
     if function in _PRECISE:
         return _PRECISE[function]
@@ -136,14 +137,15 @@ def right_everywhere(function: FunctionType) -> FunctionType:
                 if isinstance(value, FunctionType) and value is not function}
     if all(value is called[name] for name, value in replaced.items()):
         return function
-    return FunctionType(function.__code__, {**function.__globals__, **replaced}, function.__name__, function.__defaults__)
+    scope = {**function.__globals__, **replaced}
+    return FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
 
 
 _PRECISE = {scalars.FUNCTIONS[name]: scalars.PRECISE[precise] for name, (_, precise) in scalars.GUARDS.items()}
 
 
-def instantiate_for(names: Mapping, template: Template, scalar: FunctionType, dtype: str, source: Mapping,
-                    wrap: Callable = lambda function: function) -> FunctionType:
+def instantiate_for(names: dict[str, Any], template: Template, scalar: Function, dtype: str, source: Mapping,
+                    wrap: Function = lambda function: function) -> Function:
     """The template's function with every name bound: to a target by ``names``, to this kernel by the rest."""
     real = prims_dtype(dtype)
     narrow = real if real in scalars.BY_DTYPE else None
@@ -160,7 +162,7 @@ def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
     return bytes(linker.link("cubin").code), linker.get_info_log()
 
 
-def compile_ptx(template: Template, scalar: FunctionType, dtype: str, arch: str, source: Mapping) -> str:
+def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, source: Mapping) -> str:
     """The PTX of a kernel, its entry still under Numba's mangled name."""
     try:
         from .intrinsics import cuda, cuda_prims, pointer_type, types, value_type
@@ -169,8 +171,8 @@ def compile_ptx(template: Template, scalar: FunctionType, dtype: str, arch: str,
     capability = divmod(int(arch.removeprefix("sm_")), 10)
     names = cuda_prims(dtype, template.accesses, template.state)
     kernel = instantiate_for(names, template, scalar, dtype, source, cuda.jit(device=True))
-    signature = types.void(*map(pointer_type, template.pointers), *(value_type(compute_dtype(dtype)) for _ in range(template.values)),
-                           *[types.int64] * template.integers)
+    values = [value_type(compute_dtype(dtype)) for _ in range(template.values)]
+    signature = types.void(*map(pointer_type, template.pointers), *values, *[types.int64] * template.integers)
     with numba_without_gpu(capability):
         ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, BLOCKS_RESIDENT))
     return ptx.decode() if isinstance(ptx, bytes) else ptx
@@ -194,13 +196,22 @@ def numba_without_gpu(capability: tuple[int, int]) -> Iterator[None]:
 
 def rename_entry(ptx: str, name: str) -> str:
     """Give the entry a plain name, and drop Numba's environment globals, which no kernel reads."""
-    mangled = re.search(r"\.entry (\S+)\(", ptx)[1]
+    mangled = find(r"\.entry (\S+)\(", ptx)
     ptx = re.sub(r"^\.common \.global .*NumbaEnv.*\n", "", ptx, flags=re.M)
     return ptx.replace(mangled, name)
 
 
-def fingerprint(function: FunctionType, names: Mapping, seen: set | None = None) -> Iterator[str]:
-    """Text that tells apart all that ``function`` computes: its code, and what its global names reach, ``names`` first."""
+def find(pattern: str, text: str) -> str:
+    """The group of ``pattern`` in a compiler's output."""
+    found = re.search(pattern, text)
+    if found is None:
+        raise KernelError(f"cuda: no {pattern!r} in the compiler's output: {text[:200]!r}. "
+                          f"Hint: its version is not one of nbgrad[cuda]'s.")
+    return found[1]
+
+
+def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> Iterator[str]:
+    """Text that tells apart what ``function`` computes: its code, and what its global names reach, ``names`` first."""
     seen = {function} if seen is None else seen
     code, scope = function.__code__, {**function.__globals__, **names}
     yield repr((code.co_code.hex(), [c for c in code.co_consts if not isinstance(c, CodeType)], code.co_names))

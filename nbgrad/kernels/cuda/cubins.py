@@ -1,7 +1,7 @@
-"""``make cubins``, ``python -m nbgrad.kernels.cuda.cubins``: compile every CUDA kernel, with or without a GPU, and check it.
+"""``make cubins``, ``python -m nbgrad.kernels.cuda.cubins``: compile and check every CUDA kernel; needs no GPU.
 
-Ends with "N kernels, M failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache
-of compiled kernels, so that a second run only builds what changed.
+Ends with "N kernels, M failed" and the exit status 1 if any did. What was built and passed is kept by content in the
+cache of compiled kernels, so that a second run only builds what changed.
 """
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sys
 from typing import Iterable, Iterator, Sequence
 
 from ...errors import KernelError
-from ..cpu.disk import Store
 from .build import ARCH
-from .store import default_store, load_or_build
+from .store import CubinStore, default_store, load_or_build
 from .table import Entry, kernels
 
 __all__ = ["build_all", "main"]
 
 
-def build_all(entries: Iterable[Entry], arch: str = ARCH, store: Store | None = None) -> Iterator[tuple[str, bool, str]]:
+def build_all(entries: Iterable[Entry], arch: str = ARCH,
+              store: CubinStore | None = None) -> Iterator[tuple[str, bool, str]]:
     """``(label, whether it came from the store, reason of failure or "")`` of every entry, as it is done."""
     for label, recipe, gates in entries:
         try:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status."""
     options = parse(arguments)
     chosen = [entry for entry in kernels() if options.match in entry.label]
-    store = Store(None) if options.fresh else default_store()
+    store = CubinStore(None) if options.fresh else default_store()
     stored, failures = 0, []
     for label, was_stored, reason in progress(build_all(chosen, options.arch, store), len(chosen), options.arch):
         stored += was_stored
@@ -58,7 +58,7 @@ def progress(results: Iterator[tuple[str, bool, str]], total: int, arch: str) ->
         from rich.progress import track
     except ImportError as error:
         raise KernelError("cubins: the progress bar needs rich. Hint: pip install 'nbgrad[cuda]'.") from error
-    return track(results, f"kernels for {arch}", total=total)
+    yield from track(results, f"kernels for {arch}", total=total)
 
 
 if __name__ == "__main__":

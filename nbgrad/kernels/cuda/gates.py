@@ -94,7 +94,7 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
 
 
 def spell(accesses: dict) -> str:
-    return ", ".join(f"{count} {direction}s of {nbytes} bytes" for (direction, nbytes), count in sorted(accesses.items()))
+    return ", ".join(f"{n} {direction}s of {nbytes} bytes" for (direction, nbytes), n in sorted(accesses.items()))
 
 
 def forbid(text: str, pattern: str, reason: str) -> str | None:

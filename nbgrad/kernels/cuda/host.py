@@ -169,6 +169,6 @@ class Gpu:
 def argument(number, dtype: str):
     """A Python number as a kernel that computes in ``dtype`` takes it by value."""
     if compute_dtype(dtype) != dtype or dtype.startswith("complex"):
-        raise KernelError(f"launch: a value of dtype {dtype}. Hint: values are passed in the compute dtype: float32, float64 "
-                          f"or int64; a complex number is an operand in memory.")
+        raise KernelError(f"launch: a value of dtype {dtype}, expected a compute dtype: float32, float64 or int64. "
+                          f"Hint: a complex number is passed as an operand in memory.")
     return dtype_of(dtype).numpy.type(number)

@@ -1,7 +1,7 @@
 """What the names in a template mean to Numba's CUDA target. With ``build.py``, the only file that knows numba-cuda."""
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable
 
 import numpy as np
 
@@ -9,7 +9,7 @@ if not hasattr(np, "row_stack"):  # removed in NumPy 2.5; numba-cuda 0.30 reads 
     np.row_stack = np.vstack
 
 from llvmlite import ir
-from numba import cuda
+from numba import cuda as numba_cuda
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
@@ -22,9 +22,10 @@ __all__ = ["cuda", "types", "cuda_prims", "pointer_type", "value_type"]
 
 # The CUDA target inside numba itself is frozen and lacks CUDA 13. numba-cuda replaces it through a .pth file,
 # which `pip install --target` does not run.
+cuda: Any = numba_cuda
 if "numba_cuda" not in cuda.__file__:
-    raise KernelError(f"cuda: numba.cuda is {cuda.__file__}, not numba-cuda. Hint: pip install 'nbgrad[cuda]'; where it is "
-                      f"installed already, import _numba_cuda_redirector before numba.")
+    raise KernelError(f"cuda: numba.cuda is {cuda.__file__}, expected numba-cuda. Hint: pip install 'nbgrad[cuda]'; "
+                      f"where it is installed already, import _numba_cuda_redirector before numba.")
 
 _I1, _I8, _I16, _I32 = map(ir.IntType, (1, 8, 16, 32))
 _HALVES = ("float16", "bfloat16")
@@ -77,7 +78,8 @@ def _load(access: Access, compute: str) -> Callable:
 
         def generate(context, builder, signature, args):
             words = builder.load(_address(builder, *args, access), align=access.nbytes)
-            values = [_decode(context, builder, parts, access.dtype, element) for parts in _split(builder, words, access)]
+            elements = _split(builder, words, access)
+            values = [_decode(context, builder, parts, access.dtype, element) for parts in elements]
             return values[0] if access.lanes == 1 else context.make_tuple(builder, result, values)
 
         return result(pointer, index), generate
@@ -222,7 +224,7 @@ def _widen_bfloat16(builder, bits):
 
 
 def _narrow_bfloat16(builder, real):
-    """One instruction from sm_80 on; NVVM's LLVM has no bfloat type to say it in. Pure, so the optimiser may move it."""
+    """One instruction from sm_80 on; NVVM's LLVM has no bfloat type. No side effect: the optimiser may move it."""
     convert = ir.InlineAsm(ir.FunctionType(_I16, [ir.FloatType()]), "cvt.rn.bf16.f32 $0, $1;", "=h,f")
     return builder.call(convert, [real])
 

@@ -1,7 +1,7 @@
 """Reduction kernel templates, and the monoids that they fold with.
 
-NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its share: stage ``"partial"`` stores the blocks'
-accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
+NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its share: stage ``"partial"`` stores the
+blocks' accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
 ``"whole"``. There are no atomics: the order depends on the shape alone, hence the same bits on every run and every GPU.
 
 NOTE [Wide sums]: a float sum carries the rounding errors of its additions in a second accumulator (TwoSum), through the
@@ -15,11 +15,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cache
-from types import FunctionType
 from typing import NamedTuple, Sequence
 
 from ...errors import KernelError
-from .access import Access, vector_lanes
+from .access import Access, Function, vector_lanes
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["Monoid", "monoid", "MONOIDS", "MAX_PARTIALS", "reduce_rows", "reduce_short_rows", "reduce_columns",
@@ -46,9 +45,9 @@ class Monoid(NamedTuple):
     name: str
     state: tuple[str, ...]
     identity: tuple
-    absorb: FunctionType
-    merge: FunctionType
-    finish: FunctionType
+    absorb: Function
+    merge: Function
+    finish: Function
     indexed: bool = False
     values: int = 0
 
@@ -189,8 +188,8 @@ MONOIDS = {
 def monoid(name: str, dtype: str) -> Monoid:
     """The reduction ``name`` in compute dtype ``dtype`` (float32, float64 or int64).
 
-    ``any`` and ``all`` fold truth values: load the operand as bool, or map it with ``x != 0``. ``mean`` takes the count by
-    value. An empty row gives the identity.
+    ``any`` and ``all`` fold truth values: load the operand as bool, or map it with ``x != 0``. ``mean`` takes the count
+    by value. An empty row gives the identity.
 
     Raises:
         KernelError: no such reduction, or not in that dtype.
@@ -235,8 +234,8 @@ class Fold:
         loaded = [f"v{k}[{lane}]" if self.lanes > 1 else f"v{k}" for k in range(len(self.inputs))]
         if self.stage == "merge":
             return self.merge(group, loaded)
-        index = [f"{index} * {self.lanes} + {lane}"] if self.of.indexed else []
-        arguments = [*self.names(group), *index, f"scalar({', '.join(loaded)})"]
+        place = [f"{index} * {self.lanes} + {lane}"] if self.of.indexed else []
+        arguments = [*self.names(group), *place, f"scalar({', '.join(loaded)})"]
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
 
     def merge(self, group: str, later: Sequence[str]) -> str:
@@ -284,7 +283,8 @@ class Fold:
 
 
 @cache
-def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None) -> Template:
+def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole",
+                lanes: int | None = None) -> Template:
     """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
 
     Args:
@@ -294,7 +294,8 @@ def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "
         stage: see NOTE [Reduction stages]; partial results are (rows, blocks).
         lanes: elements of a vector access; more than 1 needs rows and pointers that are multiples of it. A merge: 1.
 
-    Integer parameters: ``vectors`` of a row, and ``share``, how many of them a block takes (``row_plan``). Grid: (rows, blocks).
+    Integer parameters: ``vectors`` of a row, and ``share``, how many of them a block takes (``row_plan``). Grid: (rows,
+    blocks).
     """
     lanes = 1 if stage == "merge" else lanes or vector_lanes(inputs)
     fold = Fold(of, inputs, output, stage, lanes)
@@ -362,7 +363,8 @@ def reduce_columns(of: Monoid, inputs: tuple[str, ...], output: str, stage: str 
     Partial results are (splits, outer, columns): to the merge, one column for each of their (outer, column).
 
     Integer parameters: ``first`` (the outer index of grid plane 0: a grid has at most 65535 planes), ``outers`` (their
-    number), ``rows``, ``columns``, ``share`` (rows a block takes, ``column_plan``). Grid: (tiles of 32 columns, splits, planes).
+    number), ``rows``, ``columns``, ``share`` (rows a block takes, ``column_plan``). Grid: (tiles of 32 columns, splits,
+    planes).
     """
     fold = Fold(of, inputs, output, stage)
     return fold.template("reduce_columns", f"""

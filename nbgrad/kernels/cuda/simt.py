@@ -1,21 +1,21 @@
 """Runs kernels on the CPU exactly as written, one greenlet a thread: barriers, shuffles, shared memory, atomics.
 
 Stricter than a GPU where a GPU is silent: out-of-bounds and misaligned accesses, values of the wrong dtype, divergent
-barriers and divergent shuffles raise ``KernelError``. Blocks run one after the other, threads of a block in order between
-two meeting points; so it shows errors of logic, not data races. About 50,000 threads a second.
+barriers and divergent shuffles raise ``KernelError``. Blocks run one after the other, threads of a block in order
+between two meeting points; so it shows errors of logic, not data races. About 50,000 threads a second.
 """
 from __future__ import annotations
 
 import itertools
-from types import FunctionType, SimpleNamespace
-from typing import Callable, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Iterable, Sequence
 
 import numpy as np
 
 from ...dtypes import BOOL, COMPLEX, FLOATING, dtype_of
 from ...errors import KernelError
 from ..prims import numpy_prims
-from .access import Access, check_load, compute_dtype, prims_dtype
+from .access import Access, Function, check_load, compute_dtype, prims_dtype
 from .build import instantiate_for
 from .templates import BLOCK, WARP, Template
 
@@ -27,7 +27,7 @@ except ImportError:  # a package of the tests; importing this file must not need
 __all__ = ["Pointer", "interpret", "launch", "simt_names"]
 
 
-def interpret(template: Template, scalar: FunctionType, dtype: str, grid: Sequence[int], *args, **source) -> None:
+def interpret(template: Template, scalar: Function, dtype: str, grid: Sequence[int], *args, **source) -> None:
     """Launch on the CPU what ``build`` with the same arguments compiles.
 
     Args:
@@ -61,7 +61,8 @@ class Pointer:
 
     def __init__(self, array: np.ndarray, offset: int = 0):
         if not array.flags.c_contiguous:
-            raise KernelError(f"simt: a pointer needs contiguous memory, got strides {array.strides}. Hint: pass the base.")
+            raise KernelError(f"simt: a pointer needs contiguous memory, got strides {array.strides}. "
+                              f"Hint: pass the base.")
         self.array, self.offset, self.dtype = array.reshape(-1), offset, dtype_of(array.dtype.name).name
 
     def span(self, i: int, lanes: int) -> slice:
@@ -74,7 +75,7 @@ class Pointer:
         return slice(at, at + lanes)
 
 
-def load_access(access: Access, compute: str) -> Callable:
+def load_access(access: Access, compute: str) -> Function:
     """The interpreter's ``load_float16x8`` and its like."""
     check_load(access.dtype, compute)
     scalar = np.bool_ if access.dtype == "bool" else dtype_of(compute).numpy.type
@@ -86,7 +87,7 @@ def load_access(access: Access, compute: str) -> Callable:
     return load
 
 
-def store_access(access: Access, compute: str) -> Callable:
+def store_access(access: Access, compute: str) -> Function:
     """The interpreter's ``store_float16x8`` and its like."""
     expected = dtype_of(compute).numpy.type
 
@@ -94,7 +95,7 @@ def store_access(access: Access, compute: str) -> Callable:
         values = values if access.lanes > 1 else (values,)
         for value in values:
             if not isinstance(value, (expected, bool, np.bool_, int, np.integer)):
-                raise KernelError(f"simt: store of {type(value).__name__} in a kernel that computes in {compute}, {place()}. "
+                raise KernelError(f"simt: store of {type(value).__name__}, expected {compute}, {place()}. "
                                   f"Hint: a float constant was not narrowed.")
         pointer.array[pointer.span(i, access.lanes)] = [convert(value, access.dtype) for value in values]
 
@@ -134,7 +135,8 @@ class Shared:
     def __getitem__(self, i):
         value = self.values[self._check(i)]
         if value is None:
-            raise KernelError(f"simt: shared element {i} is read before it is written, {place()}. Hint: a barrier is missing.")
+            raise KernelError(f"simt: shared element {i} is read before it is written, {place()}. "
+                              f"Hint: a barrier is missing.")
         return value
 
     def __setitem__(self, i, value):
@@ -214,7 +216,7 @@ def place() -> str:
     return f"thread {thread.index} of block {(thread.block.x, thread.block.y, thread.block.z)}"
 
 
-def launch(kernel: FunctionType, grid: Sequence[int], block: int, *args) -> None:
+def launch(kernel: Function, grid: Sequence[int], block: int, *args) -> None:
     """Run ``kernel`` on every block of ``grid`` (up to three dimensions), ``block`` threads each."""
     if getcurrent is None:
         raise KernelError("simt: the interpreter needs greenlet. Hint: pip install 'nbgrad[dev]'.")

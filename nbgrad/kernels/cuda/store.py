@@ -1,30 +1,85 @@
-"""Cubins on disk, by content, in the folder of all compiled kernels.
+"""Cubins on disk, by content, in the folder of all compiled kernels: a JSON line, then the cubin.
 
-A cubin is written after it has passed its gates, so one that is found needs no check again. It is kept compressed, to a
-fifth of its size; that also tells it from the objects for this machine's CPU, which the store examines as such.
+A cubin is written after it has passed its gates, so one that is found needs no check again. What a file must be before
+it is loaded is NOTE [Trust in the store] of ``cpu/disk.py``; its limit and ``nbgrad.cache`` count these files too.
 """
 from __future__ import annotations
 
-import zlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable
 from functools import cache
-from typing import Iterable
 
 from ...errors import KernelError
-from ..cpu.disk import Store, default_directory
+from ..cpu.disk import SUFFIX, default_directory, private_directory, replace_file
 from .build import ARCH, Kernel, Recipe
 from .gates import Gate, check
 
-__all__ = ["default_store", "load_or_build"]
+__all__ = ["CubinStore", "default_store", "load_or_build"]
+
+
+class CubinStore:
+    """Cubins of one user; any number of processes may share a folder.
+
+    Args:
+        directory: the folder; made with mode 0700 if it is missing. None: nothing is kept.
+
+    Attributes:
+        directory: the folder, or None if it is not used.
+    """
+
+    def __init__(self, directory: str | None):
+        self.directory = private_directory(directory) if directory else None
+
+    def read(self, key: str) -> Kernel | None:
+        """The kernel kept under ``key``; None if there is none that is whole."""
+        if self.directory is None:
+            return None
+        try:
+            with open(self._path(key), "rb") as file:
+                return decode(file.read())
+        except OSError:
+            return None
+
+    def write(self, key: str, kernel: Kernel) -> None:
+        """Keep a kernel: a reader sees all of it or nothing. Where that is impossible, quietly do nothing."""
+        if self.directory is None:
+            return
+        try:
+            replace_file(self._path(key), encode(kernel))
+        except OSError:
+            pass  # a full or read-only disk
+
+    def _path(self, key):
+        return os.path.join(self.directory, key + SUFFIX)
+
+
+def encode(kernel: Kernel) -> bytes:
+    """A file's content; ``decode`` is its inverse."""
+    header = {"name": kernel.name, "sha256": hashlib.sha256(kernel.cubin).hexdigest(), "registers": kernel.registers}
+    return json.dumps(header).encode() + b"\n" + kernel.cubin
+
+
+def decode(data: bytes) -> Kernel | None:
+    """The kernel in a file, or None for a file that ``encode`` did not make or that was damaged."""
+    head, _, cubin = data.partition(b"\n")
+    try:
+        header = json.loads(head)
+        kernel = Kernel(header["name"], cubin, registers=header["registers"])
+        return kernel if header["sha256"] == hashlib.sha256(cubin).hexdigest() else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 @cache
-def default_store() -> Store:
-    """The store that CPU and CUDA kernels share; see ``nbgrad.cache``."""
-    return Store(default_directory())
+def default_store() -> CubinStore:
+    """The store in the folder that ``nbgrad.cache`` describes."""
+    return CubinStore(default_directory())
 
 
 def load_or_build(recipe: Recipe, gates: Iterable[Gate] = (), arch: str = ARCH,
-                  store: Store | None = None) -> tuple[Kernel, bool]:
+                  store: CubinStore | None = None) -> tuple[Kernel, bool]:
     """The kernel of ``recipe``, and whether it came from the store.
 
     Raises:
@@ -33,10 +88,9 @@ def load_or_build(recipe: Recipe, gates: Iterable[Gate] = (), arch: str = ARCH,
     store = default_store() if store is None else store
     key = f"{arch}-{recipe.key(arch)}"
     if (found := store.read(key)) is not None:
-        packed, (name, *_) = found
-        return Kernel(name, zlib.decompress(packed)), True
+        return found, True
     kernel = recipe(arch)
     if reasons := check(kernel, gates):
         raise KernelError("\n".join(reasons))
-    store.write(key, zlib.compress(kernel.cubin), [kernel.name])
+    store.write(key, kernel)
     return kernel, False

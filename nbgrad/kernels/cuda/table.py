@@ -5,12 +5,12 @@ operands and results; each gives a contiguous and a strided kernel.
 """
 from __future__ import annotations
 
-from types import FunctionType
+import itertools
 from typing import Iterator, NamedTuple
 
 from ...dtypes import BOOL, COMPLEX, DTYPES, dtype_of
 from .. import scalars
-from .access import compute_dtype
+from .access import Function, compute_dtype
 from .build import Recipe
 from .gates import Gate, gates_for
 from .reductions import MONOIDS, STAGES, monoid, reduce_columns, reduce_rows, reduce_short_rows
@@ -41,7 +41,7 @@ class Operation(NamedTuple):
         divides: whether it divides integers.
     """
 
-    scalar: FunctionType
+    scalar: Function
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     dtype: str
@@ -50,15 +50,16 @@ class Operation(NamedTuple):
 
 def kernels() -> Iterator[Entry]:
     """All of them, one by one; building is up to the caller."""
-    for operation in operations():
-        yield from operation_kernels(operation)
-    yield from copies()
-    yield from reductions()
+    seen = set()
+    for found in itertools.chain(*map(operation_kernels, operations()), copies(), reductions()):
+        if found.label not in seen:  # reductions of several dtypes can share the kernel of a stage
+            seen.add(found.label)
+            yield found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# WIRE: the op table. Until it is enumerated here, representative scalars stand for it: arithmetic, a fused backward kernel,
-# comparisons, a selection, and the functions of ``scalars``.
+# WIRE: the op table. Until it is enumerated here, representative scalars stand for it: arithmetic, a fused backward
+# kernel, comparisons, a selection, and all functions of ``scalars``.
 # ---------------------------------------------------------------------------------------------------------------------
 
 def operations() -> Iterator[Operation]:
@@ -75,6 +76,14 @@ def operations() -> Iterator[Operation]:
         yield Operation(mul_vjp, (dtype,) * 3, (dtype,) * 2, compute)
         for name in ("exp", "tanh"):
             yield Operation(scalars.FUNCTIONS[name], (dtype,), (dtype,), compute)
+    for dtype in FLOATS[:2]:
+        for name, scalar in scalars.FUNCTIONS.items():
+            output = "bool" if name in ("isnan", "isinf", "isfinite") else dtype
+            yield Operation(scalar, (dtype,) * scalar.__code__.co_argcount, (output,), dtype)
+    for dtype in ("int32", "int64", "uint8"):
+        for name, scalar in scalars.INT_FUNCTIONS.items():
+            divides = name in ("floor_divide", "remainder", "fmod")
+            yield Operation(scalar, (dtype,) * scalar.__code__.co_argcount, (dtype,), dtype, divides)
     for dtype in ("complex64", "complex128"):
         for scalar in (add, mul):
             yield Operation(scalar, (dtype, dtype), (dtype,), dtype)
@@ -146,8 +155,8 @@ def copies() -> Iterator[Entry]:
 def conversion_dtype(source: str, target: str) -> str:
     """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
 
-    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8"), conversion_dtype("complex64", "float64")
-    ('float32', 'float64', 'complex64')
+    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
+    ('float32', 'float64')
     """
     richer = source if dtype_of(source).category >= dtype_of(target).category else target
     return compute_dtype(richer)

@@ -11,8 +11,9 @@ A template is text because Numba has no variadic pointers and unrolls nothing on
 NOTE [Kernel parameters]: pointers first (outputs, then inputs), then operands by value in the compute dtype, then
 int64 counts. One launch path serves every kernel.
 
-NOTE [Launch shape]: a block is always ``BLOCK`` threads and owns one tile; there are no grid-stride loops. (A loop with a
-stride known only at run time is worse than it looks: LLVM unrolls it and computes the trip count with a 64-bit division.)
+NOTE [Launch shape]: a block is always ``BLOCK`` threads and owns one tile; there are no grid-stride loops. (A loop with
+a stride known only at run time is worse than it looks: LLVM unrolls it and computes the trip count with a 64-bit
+division.)
 """
 from __future__ import annotations
 
@@ -20,11 +21,10 @@ import linecache
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from types import FunctionType
 from typing import Callable, Iterable, NamedTuple, Sequence
 
 from ...errors import KernelError
-from .access import Access, vector_lanes
+from .access import Access, Function, vector_lanes
 
 __all__ = ["BLOCK", "Template", "Operand", "array", "single", "value", "elementwise", "elementwise_grid", "accumulate",
            "strided", "strided_args", "strided_grid", "collapse", "index_source"]
@@ -50,7 +50,7 @@ class Template:
     """
 
     name: str
-    function: FunctionType
+    function: Function
     pointers: tuple[str, ...]
     values: int = 0
     accesses: frozenset[Access] = frozenset()
@@ -106,7 +106,7 @@ class Signature:
         for j, k in enumerate(self.into):
             if self.inputs[k] != array(self.outputs[j]):
                 raise KernelError(f"elementwise: output {j} ({self.outputs[j]}) cannot overwrite input {k} "
-                                  f"{tuple(self.inputs[k])}. Hint: only an array of the same dtype is written in place.")
+                                  f"{tuple(self.inputs[k])}. Hint: it must be an array of the same dtype.")
 
     @property
     def label(self) -> str:
@@ -149,8 +149,9 @@ class Signature:
                  for u, place in enumerate(places) for k, x in self._inputs("array")]
         results = [f"{', '.join(self._results(u, lane))} = scalar({', '.join(self._arguments(u, lane, lanes))})"
                    for u in range(len(places)) for lane in range(lanes)]
+        targets = list(enumerate(zip(self.targets, self.outputs)))
         stores = [f"{Access('store', dtype, lanes).name}({target}, {place(target)}, {self._vector(j, u, lanes)})"
-                  for u, place in enumerate(places) for j, (target, dtype) in enumerate(zip(self.targets, self.outputs))]
+                  for u, place in enumerate(places) for j, (target, dtype) in targets]
         return loads + results + stores
 
     def _inputs(self, *kinds):
@@ -196,8 +197,8 @@ def NAME({', '.join([*signature.pointers, *signature.values, 'n'])}):
         for j in range(tile * {lanes} + cuda.threadIdx.x, min((tile + {tile}) * {lanes}, n), {BLOCK}):
             {indent(12, signature.body(1, [lambda pointer: 'j']))}
 """)
-    return Template(name, function, tuple(signature.pointers.values()), len(signature.values), signature.accesses(lanes),
-                    signature.traffic(lanes, unroll))
+    return Template(name, function, tuple(signature.pointers.values()), len(signature.values),
+                    signature.accesses(lanes), signature.traffic(lanes, unroll))
 
 
 def elementwise_grid(n: int, lanes: int, unroll: int = 1) -> tuple[int, ...]:
@@ -289,7 +290,7 @@ def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tu
     return sizes, list(zip(*steps))
 
 
-def index_source(bits: int) -> dict[str, FunctionType]:
+def index_source(bits: int) -> dict[str, Function]:
     """``divide`` and ``multiply_add`` of a strided kernel's index arithmetic."""
     if bits == 32:
         return {"divide": _divide_32, "multiply_add": _multiply_add_32}
@@ -321,7 +322,7 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def compile_template(name: str, source: str) -> FunctionType:
+def compile_template(name: str, source: str) -> Function:
     """The function that ``source`` defines as NAME, shown to tracebacks under ``<template name>``."""
     source, filename = source.replace("NAME", name).lstrip(), f"<template {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)

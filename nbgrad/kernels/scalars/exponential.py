@@ -28,7 +28,7 @@ def split_exp(x):
 
 
 def split_expm1(x):
-    """``split_exp`` for x >= 0, with -0.21 < r < 0.49: where n = 1 and r < 0 2 p + 1 loses digits, so n = 1 begins later."""
+    """``split_exp`` for x >= 0, with -0.21 < r < 0.49: 2 p + 1 loses digits where r < 0, so n = 1 begins later."""
     shifted = fma(x, LOG2_E, -0.2) + ROUND
     k = shifted - ROUND
     r = fma(-k, LN2_LO, fma(-k, LN2_HI, x))
@@ -58,7 +58,7 @@ def exp2(x):
 
 
 def expm1(x):
-    """e**x - 1, without cancellation near 0; computed at half size, so that 2**n does not overflow before the result."""
+    """e**x - 1, without cancellation near 0; computed at half size, so that 2**n overflows no sooner than the result."""
     n, p = split_exp(where(x > EXPM1_MAX, EXPM1_MAX, where(x < EXPM1_MIN, EXPM1_MIN, x)))
     half = pow2(isub(n, 1))
     y = fma(half, p, half - 0.5)

@@ -1,7 +1,7 @@
 """Scalar functions of integers, for any width: computed as Numba computes them, in 64 bits, and wrapped to the dtype.
 
-No input traps: a zero divisor gives 0 (the operation raises before a kernel runs), and INT_MIN // -1 wraps to INT_MIN, where
-the machine's division instruction would end the process.
+No input traps: a zero divisor gives 0 (the operation raises before a kernel runs), and INT_MIN // -1 wraps to INT_MIN,
+where the machine's division instruction would end the process.
 """
 from __future__ import annotations
 

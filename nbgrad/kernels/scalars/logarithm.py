@@ -15,7 +15,7 @@ def exponent(x):
 def split_log(x):
     """``(k, f)``, floats, with x = 2**k (1 + f); subnormal numbers are scaled first.
 
-    k becomes a float by the inverse of the magic-number rounding; what scaling added is taken off by the same subtraction.
+    k becomes a float by the inverse of the magic-number rounding; the same subtraction takes off what scaling added.
     """
     tiny = x < SMALLEST_NORMAL
     y = where(tiny, x * GROW, x)

@@ -12,7 +12,7 @@ from .tables import BY_DTYPE
 def log2_in_two_words(a):
     """log2 a as an unevaluated sum of two floats, for a > 0, to some 2**-10 of an ulp.
 
-    Source: log(1 + f) = s (2 + 2/3 z + z**2 T(z)), s = f / (2 + f), z = s**2; s, z and the first two terms in two words.
+    Source: log(1 + f) = s (2 + 2/3 z + z**2 T(z)), s = f / (2 + f), z = s**2; all but z**2 T(z) in two words.
     """
     k, f = split_log(a)
     d = f + 2.0

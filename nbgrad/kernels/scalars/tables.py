@@ -1,8 +1,8 @@
 """What the scalar functions take from their dtype: constants, split constants and polynomials.
 
-``BY_DTYPE[dtype]`` is the ``source`` of ``instantiate``: a scalar function names ``LN2_HI`` or calls ``exp_tail`` and gets
-the version of the kernel's dtype. Coefficients come from ``tools/fit.py``; constants of many digits are kept as integers
-and cut here, so that a head, a middle and a tail are what their names say.
+``BY_DTYPE[dtype]`` is the ``source`` of ``instantiate``: a scalar function names ``LN2_HI`` or calls ``exp_tail`` and
+gets the version of the kernel's dtype. Coefficients come from ``tools/fit.py``; constants of many digits are kept as
+integers and cut here, so that a head, a middle and a tail are what their names say.
 """
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from ..prims import fma
 __all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
 
 # Minimax coefficients, lowest power first; tools/fit.py prints them and their errors.
-#   exp_tail, expm1_tail (e**r - 1 - r) / r**2  log_direct (log(1 + f) - f) / f**2     log_ratio, pow_tail: of log((1 + s) / (1 - s))
-#   sin_tail, tan_tail, asin_tail, atan_tail (f(x) - x) / x**3, in x**2
-#   cos_tail (cos x - 1 + x**2 / 2) / x**4, in x**2
-#   erf_near erf(x) / x - 1, in x**2     erf_far -log(erfc(x))
+#   exp_tail, expm1_tail                        (e**r - 1 - r) / r**2
+#   log_direct                                  (log(1 + f) - f) / f**2
+#   log_ratio, pow_tail                         what the first terms leave of log((1 + s) / (1 - s)) / s, in s**2
+#   sin_tail, tan_tail, asin_tail, atan_tail    (f(x) - x) / x**3, in x**2
+#   cos_tail                                    (cos x - 1 + x**2 / 2) / x**4, in x**2
+#   erf_near, erf_far                           erf(x) / x - 1, in x**2;  -log(1 - erf(x))
 COEFFICIENTS: dict[str, dict[str, list[float]]] = {
     "float32": {
         "exp_tail": [0.5, 0.16666576266288757, 0.04166637361049652, 0.008363235741853714, 0.0013941219076514244],
@@ -148,47 +150,67 @@ def log_tail_ratio(f):
     return s * fma(z, log_ratio(z), -f)
 
 
-def constants(kind) -> dict[str, Any]:
-    """The constants of one float type, by the names that the scalar functions use."""
+# The ranges of the functions.
+#   EXP_MAX       e**x / 2 overflows beyond, and 2**(n - 2) is a normal number up to here
+#   EXP_MIN       e**x is 0 below
+#   EXPM1_MAX     e**x overflows beyond, and 2**(n - 1) does not up to here
+#   ERF_ONE       erf(x) = 1 from here on
+#   ANGLE_MAX     up to here 2 x / pi is rounded to the right whole number, or nearly, and three parts of pi / 2 suffice
+#   DIGITS        after the point in x 2 / pi: two significands, and the closest that a float comes to a multiple of pi / 2
+RANGES = {
+    "float32": dict(EXP_MAX=89.5, EXP_MIN=-104.5, EXPM1_MAX=88.9, ERF_ONE=3.93, ANGLE_MAX=2.0 ** 18, DIGITS=5),
+    "float64": dict(EXP_MAX=710.6, EXP_MIN=-746.0, EXPM1_MAX=709.9, ERF_ONE=5.93, ANGLE_MAX=2.0 ** 31, DIGITS=7),
+}
+
+
+def format_constants(kind) -> dict[str, Any]:
+    """What follows from the number of bits of significand and exponent."""
     info = np.finfo(kind)
     mantissa, bias = int(info.nmant), int(info.maxexp) - 1
-    integer = f"i{info.bits // 8}"
 
     def bits(value: float) -> int:
-        return int(np.asarray(value, kind).view(integer))
+        return int(np.asarray(value, kind).view(f"i{info.bits // 8}"))
 
-    table: dict[str, Any] = {
+    # x + ROUND leaves rint(x) in the low bits of the sum, |x| < 2**mantissa / 4: rounding and conversion in one addition.
+    magic = 1.5 * 2.0 ** mantissa
+    return {
         "MANTISSA_BITS": mantissa, "EXPONENT_BIAS": bias, "SIGN_SHIFT": int(info.bits) - 1,
-        # x + ROUND leaves rint(x) in the low bits of the sum: rounding and conversion in one addition, |x| < 2**mantissa / 4.
-        "ROUND": 1.5 * 2.0 ** mantissa, "ROUND_BITS": bits(1.5 * 2.0 ** mantissa),
-        "SQRT_HALF_BITS": bits(math.sqrt(0.5)),
-        "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2), "ROUND_AND_GROW": 1.5 * 2.0 ** mantissa + mantissa + 2.0,
-        "TINY": 2.0 ** -(mantissa + 4),  # f(x) = x for every f with f(x) = x + O(x**2) and |x| below this
-        "BIG": 2.0 ** (mantissa + 4),    # 1 + x = x from here on
-        "LOG2_E": float(kind(float(LOG2_E))),
-        "LOG10_2_HEAD": rounded_head(LOG10_2, mantissa - 11), "TWO_OVER_PI": float(kind(float(1 / HALF_PI))),
-        # Beyond EXP_MAX even e**x / 2 overflows, below EXP_MIN e**x is 0; between, 2**(n - 2) is a normal number.
-        "EXP_MAX": 89.5 if kind is np.float32 else 710.6, "EXP_MIN": -104.5 if kind is np.float32 else -746.0,
+        "ROUND": magic, "ROUND_BITS": bits(magic), "SQRT_HALF_BITS": bits(math.sqrt(0.5)),
+        # A subnormal number times GROW is normal; ROUND_AND_GROW also takes off the exponent that this added.
+        "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2), "ROUND_AND_GROW": magic + mantissa + 2,
+        "TINY": 2.0 ** -(mantissa + 4),  # f(x) = x + O(x**2) is x below
+        "BIG": 2.0 ** (mantissa + 4),    # 1 + x is x from here on
         "EXP2_MAX": bias + 2.0, "EXP2_MIN": -(bias + mantissa + 2.0),
-        "EXPM1_MAX": 88.9 if kind is np.float32 else 709.9,
-        "EXPM1_MIN": -(mantissa + 3) * math.log(2), "TANH_ONE": (mantissa + 3) * math.log(2) / 2,
-        "ERF_ONE": 3.93 if kind is np.float32 else 5.93, 
-        # Up to here n = rint(2 x / pi) is exact enough for three parts of pi / 2 (tests/kernels/test_scalars.py).
-        "ANGLE_MAX": 2.0 ** 18 if kind is np.float32 else 2.0 ** 31,
-        "QUOTIENT_MAX": 2.0 ** (mantissa - 1),
-        "INF": math.inf, "NAN": math.nan, "LIMB_BITS": LIMB_BITS, "LIMB_MASK": (1 << LIMB_BITS) - 1, "LIMB_BASE": 2.0 ** LIMB_BITS,
-        # Digits after the point: two significands, and the closest that a float comes to a multiple of pi / 2.
-        "DIGITS": 5 if kind is np.float32 else 7, "LOWEST_WEIGHT": 2.0 ** -(LIMB_BITS * (5 if kind is np.float32 else 7)),
-        "ASIN_NEAR": 0.545, "TAN_EIGHTH_PI": math.sqrt(2) - 1, "TAN_3_EIGHTH_PI": math.sqrt(2) + 1, "HUGE": 2.0 ** (bias - 3),
+        "EXPM1_MIN": -(mantissa + 3) * math.log(2), "TANH_ONE": (mantissa + 6) * math.log(2) / 2,
+        "HUGE": 2.0 ** (bias - 3), "QUOTIENT_MAX": 2.0 ** (mantissa - 1),
     }
-    table["LOG10_2_TAIL"] = float(kind(float(LOG10_2 - Fraction(table["LOG10_2_HEAD"]))))
-    for name, value, parts in (("LN2", LN2, 2), ("LOG2E", LOG2_E, 2), ("LOG10E", LOG10_E, 2), ("PI", 2 * HALF_PI, 2),
-                               ("THIRD2", Fraction(2, 3), 2), ("QUARTER_PI", HALF_PI / 2, 2)):
-        table[f"{name}_HI"], table[f"{name}_LO"] = split(value, kind, parts)
+
+
+def split_constants(kind) -> dict[str, float]:
+    """Constants of more digits than a float has, in two or three words."""
+    table = {}
+    for name, value in {"LN2": LN2, "LOG2E": LOG2_E, "LOG10E": LOG10_E, "PI": 2 * HALF_PI, "QUARTER_PI": HALF_PI / 2,
+                        "THIRD2": Fraction(2, 3)}.items():
+        table[f"{name}_HI"], table[f"{name}_LO"] = split(value, kind, 2)
     table["HALF_PI_HI"], table["HALF_PI_MID"], table["HALF_PI_LO"] = split(HALF_PI, kind, 3)
-    table["TWO_OVER_PI_LIMBS"] = (0, 0) + tuple((TWO_OVER_PI_BITS >> LIMB_BITS * (LIMBS - 1 - i)) & ((1 << LIMB_BITS) - 1)
-                                       for i in range(LIMBS))
+    # The head has 11 spare bits, so that an exponent times it is exact.
+    table["LOG10_2_HEAD"] = rounded_head(LOG10_2, int(np.finfo(kind).nmant) - 11)
+    table["LOG10_2_TAIL"] = split(LOG10_2 - Fraction(table["LOG10_2_HEAD"]), kind, 1)[0]
     return table
+
+
+def constants(kind) -> dict[str, Any]:
+    """The constants of one float type, by the names that the scalar functions use."""
+    ranges = RANGES[np.dtype(kind).name]
+    mask = (1 << LIMB_BITS) - 1
+    limbs = tuple((TWO_OVER_PI_BITS >> LIMB_BITS * (LIMBS - 1 - i)) & mask for i in range(LIMBS))
+    return {
+        **ranges, **format_constants(kind), **split_constants(kind),
+        "LOG2_E": float(LOG2_E), "TWO_OVER_PI": float(1 / HALF_PI), "INF": math.inf, "NAN": math.nan,
+        "ASIN_NEAR": 0.545, "TAN_EIGHTH_PI": math.sqrt(2) - 1, "TAN_3_EIGHTH_PI": math.sqrt(2) + 1,
+        "LIMB_BITS": LIMB_BITS, "LIMB_MASK": mask, "LIMB_BASE": 2.0 ** LIMB_BITS,
+        "LOWEST_WEIGHT": 2.0 ** (-LIMB_BITS * ranges["DIGITS"]), "TWO_OVER_PI_LIMBS": (0, 0, *limbs),
+    }
 
 
 def by_dtype(kind) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """sin, cos, tan and their inverses.
 
-x = n pi / 2 + r with |r| <= pi / 4: three parts of pi / 2 are subtracted with fma (Cody and Waite), the first exactly, the
-others with one rounding each. Beyond ``ANGLE_MAX`` that no longer suffices: ``angle_is_huge`` says so, and the ``*_precise``
-functions multiply by enough bits of 2 / pi in integer digits (Payne and Hanek). They branch, and work on scalars only.
+x = n pi / 2 + r with |r| <= pi / 4: three parts of pi / 2 are subtracted with fma (Cody and Waite), the first exactly,
+the others with one rounding each. Beyond ``ANGLE_MAX`` that no longer suffices: ``angle_is_huge`` says so, and the
+``*_precise`` functions multiply by enough bits of 2 / pi in integer digits (Payne and Hanek). They branch, and work on
+scalars only.
 """
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -101,10 +102,10 @@ def significand_digits(x):
 
 
 def reduce_huge_angle(x):
-    """``reduce_angle`` for ANGLE_MAX < |x| < inf, on scalars.
+    """``reduce_angle_finely`` for ANGLE_MAX < |x| < inf, on scalars.
 
-    The digit of weight B**-i of x 2 / pi is a sum of products d[j] L[q + j + i], L the digits of 2 / pi; digits of weight B
-    and above are multiples of 2**24 quadrants and never computed. Digits are added up from the lowest, in two words.
+    The digit of weight B**-i of x 2 / pi is a sum of products d[j] L[q + j + i], L the digits of 2 / pi; digits of weight
+    B and above are multiples of 2**24 quadrants and never computed. Digits are added up from the lowest, in two words.
     """
     d0, d1, d2, d3, q = significand_digits(x)
     carry, head, tail, weight = 0, 0.0, 0.0, LOWEST_WEIGHT
@@ -127,13 +128,13 @@ def reduce_huge_angle(x):
     product_lo = fma(head, HALF_PI_HI, -product) + fma(head, HALF_PI_MID, tail * HALF_PI_HI)
     r = product + product_lo
     r_lo = product_lo - (r - product)
-    return (-column, -r, -r_lo) if x < 0.0 else (column, r)
+    return (-column, -r, -r_lo) if x < 0.0 else (column, r, r_lo)
 
 
 def sin_precise(x):
     """sin x on scalars, everywhere."""
     if angle_is_huge(x):
-        n, r = reduce_huge_angle(x)
+        n, r, _ = reduce_huge_angle(x)
         return sin_of(n, r)
     return sin(x)
 
@@ -141,7 +142,7 @@ def sin_precise(x):
 def cos_precise(x):
     """cos x on scalars, everywhere."""
     if angle_is_huge(x):
-        n, r = reduce_huge_angle(x)
+        n, r, _ = reduce_huge_angle(x)
         return cos_of(n, r)
     return cos(x)
 
@@ -149,8 +150,8 @@ def cos_precise(x):
 def tan_precise(x):
     """tan x on scalars, everywhere."""
     if angle_is_huge(x):
-        n, r = reduce_huge_angle(x)
-        return tan_of(n, r, 0.0)
+        n, r, r_lo = reduce_huge_angle(x)
+        return tan_of(n, r, r_lo)
     return tan(x)
 
 
