@@ -7,10 +7,15 @@ from .autograd import backward, grad
 from .dtypes import *  # noqa: F403
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .creation import tensor
+from . import cache, graph
+from .function import Function, FunctionCtx, once_differentiable
+from .threads import get_num_threads, set_num_threads
+from .errors import *  # noqa: F403
 from .install import FUNCTIONS as _functions, install as _install
-from .lowering import copy as _copy
-from .ops import copies as _copies, elementwise as _elementwise
+from .lowering import load as _load_lowerings
+from . import ops as _ops
 from .tensor import Parameter, Tensor
 
+_load_lowerings()
 _install()
 globals().update(_functions)

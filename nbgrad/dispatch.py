@@ -226,7 +226,7 @@ class ElementwiseRule:
         layouts = (g.layout, *(x.layout if isinstance(x, Tensor) else None for x in saved))
         outs = []
         for result in self.computed:
-            operand = plan.operands[self.wanted[self.results.index(result)]]
+            operand = plan.operands[self.wanted[position(self.results, result)]]
             same = not plan.reduced and operand.shape == out.shape
             strides = operand.strides if same and operand.dense else None
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
@@ -263,6 +263,11 @@ class ElementwiseRule:
             values["out"] = saved_output(node, values["out"])
         results = evaluate(self.results, {"g": g, **values}, apply)
         return self.reduce(node.plan, results[0] if len(results) == 1 else results)
+
+
+def position(items: tuple, item) -> int:
+    """The index of an object, by identity: ``==`` on expressions builds an expression."""
+    return next(k for k, x in enumerate(items) if x is item)
 
 
 _TORCH_NAMES = {"x": ("self",), "y": ("other",), "out": ("result",)}
@@ -364,7 +369,7 @@ def backward_text(rule: ElementwiseRule) -> str:
                   f"    if back is None: back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
                   f"    r = fresh(back, g{saved})"]
     many = len(rule.computed) > 1
-    parts = ["g" if result is symbol("g") else f"r[{rule.computed.index(result)}]" if many else "r"
+    parts = ["g" if result is symbol("g") else f"r[{position(rule.computed, result)}]" if many else "r"
              for result in rule.results]
     value = "r" if many and parts == [f"r[{k}]" for k in range(len(parts))] else ", ".join(parts)
     lines += [f"    value = {value}", "    if node.plan.reduced: return rule.reduce(node.plan, value)", "    return value"]

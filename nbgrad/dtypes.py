@@ -103,7 +103,7 @@ def dtype_of(spec) -> DType:
         return spec
     if isinstance(spec, str) and (found := _BY_NAME.get(spec) or _ALIASES.get(spec)):
         return found
-    if spec in (float, complex):
+    if spec is float or spec is complex:
         return _default if spec is float else _default.to_complex()
     if isinstance(spec, type) and spec in _BY_PYTHON:
         return _BY_PYTHON[spec]

@@ -134,7 +134,7 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     if shape != own.shape:
         raise ShapeError(f"{op.name}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
                          "operations cannot change a shape. Hint: use the out-of-place form.")
-    plan = elementwise_plan(forward_formula(op), dtype, layouts, (own,), inplace=True, plan_type=ElementwisePlan)
+    plan = elementwise_plan(forward_formula(op), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan)
     return finish_plan(plan, op, operands, layouts, dtype, own)
 
 

@@ -8,7 +8,7 @@ from .dispatch import CALLS, call_of
 from .inplace import inplace_call, write_result
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
-from .rules import LOWERINGS, general_call, movement_call
+from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
 from .tensor import Tensor
 
 __all__ = ["install", "FUNCTIONS"]
@@ -31,6 +31,8 @@ def install() -> None:
             if op.name not in LOWERINGS:
                 raise RuntimeError(f"{op.name}: declared without a lowering.")
             publish(op, general_call(op))
+    for name in INPLACE_VIEWS:
+        setattr(Tensor, name + "_", inplace_view(name))
     install_operators()
     accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
     accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
@@ -78,7 +80,7 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call
         if op.method:
-            setattr(Tensor, name, call)
+            setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else call)
 
 
 def install_operators() -> None:

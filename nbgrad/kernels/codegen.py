@@ -100,7 +100,8 @@ def function_name(op: str, dtype: str) -> str:
 def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:
     """The text of a scalar function: one local for every node, shared nodes once."""
     names: dict[Expr, str] = {}
-    lines = [f"def {spec.name}({', '.join(name for name, _ in spec.params)}):"]
+    # The prefix keeps a function apart from what it calls: tanh is written with `tanh`.
+    lines = [f"def scalar_{spec.name}({', '.join(name for name, _ in spec.params)}):"]
     lines += statements(spec.results, names, spec.dtype, rename or {})
     lines.append(f"    return {', '.join(names[r] for r in spec.results)}")
     return "\n".join(lines) + "\n"
@@ -150,7 +151,7 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     text = "\n".join([*lines, f"    return {tests}"]) + "\n"
     text += source(Scalar("precise", params, tuple(results), dtype), rename)
     exec(compile(text, register_source(text, f"guard of {name} {dtype}"), "exec"), scope)
-    return {"guard": scope["guard"], "precise": scope["precise"]}
+    return {"guard": scope["guard"], "precise": scope["scalar_precise"]}
 
 
 def register_source(text: str, label: str) -> str:
@@ -173,7 +174,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     text = source(Scalar(name, params, tuple(results), dtype))
     scope = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
-    function: FunctionType = scope[name]
+    function: FunctionType = scope[f"scalar_{name}"]
     function.source = text
     return function
 

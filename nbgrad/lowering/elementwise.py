@@ -9,20 +9,20 @@ from functools import lru_cache
 
 from ..dtypes import DType
 from ..errors import KernelError
-from ..kernels.codegen import guard_functions, scalar_function
+from ..kernels.codegen import INFIX, guard_functions, scalar_function
 from ..kernels.convert import conversion
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, Plan, pack_record
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, SINGLE, STRIDED, collapse, iterate, iteration_record
 from ..layout import Layout, layout_of, like_strides
-from ..ops.expr import Expr
+from ..ops.expr import Expr, postorder
 
 __all__ = ["elementwise_plan", "result_layout", "Formula"]
 
-# Elements below which one thread is quicker, and the share that a worker claims at once.
-PARALLEL_FROM = 1 << 15
-GRAIN = 1 << 13
+# Serial time, in ns, from which waking the pool pays (benchmarks/test_threads.py), and of the share claimed at once.
+PARALLEL_FROM = 60_000.0
+GRAIN = 15_000.0
 
 
 class Formula:
@@ -49,19 +49,37 @@ class Formula:
 
 
 @lru_cache(maxsize=None)
-def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: bool = False) -> int:
+def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
     """Address of the contiguous kernel of ``formula`` at a dtype of computation.
 
     Args:
         singles: for every operand whether it is one element for all positions.
-        inplace: the first output is the first operand, passed once.
+        inplace: so many outputs are the first operands, passed once.
     """
     function = scalar_function(formula.name, formula.params, formula.results, dtype)
     outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
     guards = guard_functions(formula.name, formula.params, formula.results, dtype)
-    loop = elementwise_loop(outs, ins, int(inplace), bool(guards))
+    loop = elementwise_loop(outs, ins, inplace, bool(guards))
     return address(Program(formula.name, loop, dtype, (("scalar", function), *guards.items())))
+
+
+@lru_cache(maxsize=None)
+def cost(formula: Formula, dtype: str) -> float:
+    """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
+    wide = _WIDTHS[dtype] / 4
+    calls = sum(node.op not in CHEAP for node in postorder(formula.results))
+    return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
+
+
+CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj", "logical_not", "bitwise_not", "sign",
+                   "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
+
+
+def work(numel: int, nanoseconds: float) -> tuple[int, int]:
+    """Flags and grain of a launch over ``numel`` elements."""
+    parallel = numel * nanoseconds >= PARALLEL_FROM
+    return (PARALLEL if parallel else 0), max(4096, int(GRAIN / nanoseconds) // 512 * 512)
 
 
 @lru_cache(maxsize=1)
@@ -84,13 +102,13 @@ def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) 
 
 
 def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
-                     inplace: bool = False, plan_type: type = Plan) -> Plan:
+                     inplace: int = 0, plan_type: type = Plan) -> Plan:
     """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
 
     Args:
         compute: dtype of computation; operands and results of other dtypes are converted.
         outs: layouts of the results, all of one shape, to which the operands broadcast.
-        inplace: the first result is written over the first operand.
+        inplace: so many results are written over the first operands.
     """
     dtype = compute.compute
     shape, order = outs[0].shape, outs[0].strides
@@ -102,14 +120,14 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
               and all(layout is None or _reads_directly(layout, single, name, outs[0])
                       for layout, single, name in zip(operands, singles, wanted)))
     numel = outs[0].numel
-    flags = PARALLEL if numel >= PARALLEL_FROM else 0
+    flags, grain = work(numel, cost(formula, dtype) + (0 if direct else 0.5))
     templates = tuple(out.template for out in outs)
-    passed = operands[1:] if inplace else operands
+    passed = operands[inplace:]
     if direct:
         code = kernel(formula, dtype, singles, inplace)
-        return plan_type(pack_record(code, numel, GRAIN, len(outs), codes[inplace:], flags), templates, passed)
+        return plan_type(pack_record(code, numel, grain, len(outs), codes[inplace:], flags), templates, passed)
     params = _iteration(formula, dtype, operands, outs, singles, wanted)
-    return plan_type(pack_record(iterator(), numel, GRAIN, len(outs), codes, flags, params), templates, operands)
+    return plan_type(pack_record(iterator(), numel, grain, len(outs), codes, flags, params), templates, operands)
 
 
 def _reads_directly(layout: Layout, single: bool, name: str, out: Layout) -> bool:
@@ -162,7 +180,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = kernel(formula, dtype, singles, False)
+    code = kernel(formula, dtype, singles)
     return iteration_record(code, len(outs), entries, sizes, steps)
 
 

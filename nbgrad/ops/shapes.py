@@ -1,18 +1,38 @@
-"""Shape arithmetic of views: pure functions of a layout (anything with ``shape``, ``strides``, ``numel``)."""
+"""Shape arithmetic of views: pure functions of a layout (anything with ``shape``, ``strides``, ``numel``).
+
+Each gives the ``(shape, strides, offset)`` of a view, in elements, or a list of those.
+"""
 from __future__ import annotations
 
-from ..errors import DimError, RangeError, ShapeError
+from operator import index as as_int
 
-__all__ = ["viewed", "permuted", "inverse_permutation", "transposed", "expanded", "sliced", "selected", "infer_shape",
-           "wrap", "view_strides"]
+from ..errors import ArgumentError, DimError, RangeError, ShapeError
+
+__all__ = ["sizes", "wrap", "infer_shape", "view_strides", "contiguous", "viewed", "permuted", "inverse_permutation", "moved",
+           "transposed", "matrix_transposed", "expanded", "squeezed", "unsqueezed", "sliced", "selected", "diagonal_of", "unfolded", "split_of",
+           "chunk_sizes", "tensor_split_bounds", "unbound", "unflattened", "flattened"]
+
+
+def sizes(args: tuple) -> tuple:
+    """Sizes or dimensions spelled ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``."""
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        return tuple(args[0])
+    return args
 
 
 def wrap(op: str, dim: int, ndim: int) -> int:
-    """``dim`` counted from the front."""
+    """``dim`` counted from the front; a 0-d tensor has the one dim that -1 and 0 name.
+
+    Raises:
+        DimError: out of range. ArgumentError: no int.
+    """
     limit = ndim or 1
-    if not -limit <= dim < limit:
-        raise DimError(f"{op}: dim {dim} is out of range for {ndim} dimensions; expected {-limit} to {limit - 1}.")
-    return dim + limit if dim < 0 else dim
+    try:
+        if -limit <= dim < limit:
+            return dim + limit if dim < 0 else dim
+    except TypeError:
+        raise ArgumentError(f"{op}: dim must be an int, got {type(dim).__name__}.") from None
+    raise DimError(f"{op}: dim {dim} is out of range for {ndim} dimensions; expected {-limit} to {limit - 1}.")
 
 
 def infer_shape(op: str, shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
@@ -21,7 +41,7 @@ def infer_shape(op: str, shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     Raises:
         ShapeError: the sizes do not give ``numel`` elements.
     """
-    shape = tuple(int(s) for s in shape)
+    shape = tuple(map(as_int, shape))
     known = 1
     for size in shape:
         if size != -1:
@@ -38,10 +58,19 @@ def infer_shape(op: str, shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     return shape
 
 
+def contiguous(shape) -> tuple[int, ...]:
+    """Row-major strides."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size or 1
+    return tuple(reversed(strides))
+
+
 def view_strides(shape, strides, new_shape):
     """Strides of ``new_shape`` over the same memory, or None where the elements are not reachable by strides."""
     if 0 in new_shape:
-        return contiguous(new_shape)
+        return tuple(strides) if tuple(shape) == tuple(new_shape) else contiguous(new_shape)
     # Runs of old dimensions that are contiguous among themselves, innermost first: (elements, stride of the innermost).
     runs: list[list[int]] = []
     for size, stride in zip(reversed(shape), reversed(strides)):
@@ -70,15 +99,6 @@ def view_strides(shape, strides, new_shape):
     return tuple(reversed(result))
 
 
-def contiguous(shape) -> tuple[int, ...]:
-    """Row-major strides."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size or 1
-    return tuple(reversed(strides))
-
-
 def viewed(x, shape):
     """The layout of ``view``."""
     shape = infer_shape("view", shape, x.numel)
@@ -92,10 +112,11 @@ def viewed(x, shape):
 def permuted(x, dims):
     """The layout of ``permute``."""
     ndim = len(x.shape)
+    if len(dims) != ndim:
+        raise ShapeError(f"permute: {len(dims)} dims given for {ndim} dimensions.")
     order = tuple(wrap("permute", d, ndim) for d in dims)
-    if sorted(order) != list(range(ndim)):
-        raise RangeError(f"permute: {list(dims)} is no permutation of {ndim} dimensions.") if len(dims) == ndim else ShapeError(
-            f"permute: {len(dims)} dims given for {ndim} dimensions.")
+    if len(set(order)) != ndim:
+        raise ShapeError(f"permute: {list(dims)} names a dimension twice.")
     return tuple(x.shape[d] for d in order), tuple(x.strides[d] for d in order), 0
 
 
@@ -108,6 +129,25 @@ def inverse_permutation(dims) -> tuple[int, ...]:
     return tuple(result)
 
 
+def moved(ndim: int, source, destination) -> tuple[int, ...]:
+    """The permutation of ``movedim``."""
+    source = (source,) if hasattr(source, "__index__") else tuple(source)
+    destination = (destination,) if hasattr(destination, "__index__") else tuple(destination)
+    if len(source) != len(destination):
+        raise ShapeError(f"movedim: {len(source)} source and {len(destination)} destination dims; expected as many of each.")
+    source = [wrap("movedim", d, ndim) for d in source]
+    destination = [wrap("movedim", d, ndim) for d in destination]
+    if len(set(source)) != len(source) or len(set(destination)) != len(destination):
+        raise ShapeError(f"movedim: {source} to {destination} names a dimension twice.")
+    if not ndim:
+        return ()
+    order = [-1] * ndim
+    for s, d in zip(source, destination):
+        order[d] = s
+    rest = iter(d for d in range(ndim) if d not in source)
+    return tuple(next(rest) if d < 0 else d for d in order)
+
+
 def transposed(x, dim0, dim1):
     """The layout of ``transpose``."""
     ndim = len(x.shape)
@@ -118,22 +158,50 @@ def transposed(x, dim0, dim1):
     return tuple(shape), tuple(strides), 0
 
 
+def matrix_transposed(x):
+    """The layout of ``t``."""
+    if len(x.shape) > 2:
+        raise ShapeError(f"t: expected at most 2 dimensions, got {len(x.shape)}. Hint: transpose(dim0, dim1) or mT.")
+    return tuple(reversed(x.shape)), tuple(reversed(x.strides)), 0
+
+
 def expanded(x, shape):
     """The layout of ``expand``; -1 keeps a size."""
     lead = len(shape) - len(x.shape)
     if lead < 0:
         raise ShapeError(f"expand: {list(shape)} has fewer dimensions than {list(x.shape)}.")
-    sizes, strides = [], []
-    for d, size in enumerate(shape):
-        old = x.shape[d - lead] if d >= lead else None
+    result, strides = [0] * len(shape), [0] * len(shape)
+    for d in reversed(range(len(shape))):
+        size, old = as_int(shape[d]), x.shape[d - lead] if d >= lead else None
         if size == -1 and old is not None:
             size = old
         if size < 0 or (old is not None and old not in (1, size)):
             raise ShapeError(f"expand: {list(x.shape)} does not expand to {list(shape)}: size {old} at dimension {d} must be 1 "
                              f"or {size}.")
-        sizes.append(size)
-        strides.append(x.strides[d - lead] if old is not None and old == size else 0)
-    return tuple(sizes), tuple(strides), 0
+        result[d] = size
+        if old == size:
+            strides[d] = x.strides[d - lead]
+        elif old is None and size == 1 and x.shape:
+            strides[d] = result[d + 1] * strides[d + 1]
+    return tuple(result), tuple(strides), 0
+
+
+def squeezed(x, dims):
+    """The layout without those dimensions among ``dims`` (None: all) that have size 1."""
+    ndim = len(x.shape)
+    named = range(ndim) if dims is None else [wrap("squeeze", d, ndim) for d in dims]
+    if len(set(named)) != len(named):
+        raise ShapeError(f"squeeze: {list(dims)} names a dimension twice.")
+    kept = [d for d in range(ndim) if x.shape[d] != 1 or d not in named]
+    return tuple(x.shape[d] for d in kept), tuple(x.strides[d] for d in kept), 0
+
+
+def unsqueezed(x, dim):
+    """The layout with a dimension of size 1 at ``dim``."""
+    ndim = len(x.shape)
+    dim = wrap("unsqueeze", dim, ndim + 1)
+    stride = x.shape[dim] * x.strides[dim] if dim < ndim else 1
+    return (*x.shape[:dim], 1, *x.shape[dim:]), (*x.strides[:dim], stride, *x.strides[dim:]), 0
 
 
 def sliced(x, dim, start, end, step):
@@ -143,12 +211,13 @@ def sliced(x, dim, start, end, step):
     dim = wrap("slice", dim, len(x.shape))
     if step is not None and step <= 0:
         raise RangeError(f"slice: step must be positive, got {step}. Hint: flip() reverses.")
-    size = x.shape[dim]
-    start, stop, step = slice(start, end, step).indices(size)
-    length = max(0, -(-(stop - start) // step))
-    shape = (*x.shape[:dim], length, *x.shape[dim + 1:])
-    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:])
-    return shape, strides, start * x.strides[dim] if length or start < size else 0
+    shape, strides = x.shape, x.strides
+    start, stop, step = slice(start, end, step).indices(shape[dim])
+    length = -(-(stop - start) // step) if stop > start else 0
+    stride = strides[dim]
+    if len(shape) == 1:
+        return (length,), (stride * step,), start * stride
+    return (*shape[:dim], length, *shape[dim + 1:]), (*strides[:dim], stride * step, *strides[dim + 1:]), start * stride
 
 
 def selected(x, dim, index):
@@ -157,7 +226,107 @@ def selected(x, dim, index):
         raise DimError("select: a 0-d tensor has no elements to select. Hint: x.item().")
     dim = wrap("select", dim, len(x.shape))
     size = x.shape[dim]
+    try:
+        index = as_int(index)
+    except TypeError:
+        raise ArgumentError(f"select: index must be an int, got {type(index).__name__}.") from None
     if not -size <= index < size:
         raise DimError(f"select: index {index} is out of range for dimension {dim} of size {size}.")
     index = index + size if index < 0 else index
     return (*x.shape[:dim], *x.shape[dim + 1:]), (*x.strides[:dim], *x.strides[dim + 1:]), index * x.strides[dim]
+
+
+def diagonal_of(x, offset, dim1, dim2):
+    """The layout of ``diagonal``: the two dimensions go, the diagonal comes last."""
+    ndim = len(x.shape)
+    a, b = wrap("diagonal", dim1, ndim), wrap("diagonal", dim2, ndim)
+    if a == b:
+        raise ShapeError(f"diagonal: dim1 and dim2 are both {a}; expected two dimensions.")
+    rows, columns = x.shape[a] - max(-offset, 0), x.shape[b] - max(offset, 0)
+    length = max(min(rows, columns), 0)
+    first = (offset * x.strides[b] if offset >= 0 else -offset * x.strides[a]) if length else 0
+    rest = [d for d in range(ndim) if d not in (a, b)]
+    return ((*(x.shape[d] for d in rest), length), (*(x.strides[d] for d in rest), x.strides[a] + x.strides[b]), first)
+
+
+def unfolded(x, dimension, size, step):
+    """The layout of ``unfold``: windows of ``size`` elements, which come last, every ``step`` elements of a dimension."""
+    dim = wrap("unfold", dimension, len(x.shape))
+    extent, stride = (x.shape[dim], x.strides[dim]) if x.shape else (1, 1)
+    if not 0 <= size <= extent or step <= 0:
+        raise ShapeError(f"unfold: windows of size {size} with step {step} in a dimension of size {extent}; expected a size of at "
+                         "most that and a positive step.")
+    if not x.shape:
+        return (size,), (1,), 0
+    count = (extent - size) // step + 1
+    return ((*x.shape[:dim], count, *x.shape[dim + 1:], size), (*x.strides[:dim], stride * step, *x.strides[dim + 1:], stride), 0)
+
+
+def split_of(op: str, x, lengths, dim):
+    """The layouts of consecutive pieces of a dimension."""
+    if not x.shape:
+        raise DimError(f"{op}: a 0-d tensor cannot be split.")
+    dim = wrap(op, dim, len(x.shape))
+    if any(length < 0 for length in lengths) or sum(lengths) != x.shape[dim]:
+        raise ShapeError(f"{op}: sizes {list(lengths)} do not sum to the size {x.shape[dim]} of dimension {dim}.")
+    pieces, start = [], 0
+    for length in lengths:
+        pieces.append(((*x.shape[:dim], length, *x.shape[dim + 1:]), x.strides, start * x.strides[dim]))
+        start += length
+    return pieces
+
+
+def chunk_sizes(op: str, x, size, dim) -> list[int]:
+    """Pieces of ``size``, the last one smaller."""
+    if not x.shape:
+        raise DimError(f"{op}: a 0-d tensor cannot be split.")
+    extent = x.shape[wrap(op, dim, len(x.shape))]
+    if size < 0 or (size == 0 and extent):
+        raise ShapeError(f"{op}: pieces of size {size} do not cover a dimension of size {extent}.")
+    if not extent:
+        return [0]
+    return [min(size, extent - start) for start in range(0, extent, size)]
+
+
+def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int]]:
+    """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given indices."""
+    if hasattr(sections, "__index__"):
+        count = as_int(sections)
+        if count <= 0:
+            raise ShapeError(f"tensor_split: the number of sections must be positive, got {count}.")
+        small, larger = divmod(extent, count)
+        bounds = [k * small + min(k, larger) for k in range(count + 1)]
+        return list(zip(bounds, bounds[1:]))
+    cuts = [0, *map(as_int, sections), None]
+    return list(zip(cuts, cuts[1:]))
+
+
+def unbound(x, dim):
+    """The layouts of ``unbind``."""
+    if not x.shape:
+        raise DimError("unbind: a 0-d tensor has no dimension to unbind.")
+    dim = wrap("unbind", dim, len(x.shape))
+    shape, strides = (*x.shape[:dim], *x.shape[dim + 1:]), (*x.strides[:dim], *x.strides[dim + 1:])
+    return [(shape, strides, k * x.strides[dim]) for k in range(x.shape[dim])]
+
+
+def flattened(shape, start_dim, end_dim) -> tuple[int, ...]:
+    """The shape with a range of dimensions made one."""
+    ndim = len(shape)
+    start, end = wrap("flatten", start_dim, ndim), wrap("flatten", end_dim, ndim)
+    if start > end:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}.")
+    if not ndim:
+        return (1,)
+    count = 1
+    for size in shape[start:end + 1]:
+        count *= size
+    return (*shape[:start], count, *shape[end + 1:])
+
+
+def unflattened(shape, dim, lengths) -> tuple[int, ...]:
+    """The shape with one dimension made several; one of the ``lengths`` may be -1."""
+    dim = wrap("unflatten", dim, len(shape))
+    if not lengths:
+        raise ShapeError("unflatten: sizes must not be empty.")
+    return (*shape[:dim], *infer_shape("unflatten", tuple(lengths), shape[dim]), *shape[dim + 1:])

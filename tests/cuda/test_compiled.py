@@ -14,7 +14,8 @@ from nbgrad.kernels import scalars
 from nbgrad.kernels.cuda import cubins, gates, host, table
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.build import Recipe
-from nbgrad.kernels.cuda.reductions import monoid, reduce_columns, reduce_rows, reduce_short_rows
+from nbgrad.kernels.cuda.monoids import monoid
+from nbgrad.kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from nbgrad.kernels.cuda.store import CubinStore, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
 
@@ -108,7 +109,7 @@ def divides(x):
 
 
 WIDE = Recipe(strided((FLOAT,), ("float32",), 2, 64), table.identity, "float32", index_source(64))
-LEAKY = Recipe(strided((FLOAT,), ("float32",), 2), table.identity, "float32", index_source(32))
+NARROW = Recipe(strided((FLOAT,), ("float32",), 2), table.identity, "float32", index_source(32))
 
 
 def test_division_gate():
@@ -119,7 +120,7 @@ def test_division_gate():
 def test_wide_index_gate():
     """The 64-bit fallback multiplies 64-bit words; a 32-bit kernel may not."""
     assert "64-bit multiplication" in gates.no_wide_index(WIDE())
-    assert gates.no_wide_index(LEAKY()) is None
+    assert gates.no_wide_index(NARROW()) is None
 
 
 def test_memory_gate_counts_vectors():
@@ -142,7 +143,7 @@ def test_unnarrowed_constant_is_refused():
 
 def test_register_and_spill_gates():
     """What the linker's log reports is judged."""
-    kernel = LEAKY()
+    kernel = NARROW()
     assert "255 registers" in gates.few_registers(replace(kernel, registers=255))
     assert "8 bytes spilled" in gates.no_spills(replace(kernel, spill_bytes=8))
     assert "generic" in gates.global_access(replace(kernel, ptx="\tld.f32 \t%f1, [%rd1];"))
@@ -192,7 +193,7 @@ def test_what_fails_a_gate_is_not_stored(tmp_path):
 def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
     """Its last line counts, and its exit status tells."""
     pytest.importorskip("rich", reason="the progress bar needs rich")
-    good = table.Entry("good", LEAKY, gates.gates_for(LEAKY.template, "float32"))
+    good = table.Entry("good", NARROW, gates.gates_for(NARROW.template, "float32"))
     bad = table.Entry("bad", WIDE, (gates.no_division,))
     for entries, status, line in (([good], 0, "1 kernels, 0 failed"), ([good, bad], 1, "2 kernels, 1 failed")):
         monkeypatch.setattr(cubins, "kernels", lambda entries=entries: iter(entries))

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from nbgrad.kernels import scalars
-from nbgrad.kernels.cuda import reductions, table
+from nbgrad.kernels.cuda import table
+from nbgrad.kernels.cuda.monoids import monoid
 from nbgrad.kernels.cuda.templates import array
 
 pytestmark = pytest.mark.cuda
@@ -40,7 +41,7 @@ def test_strided(machine, gpu, bits):
 def test_reductions(machine, gpu, name):
     """The order of a reduction is fixed by its shape alone, so interpreter and GPU agree to the bit."""
     x = numbers("float32", 3 * 9000).reshape(3, 9000) / 8
-    of = reductions.monoid(name, "float32")
+    of = monoid(name, "float32")
     output, values = "int64" if name == "argmax" else "float32", (9000,) * of.values
     rows = [runner.rows(table.identity, of, x, output, *values, lanes=4) for runner in (machine, gpu)]
     np.testing.assert_array_equal(*rows)

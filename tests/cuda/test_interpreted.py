@@ -10,6 +10,7 @@ from nbgrad.errors import KernelError
 from nbgrad.kernels import codegen, scalars
 from nbgrad.kernels.cuda import reductions, simt, table, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
+from nbgrad.kernels.cuda.monoids import monoid
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.ops import expr
@@ -192,7 +193,7 @@ REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min"
 
 def reduced(machine, name, x):
     """``(actual by rows, by short rows, by columns)`` on a machine, beside NumPy's answer in double precision."""
-    of = reductions.monoid(name, compute_dtype(x.dtype.name))
+    of = monoid(name, compute_dtype(x.dtype.name))
     output = "int64" if name.startswith("arg") else x.dtype.name
     values = (x.shape[1],) * of.values
     lanes = 4 if x.shape[1] % 4 == 0 and x.dtype == np.float32 else 1
@@ -332,7 +333,7 @@ def elementwise_fails(old, new):
 
 
 def rows_fail(old, new):
-    of = reductions.monoid("sum", "float32")
+    of = monoid("sum", "float32")
     template = mutated(reductions.reduce_rows(of, ("float32",), "float32", "whole"), old, new)
     x, out = sample("float32", (2, 2400)), np.zeros(2, np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)
@@ -341,7 +342,7 @@ def rows_fail(old, new):
 
 
 def columns_fail(old, new):
-    of = reductions.monoid("sum", "float32")
+    of = monoid("sum", "float32")
     template = mutated(reductions.reduce_columns(of, ("float32",), "float32"), old, new)
     x, out = sample("float32", (2, 40, 35)), np.zeros((2, 35), np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)

@@ -1,7 +1,7 @@
 """The scalar functions: how far they are from the truth, what they do at the special values, and that they vectorise.
 
-``python -m pytest tests/kernels/test_scalars.py -k accuracy -rP`` prints the table of errors. Oracles: NumPy in float64 for
-float32, mpmath for float64, Python's integers and fractions for what is exact.
+``python -m pytest tests/kernels/test_scalars.py -k accuracy -rP`` prints the table of errors. Oracles: NumPy in float64
+for float32, mpmath for float64, Python's integers and fractions for what is exact.
 """
 from __future__ import annotations
 

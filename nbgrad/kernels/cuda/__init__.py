@@ -2,7 +2,8 @@
 
     access.py        how a kernel touches memory: storage dtypes, vectors, the dtype it computes in
     templates.py     loop skeletons around a scalar function: elementwise, strided
-    reductions.py    monoids, and the skeletons that fold rows and columns with them
+    monoids.py       what reductions fold with: sum, max, argmax, any, ...
+    reductions.py    the skeletons that fold rows and columns with them
     intrinsics.py    what templates' names mean to Numba's CUDA target    } the only files that
     build.py         template + scalar -> PTX -> cubin                    } import numba-cuda
     simt.py          what the same names mean to an interpreter on the CPU

@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ from .templates import BLOCK, Template
 __all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "scalar_source"]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
+_COMPILING = threading.Lock()  # the patches of ``numba_without_gpu`` are seen by all threads
 BLOCKS_RESIDENT = 4  # on a multiprocessor, at least: no thread may use more than 65536 / (4 * 256) = 64 registers
 
 
@@ -173,24 +176,27 @@ def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, sou
     kernel = instantiate_for(names, template, scalar, dtype, source, cuda.jit(device=True))
     values = [value_type(compute_dtype(dtype)) for _ in range(template.values)]
     signature = types.void(*map(pointer_type, template.pointers), *values, *[types.int64] * template.integers)
-    with numba_without_gpu(capability):
+    with _COMPILING, numba_without_gpu(capability):
         ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, BLOCKS_RESIDENT))
     return ptx.decode() if isinstance(ptx, bytes) else ptx
 
 
 @contextmanager
 def numba_without_gpu(capability: tuple[int, int]) -> Iterator[None]:
-    """Two patches of numba-cuda, for the time of one compilation.
+    """Three patches of numba-cuda, for the time of one compilation.
 
     1. A device function asks the current GPU what to compile for; answer in its place.
     2. NVVM contracts x * y + z into fma unless told otherwise, and numba-cuda has no option for it. Only the fma
        that the source spells may happen: then CPU and GPU give the same bits.
+    3. What it imports and does late draws deprecation warnings from NumPy 2.5; they would be errors under ``-W error``.
     """
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import nvvm
     device = SimpleNamespace(compute_capability=capability)
     with mock.patch.object(dispatcher, "get_current_device", lambda: device), \
-            mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)):
+            mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)), \
+            warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
         yield
 
 

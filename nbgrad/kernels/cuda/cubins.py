@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for label, was_stored, reason in progress(build_all(chosen, options.arch, store), len(chosen), options.arch):
         stored += was_stored
         if reason:
-            failures.append(f"{label}\n    {reason}")
+            failures.append(f"{label}\n    {reason if options.match else reason.splitlines()[0]}")
     print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
     print(f"{options.arch}: {stored} of {len(chosen)} from the cache ({store.directory or 'no folder'})")
     print(f"{len(chosen)} kernels, {len(failures)} failed")
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m nbgrad.kernels.cuda.cubins", description=__doc__.splitlines()[0])
     parser.add_argument("--arch", default=ARCH, help="GPU architecture (default: %(default)s)")
-    parser.add_argument("--match", default="", help="only kernels whose name contains this")
+    parser.add_argument("--match", default="", help="only kernels whose name contains this; errors are shown in full")
     parser.add_argument("--fresh", action="store_true", help="neither read nor write the cache")
     return parser.parse_args(arguments)
 

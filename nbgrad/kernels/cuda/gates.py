@@ -10,7 +10,7 @@ from collections import Counter
 from functools import partial
 from typing import Callable, Iterable
 
-from .access import Access
+from .access import Access, compute_dtype
 from .build import BLOCKS_RESIDENT, Kernel
 from .templates import BLOCK, Template
 
@@ -34,8 +34,8 @@ def gates_for(template: Template, dtype: str, divides: bool = False) -> tuple[Ga
         gates.append(no_float64)
     if template.index_bits == 32 and not divides:
         gates.append(no_division)
-    if template.name.startswith("strided32") and "int64" not in template.pointers:
-        gates.append(no_wide_index)  # (int64 operands may be multiplied themselves)
+    if template.name.startswith("strided32") and compute_dtype(dtype) != "int64":
+        gates.append(no_wide_index)  # a scalar function of integers may multiply its operands in 64 bits
     return tuple(gates)
 
 

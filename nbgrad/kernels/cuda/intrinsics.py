@@ -1,6 +1,7 @@
 """What the names in a template mean to Numba's CUDA target. With ``build.py``, the only file that knows numba-cuda."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -8,10 +9,13 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # removed in NumPy 2.5; numba-cuda 0.30 reads it when it first compiles
     np.row_stack = np.vstack
 
+with warnings.catch_warnings():  # numba-cuda 0.30 does, on import, what NumPy 2.5 warns of
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from numba import cuda as numba_cuda
+    from numba.cuda import types
+    from numba.cuda.extending import intrinsic
+
 from llvmlite import ir
-from numba import cuda as numba_cuda
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
 from ...dtypes import COMPLEX, dtype_of
 from ...errors import KernelError

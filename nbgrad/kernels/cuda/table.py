@@ -13,7 +13,8 @@ from .. import scalars
 from .access import Function, compute_dtype
 from .build import Recipe
 from .gates import Gate, gates_for
-from .reductions import MONOIDS, STAGES, monoid, reduce_columns, reduce_rows, reduce_short_rows
+from .monoids import MONOIDS, monoid
+from .reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
 from .templates import Template, accumulate, array, elementwise, index_source, single, strided, value
 
 __all__ = ["Entry", "Operation", "kernels", "operations", "copies", "reductions"]

@@ -1,13 +1,13 @@
 """Scalar functions: the mathematics, written once, with no mention of a target, an array or a dtype.
 
 A function is plain Python over the primitives of ``prims.py``; ``instantiate`` binds it to a target and, through
-``BY_DTYPE``, to a dtype. A float literal takes the kernel's dtype. All are branch-free, so that loops of them vectorise,
-and within 2.5 ulp (tests/kernels/test_scalars.py measures and prints how far).
+``BY_DTYPE``, to a dtype. A float literal takes the kernel's dtype. All are branch-free, so that loops of them
+vectorise, and within 2.5 ulp (tests/kernels/test_scalars.py measures and prints how far).
 
 NOTE [Guards]: a few functions are right only in a range. ``GUARDS[name]`` is a test of the function's arguments, True
 where the fast version is out of its range, and the name in ``PRECISE`` of a version that is right everywhere, branches,
-and is slow. A loop asks the guard for a block of elements, and computes the block with the precise version if any element
-says so; a CUDA thread asks for its own element.
+and is slow. A loop asks the guard for a block of elements, and computes the block with the precise version if any
+element says so; a CUDA thread asks for its own element.
 """
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def exp2(x):
 
 
 def expm1(x):
-    """e**x - 1, without cancellation near 0; computed at half size, so that 2**n overflows no sooner than the result."""
+    """e**x - 1, without cancellation near 0; computed at half size: 2**n overflows no sooner than the result."""
     n, p = split_exp(where(x > EXPM1_MAX, EXPM1_MAX, where(x < EXPM1_MIN, EXPM1_MIN, x)))
     half = pow2(isub(n, 1))
     y = fma(half, p, half - 0.5)
@@ -89,8 +89,7 @@ def tanh(x):
     clamped = where(a > TANH_ONE, TANH_ONE, a)
     n, p = split_expm1(clamped + clamped)
     power = pow2(n)
-    m = fma(power, p, power - 1.0)
-    return copysign(m / (m + 2.0), x)
+    return copysign(tanh_quotient(fma(power, p, power - 1.0)), x)
 
 
 def exp_of_minus(a):

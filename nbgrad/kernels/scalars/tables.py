@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..prims import fma
+from ..prims import fma, where
 
 __all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
 
@@ -150,16 +150,31 @@ def log_tail_ratio(f):
     return s * fma(z, log_ratio(z), -f)
 
 
+def tanh_quotient_plain(m):
+    """m / (m + 2). Over all of float32 tanh is within 2.485 ulp with it; the corrected one is a quarter slower."""
+    return m / (m + 2.0)
+
+
+def tanh_quotient_corrected(m):
+    """m / (m + 2) = q, with what m + 2 loses put back to first order: 1 / (m + 2) = (1 - q) / 2. From 2.5 to 2.1 ulp."""
+    d = m + 2.0
+    q = m / d
+    lost = where(m < 4.0, m - (d - 2.0), 0.0)  # exact up to 4; beyond, 1 - q is too small for it to matter
+    return fma(-q * lost, fma(-0.5, q, 0.5), q)
+
+
 # The ranges of the functions.
 #   EXP_MAX       e**x / 2 overflows beyond, and 2**(n - 2) is a normal number up to here
 #   EXP_MIN       e**x is 0 below
 #   EXPM1_MAX     e**x overflows beyond, and 2**(n - 1) does not up to here
 #   ERF_ONE       erf(x) = 1 from here on
 #   ANGLE_MAX     up to here 2 x / pi is rounded to the right whole number, or nearly, and three parts of pi / 2 suffice
-#   DIGITS        after the point in x 2 / pi: two significands, and the closest that a float comes to a multiple of pi / 2
+#   DIGITS        after the point in x 2 / pi: two significands, and how close a float comes to a multiple of pi / 2
 RANGES = {
-    "float32": dict(EXP_MAX=89.5, EXP_MIN=-104.5, EXPM1_MAX=88.9, ERF_ONE=3.93, ANGLE_MAX=2.0 ** 18, DIGITS=5),
-    "float64": dict(EXP_MAX=710.6, EXP_MIN=-746.0, EXPM1_MAX=709.9, ERF_ONE=5.93, ANGLE_MAX=2.0 ** 31, DIGITS=7),
+    "float32": {"EXP_MAX": 89.5, "EXP_MIN": -104.5, "EXPM1_MAX": 88.9, "ERF_ONE": 3.93, "ANGLE_MAX": 2.0 ** 18,
+                "DIGITS": 5},
+    "float64": {"EXP_MAX": 710.6, "EXP_MIN": -746.0, "EXPM1_MAX": 709.9, "ERF_ONE": 5.93, "ANGLE_MAX": 2.0 ** 31,
+                "DIGITS": 7},
 }
 
 
@@ -171,13 +186,14 @@ def format_constants(kind) -> dict[str, Any]:
     def bits(value: float) -> int:
         return int(np.asarray(value, kind).view(f"i{info.bits // 8}"))
 
-    # x + ROUND leaves rint(x) in the low bits of the sum, |x| < 2**mantissa / 4: rounding and conversion in one addition.
+    # x + ROUND leaves rint(x) in the low bits of the sum, |x| < 2**mantissa / 4: rounds and converts in one addition.
     magic = 1.5 * 2.0 ** mantissa
     return {
         "MANTISSA_BITS": mantissa, "EXPONENT_BIAS": bias, "SIGN_SHIFT": int(info.bits) - 1,
         "ROUND": magic, "ROUND_BITS": bits(magic), "SQRT_HALF_BITS": bits(math.sqrt(0.5)),
         # A subnormal number times GROW is normal; ROUND_AND_GROW also takes off the exponent that this added.
-        "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2), "ROUND_AND_GROW": magic + mantissa + 2,
+        "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2),
+        "ROUND_AND_GROW": magic + mantissa + 2,
         "TINY": 2.0 ** -(mantissa + 4),  # f(x) = x + O(x**2) is x below
         "BIG": 2.0 ** (mantissa + 4),    # 1 + x is x from here on
         "EXP2_MAX": bias + 2.0, "EXP2_MIN": -(bias + mantissa + 2.0),
@@ -217,7 +233,10 @@ def by_dtype(kind) -> dict[str, Any]:
     """``BY_DTYPE`` of one float type."""
     dtype = np.dtype(kind).name
     functions = {name: polynomial(name, c, dtype) for name, c in COEFFICIENTS[dtype].items()}
-    functions["log_tail"] = log_tail_direct if kind is np.float32 else log_tail_ratio
+    if kind is np.float32:
+        functions.update(log_tail=log_tail_direct, tanh_quotient=tanh_quotient_plain)
+    else:
+        functions.update(log_tail=log_tail_ratio, tanh_quotient=tanh_quotient_corrected)
     return {**constants(kind), **functions}
 
 

@@ -104,8 +104,8 @@ def significand_digits(x):
 def reduce_huge_angle(x):
     """``reduce_angle_finely`` for ANGLE_MAX < |x| < inf, on scalars.
 
-    The digit of weight B**-i of x 2 / pi is a sum of products d[j] L[q + j + i], L the digits of 2 / pi; digits of weight
-    B and above are multiples of 2**24 quadrants and never computed. Digits are added up from the lowest, in two words.
+    The digit of weight B**-i of x 2 / pi is a sum of products d[j] L[q + j + i], L those of 2 / pi. Digits of weight
+    B and above are multiples of 2**24 quadrants and never computed; the sum starts at the lowest, in two words.
     """
     d0, d1, d2, d3, q = significand_digits(x)
     carry, head, tail, weight = 0, 0.0, 0.0, LOWEST_WEIGHT

@@ -1,0 +1,204 @@
+"""The autograd side of a Tensor: properties and methods over graph.py, views.py and autograd.py.
+
+``install`` hangs them on the class, which cannot import the modules that they need.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Callable
+
+from . import graph
+from .autograd import backward as run_backward
+from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
+from .graph import Edge, RemovableHandle, edge_of, requires_grad
+from .storage import Storage
+from .tensor import ASK, Tensor, native, new_meta, require_differentiable
+from .views import base_of, is_view
+
+__all__ = ["install_methods"]
+
+
+# ---- place in the graph --------------------------------------------------------------------------------------------
+
+def grad_fn(x: Tensor):
+    """The node that computed the tensor; None for a leaf."""
+    edge = x.edge
+    if edge is None:
+        if x.needs_grad is not ASK or not requires_grad(x):
+            return None
+        edge = edge_of(x)
+    return edge.node if type(edge) is Edge else edge
+
+
+def is_leaf(x: Tensor) -> bool:
+    """Whether the tensor was not computed from tensors that require grad."""
+    return grad_fn(x) is None
+
+
+def output_nr(x: Tensor) -> int:
+    """Which result of its ``grad_fn`` the tensor is."""
+    edge = x.edge if x.needs_grad is not ASK or not requires_grad(x) else edge_of(x)
+    return edge.nr if type(edge) is Edge else 0
+
+
+def set_requires_grad(x: Tensor, value: bool) -> None:
+    """Make a leaf require grad or not.
+
+    Raises:
+        GradError: ``x`` is not a leaf. DTypeError: its dtype has no gradients.
+    """
+    if not isinstance(value, bool):
+        raise GradError(f"requires_grad: expected a bool, got {type(value).__name__}.")
+    if not is_leaf(x):
+        raise GradError("requires_grad: only a leaf's can be assigned. Hint: y = x.detach() is a leaf on the same memory.")
+    if value:
+        require_differentiable("requires_grad", x.layout.dtype)
+    if requires_grad(x) is not value:
+        x.needs_grad = value
+
+
+def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
+    """Make a leaf require grad, or not; True is granted to a non-leaf too, which does already.
+
+    Raises:
+        GradError: False for a non-leaf. ArgumentError: no bool. DTypeError: the dtype has no gradients.
+    """
+    if not isinstance(requires_grad, bool):
+        raise ArgumentError(f"requires_grad_: expected a bool, got {type(requires_grad).__name__}.")
+    if not (requires_grad and not is_leaf(x)):
+        set_requires_grad(x, requires_grad)
+    return x
+
+
+def detach(x: Tensor) -> Tensor:
+    """The same memory and version without history: nothing that is computed from it reaches ``x``'s graph."""
+    return native.alias(x)
+
+
+def detach_(x: Tensor) -> Tensor:
+    """Cut the tensor off its history: it becomes a leaf that does not require grad.
+
+    Raises:
+        InplaceError: ``x`` is a view, whose history its base would restore.
+    """
+    if is_view(x):
+        raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
+    x.edge, x.needs_grad = None, False
+    if x.meta is not None:
+        x.meta.retains = False
+    return x
+
+
+# ---- memory that autograd does not watch ---------------------------------------------------------------------------
+
+def unwatched(storage: Storage, version: int = 0) -> Storage:
+    """A Storage of its own, with a version of its own, on the same memory."""
+    new = Storage()
+    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
+    return new
+
+
+def get_data(x: Tensor) -> Tensor:
+    """The same memory without history, with a version of its own: autograd does not notice writes to it."""
+    return native.tensor(x.layout.template, unwatched(x.storage), x.offset, False, None)
+
+
+def set_data(x: Tensor, value: Tensor) -> None:
+    """Exchange the contents, shape and dtype; version, history and gradient stay.
+
+    Raises:
+        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad.
+    """
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
+    if requires_grad(x) and not value.layout.dtype.differentiable:
+        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex "
+                         "tensor.")
+    x.storage, x.offset, x.layout = unwatched(value.storage, x.storage.version), value.offset, value.layout
+
+
+# ---- gradients -----------------------------------------------------------------------------------------------------
+
+def get_grad(x: Tensor) -> Tensor | None:
+    """The gradient accumulated so far; of leaves, and of tensors that retain it."""
+    meta = x.meta
+    grad = None if meta is None else meta.grad
+    if grad is None and not (meta is not None and meta.retains) and not is_leaf(x):
+        warnings.warn("grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
+                      "backward(), or look at the leaf's.", UserWarning, stacklevel=2)
+    return grad
+
+
+def set_grad(x: Tensor, grad: Tensor | None) -> None:
+    """Assign the gradient; it must look like the tensor.
+
+    Raises:
+        ArgumentError: neither Tensor nor None. ShapeError, DTypeError, DeviceError: it does not look like ``x``.
+        GradError: it is ``x``.
+    """
+    if grad is not None:
+        check_grad(x, grad)
+    if x.meta is None:
+        x.meta = new_meta()
+    x.meta.grad = grad
+
+
+def check_grad(x: Tensor, grad: Tensor) -> None:
+    """What ``set_grad`` refuses."""
+    if not isinstance(grad, Tensor):
+        raise ArgumentError(f"grad: expected a Tensor or None, got {type(grad).__name__}.")
+    if grad is x:
+        raise GradError("grad: a tensor cannot be its own gradient. Hint: clone it.")
+    if grad.layout.shape != x.layout.shape:
+        raise ShapeError(f"grad: got shape {list(grad.layout.shape)}, the tensor has {list(x.layout.shape)}.")
+    if grad.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"grad: got {grad.layout.dtype.name}, the tensor is {x.layout.dtype.name}. Hint: x.grad = g.to(x.dtype).")
+    if grad.layout.device is not x.layout.device:
+        raise DeviceError(f"grad: got a tensor on {grad.layout.device}, expected one on {x.layout.device}.")
+
+
+def delete_grad(x: Tensor) -> None:
+    """Forget the gradient."""
+    set_grad(x, None)
+
+
+def retains_grad(x: Tensor) -> bool:
+    """Whether a non-leaf keeps its gradient."""
+    return x.meta is not None and bool(x.meta.retains)
+
+
+def backward(x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+             inputs=None) -> None:
+    """Add to ``.grad`` of the leaves the gradient of this tensor, weighted by ``gradient``: see ``nbgrad.backward``."""
+    run_backward(x, gradient, retain_graph, create_graph, inputs)
+
+
+# ---- installation --------------------------------------------------------------------------------------------------
+
+def register_hook(x: Tensor, hook: Callable) -> RemovableHandle:
+    """Call ``hook(g)`` with the gradient of the tensor in every pass; a tensor returned replaces it.
+
+    Raises:
+        GradError: the tensor does not require grad.
+    """
+    return graph.register_tensor_hook(x, hook)
+
+
+PROPERTIES = {
+    "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
+    "requires_grad": property(requires_grad, set_requires_grad, doc="Whether gradients flow into the tensor; of leaves assignable."),
+    "data": property(get_data, set_data, doc=get_data.__doc__),
+    "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
+    "retains_grad": property(retains_grad), "_base": property(base_of),
+}
+METHODS = {
+    "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward, "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook, "retain_grad": graph.retain_grad,
+    "_is_view": is_view,
+}
+
+
+def install_methods() -> None:
+    """Hang properties and methods on Tensor."""
+    for name, member in {**PROPERTIES, **METHODS}.items():
+        setattr(Tensor, name, member)
