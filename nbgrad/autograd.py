@@ -67,8 +67,8 @@ def deposit(inputs, captures: Captures, create_graph: bool) -> None:
         enabled, mode.enabled = mode.enabled, create_graph
         try:
             edge = edge_of(x)
-            if type(edge) is AccumulateGrad:
-                accumulation.accumulate(edge, g)
+            if edge is x:
+                accumulation.accumulate(x, g)
             else:
                 meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
         finally:
@@ -174,6 +174,8 @@ def edge_layout(edge: GradientEdge) -> Layout:
 def root_edge(op: str, root):
     """Where the cotangent of a root goes in."""
     if isinstance(root, GradientEdge):
+        if type(root.node) is AccumulateGrad:
+            return root.node.variable
         return root.node if root.output_nr == 0 and root.node.outputs == 1 else Edge(root.node, root.output_nr)
     if not isinstance(root, Tensor):
         raise ArgumentError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
@@ -229,6 +231,8 @@ def make_captures(op: str, inputs: Sequence) -> Captures:
     for position, x in enumerate(inputs):
         if isinstance(x, GradientEdge):
             node, nr = x.node, x.output_nr
+            if type(node) is AccumulateGrad:
+                node = node.variable
         elif not isinstance(x, Tensor):
             raise GradError(f"{op}: inputs[{position}] must be a Tensor or a GradientEdge, got {type(x).__name__}.")
         else:

@@ -1,69 +1,520 @@
 """New tensors from data, from numbers, and like others."""
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
 
+from .casting import convert, on_device
 from .dispatch import CALLS
-from .dtypes import DType, dtype_of, get_default_dtype
-from .errors import ArgumentError
-from .layout import Layout, layout_of
-from .storage import CPU, Storage, device as device_of, wrap_array
+from .dtypes import (BOOL, FLOATING, INTEGER, DType, bool_, complex64, dtype_of, get_default_dtype, int64, number_category,
+                     promote_types)
+from .errors import ArgumentError, DTypeError, RangeError, ShapeError
+from .graph import requires_grad as has_grad
+from .interop import from_numpy, item, values_of
+from .layout import Layout, layout_of, like_strides
+from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
-__all__ = ["tensor", "new_full", "empty_of"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", "empty_strided", "eye", "from_numpy", "full",
+           "full_like", "linspace", "logspace", "new_full", "ones", "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
+           "leaf", "layout_for", "layout_like", "install_creation"]
+
+MOST_BYTES = 1 << 47            # more than any address space holds: refused before the allocator is asked
+SEQUENCES = (list, tuple, range)
+
+
+# ---- memory --------------------------------------------------------------------------------------------------------
+
+def allocated(op: str, layout: Layout, make, *args) -> Tensor:
+    """A tensor of a dense layout on memory from ``make`` (a function like ``np.empty``).
+
+    Raises:
+        MemoryError: there is not so much memory.
+    """
+    size = layout.numel * layout.descr.itemsize
+    try:
+        if size > MOST_BYTES:
+            raise MemoryError
+        array = make(layout.numel, *args, dtype=layout.descr)
+    except MemoryError:
+        raise MemoryError(f"{op}: cannot allocate {size} bytes for {layout.dtype.name} {list(layout.shape)}.") from None
+    return new_tensor(wrap_array(array), layout)
 
 
 def empty_of(layout: Layout) -> Tensor:
     """An uninitialised tensor of a dense layout."""
-    return new_tensor(wrap_array(np.empty(max(layout.numel, 1), layout.descr)), layout)
+    return allocated("empty", layout, np.empty)
 
 
 def new_full(layout: Layout, value) -> Tensor:
     """A tensor of a layout's dtype, shape and (if dense) strides, filled with a number."""
-    if not layout.dense:
+    if not layout.dense or layout.conj or layout.neg:
         layout = layout.like()
-    return new_tensor(wrap_array(np.full(layout.numel, value, layout.descr)), layout)
+    if value == 0:
+        return allocated("zeros", layout, np.zeros)
+    return allocated("full", layout, np.full, value)
 
 
-CALLS["new_full"] = new_full
+def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
+    """``x``, new and without history, requiring grad if asked to.
+
+    Raises:
+        DTypeError: the dtype has no gradients.
+    """
+    if requires_grad:
+        require_differentiable(op, x.layout.dtype)
+        x.needs_grad = True
+    return x
 
 
-def tensor(data: Any, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+# ---- sizes and layouts ---------------------------------------------------------------------------------------------
+
+def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
+    """A shape from ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``.
+
+    Raises:
+        ArgumentError: a size is no integer. ShapeError: it is negative.
+    """
+    if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer, Tensor)):
+        try:
+            sizes = tuple(sizes[0])
+        except TypeError:
+            raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, got {type(sizes[0]).__name__}.") from None
+    shape = []
+    for size in sizes:
+        try:
+            if isinstance(size, (bool, np.bool_)):
+                raise TypeError
+            shape.append(operator.index(size))
+        except TypeError:
+            raise ArgumentError(f"{op}: sizes must be integers, got {size!r}.") from None
+        if shape[-1] < 0:
+            raise ShapeError(f"{op}: sizes must be >= 0, got {list(sizes)}.")
+    return tuple(shape)
+
+
+def layout_for(op: str, sizes: tuple, size, dtype, device) -> Layout:
+    """The row-major layout that the arguments of a factory describe.
+
+    Raises:
+        ArgumentError, ShapeError: of the sizes. DeviceError, NotSupportedError: of the device.
+    """
+    if size is not None:
+        sizes = (size,)
+    elif not sizes:
+        raise ArgumentError(f"{op}: missing sizes. Hint: {op}(2, 3), or {op}(()) for a 0-d tensor.")
+    on_device(op, device)
+    dtype = get_default_dtype() if dtype is None else dtype_of(dtype)
+    return layout_of(dtype, shape_of(op, sizes))
+
+
+def layout_like(op: str, x, dtype=None, device=None) -> Layout:
+    """The layout of a tensor like ``x``: its strides if it is dense, else dense strides in the same order.
+
+    An expanded tensor has no such order; its copies are row-major.
+    """
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"{op}: expected a Tensor, got {type(x).__name__}.")
+    on_device(op, device)
+    layout = x.layout
+    dtype = layout.dtype if dtype is None else dtype_of(dtype)
+    if layout.dense:
+        return layout_of(dtype, layout.shape, layout.strides)
+    return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides))
+
+
+# ---- filled with a number ------------------------------------------------------------------------------------------
+
+def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros, of the default dtype unless another is given.
+
+    >>> import nbgrad
+    >>> nbgrad.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
+
+
+def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones, of the default dtype unless another is given."""
+    return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
+
+
+def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose elements are whatever its memory held."""
+    return leaf("empty", empty_of(layout_for("empty", sizes, size, dtype, device)), requires_grad)
+
+
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """An uninitialised tensor of given strides (in elements), on just the memory that they reach.
+
+    Raises:
+        ShapeError: sizes and strides do not go together.
+    """
+    shape, strides = shape_of("empty_strided", (size,)), shape_of("empty_strided", (stride,))
+    if len(shape) != len(strides):
+        raise ShapeError(f"empty_strided: {len(shape)} sizes and {len(strides)} strides.")
+    layout = layout_for("empty_strided", (), shape, dtype, device)
+    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if layout.numel else 0
+    memory = empty_of(layout_of(layout.dtype, (span,)))
+    return leaf("empty_strided", new_tensor(memory.storage, layout_of(layout.dtype, shape, strides)), requires_grad)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex.
+
+    Raises:
+        RangeError: an integer dtype cannot hold the number.
+    """
+    if isinstance(size, int):
+        raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
+    if isinstance(fill_value, Tensor):
+        dtype, fill_value = dtype or fill_value.layout.dtype, item(fill_value)
+    layout = layout_for("full", (), size, dtype_of_number(fill_value) if dtype is None else dtype, device)
+    return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
+
+
+def dtype_of_number(value) -> DType:
+    """The dtype of a tensor made from a Python number alone."""
+    if isinstance(value, np.generic):
+        return dtype_of(value.dtype)
+    category = number_category(value)
+    if category in (BOOL, INTEGER):
+        return bool_ if category == BOOL else int64
+    return get_default_dtype() if category == FLOATING else get_default_dtype().to_complex()
+
+
+def fit_number(op: str, value, dtype: DType):
+    """A number as ``dtype`` can hold it: floats are truncated for integers.
+
+    Raises:
+        RangeError: it is out of range, or not real. ArgumentError: it is no number.
+    """
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise ArgumentError(f"{op}: expected a number, got {type(value).__name__}.")
+    if isinstance(value, complex) and not dtype.is_complex and dtype is not bool_:
+        raise DTypeError(f"{op}: {value} is complex and does not fit {dtype}.")
+    if dtype.category != INTEGER:
+        return value
+    limits = np.iinfo(dtype.numpy)
+    whole = int(value) if math.isfinite(value) else None
+    # A negative number wraps in an unsigned dtype, as in torch.
+    low = limits.min if limits.min else -limits.max
+    if whole is None or not low <= whole <= limits.max:
+        raise RangeError(f"{op}: {value} does not fit {dtype}, which holds {limits.min} to {limits.max}.")
+    return whole if whole >= limits.min else whole + limits.max + 1
+
+
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of one number, of the default dtype unless another is given."""
+    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
+    out = zeros(size=(n, n if m is None else m), dtype=dtype, device=device)
+    np.fill_diagonal(out.storage.array.reshape(out.layout.shape), 1)
+    return leaf("eye", out, requires_grad)
+
+
+# ---- sequences of numbers ------------------------------------------------------------------------------------------
+
+def python_number(op: str, value):
+    """A number from a number or a tensor of one element.
+
+    Raises:
+        ArgumentError: neither.
+    """
+    if isinstance(value, Tensor):
+        return item(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise ArgumentError(f"{op}: expected a number, got {type(value).__name__}.")
+    return value
+
+
+def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are integers.
+
+    Raises:
+        RangeError: no such sequence: a step of 0 or away from ``end``, or infinite bounds.
+
+    >>> import nbgrad
+    >>> nbgrad.arange(1, 8, 3)
+    tensor([1, 4, 7])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (python_number("arange", v) for v in (start, end, step))
+    integers = all(isinstance(v, int) for v in (start, end, step))
+    if dtype is None:
+        dtype = int64 if integers else get_default_dtype()
+    dtype = dtype_of(dtype)
+    if not all(map(math.isfinite, (start, end))):
+        raise ShapeError(f"arange: cannot count from {start} to {end}.")
+    if step == 0 or (end - start) * step < 0:
+        raise ShapeError(f"arange: step {step} does not lead from {start} to {end}.")
+    count = -(-(end - start) // step) if integers else math.ceil((end - start) / step)
+    layout = layout_for("arange", (), (count,), dtype, device)
+    out = allocated("arange", layout, np.empty)
+    # Each element has one rounding, of start + i * step in int64 or float64.
+    out.storage.array[:] = start + np.arange(count, dtype=np.int64 if integers else np.float64) * step
+    return leaf("arange", out, requires_grad)
+
+
+def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]:
+    """``steps`` equidistant numbers in float64 or complex128, symmetric about the middle, and the layout of the result."""
+    start, end = python_number(op, start), python_number(op, end)
+    if steps < 0:
+        raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
+    if dtype is None:
+        dtype = get_default_dtype()
+        dtype = dtype.to_complex() if isinstance(start, complex) or isinstance(end, complex) else dtype
+    layout = layout_for(op, (), (steps,), dtype, device)
+    step = (end - start) / (steps - 1) if steps > 1 else 0
+    i = np.arange(steps)
+    return np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i)), layout
+
+
+def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """``steps`` equidistant numbers from ``start`` to ``end``, both included."""
+    values, layout = line("linspace", start, end, steps, dtype, device)
+    return leaf("linspace", new_tensor(wrap_array(values.astype(layout.descr)), layout), requires_grad)
+
+
+def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``."""
+    exponents, layout = line("logspace", start, end, steps, dtype, device)
+    with np.errstate(all="ignore"):
+        values = np.power(base, exponents).astype(layout.descr)
+    return leaf("logspace", new_tensor(wrap_array(values), layout), requires_grad)
+
+
+# ---- from data -----------------------------------------------------------------------------------------------------
+
+def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A leaf with a copy of ``data``: a number, nested sequences, an array, a tensor.
 
-    Python floats get the default dtype (float32), ints int64, bools bool; arrays keep their dtype.
+    Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their dtype.
+
+    Raises:
+        ArgumentError: something that is no number. RangeError: rows of different lengths, or a number out of range.
 
     >>> import nbgrad
     >>> nbgrad.tensor([[1, 2], [3, 4]]).dtype
     nbgrad.int64
     """
-    array = np.array(data.numpy() if isinstance(data, Tensor) else data, order="C")
-    if dtype is None:
-        dtype = infer_dtype(data, array)
-    dtype = dtype_of(dtype)
-    array = np.ascontiguousarray(array, dtype.numpy)
-    out = new_tensor(wrap_array(array.reshape(-1)), layout_of(dtype, np.shape(data) if array.ndim == 0 else array.shape))
-    if requires_grad:
-        require_differentiable("tensor", dtype)
-        out.needs_grad = True
-    return out
+    on_device("tensor", device)
+    array = plain_array(data)
+    dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
+    if not isinstance(data, (np.ndarray, Tensor)):
+        check_range(array, dtype)
+    with np.errstate(all="ignore"):         # what is too large for a floating dtype becomes infinite
+        flat = np.array(array, dtype.numpy, order="C").reshape(-1)
+    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+
+
+def plain_array(data) -> np.ndarray:
+    """``data`` as an array of numbers, in the widest dtype of its kind.
+
+    Raises:
+        ArgumentError, RangeError: see ``tensor``.
+    """
+    if isinstance(data, (np.ndarray, np.generic)):
+        dtype_of(data.dtype)
+        return np.asarray(data)
+    if isinstance(data, Tensor):
+        return values_of(data)
+    if not isinstance(data, (bool, int, float, complex)):
+        data = without_tensors(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise RangeError("tensor: the rows of the data have different lengths.") from None
+    if array.dtype.kind == "O" or array.dtype == np.uint64:
+        raise RangeError("tensor: an integer does not fit int64, or the data are no numbers.")
+    return array
+
+
+def without_tensors(data):
+    """Nested sequences with arrays in the place of tensors.
+
+    Raises:
+        ArgumentError: something that is neither number, sequence, array nor tensor.
+    """
+    if isinstance(data, SEQUENCES):
+        return [without_tensors(each) for each in data]
+    if isinstance(data, Tensor):
+        return values_of(data)
+    if isinstance(data, (bool, int, float, complex, np.ndarray, np.generic)):
+        return data
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        return [without_tensors(each) for each in data]
+    raise ArgumentError(f"tensor: expected numbers, got {type(data).__name__}.")
 
 
 def infer_dtype(data, array: np.ndarray) -> DType:
-    """The dtype of data that names none."""
-    if isinstance(data, (np.ndarray, np.generic, Tensor)):
+    """The dtype of data that names none: that of its arrays, and the default ones of Python's numbers, promoted."""
+    if isinstance(data, (np.ndarray, np.generic, Tensor)) or hasattr(data, "__array__"):
         return dtype_of(array.dtype)
-    if array.dtype.kind == "f":
-        return get_default_dtype()
-    if array.dtype.kind == "c":
-        return get_default_dtype().to_complex()
-    if array.dtype == object:
-        raise ArgumentError(f"tensor: cannot make a tensor of {type(data).__name__} with elements of mixed shape or type.")
+    found: set[DType] = set()
+    collect_dtypes(data, found)
+    result = None
+    for dtype in found:
+        result = dtype if result is None else promote_types(result, dtype)
+    return result or get_default_dtype()
+
+
+def collect_dtypes(data, found: set[DType]) -> None:
+    """Add to ``found`` the dtypes of the elements of nested sequences."""
+    for each in data if isinstance(data, SEQUENCES) else (data,):
+        if isinstance(each, SEQUENCES):
+            collect_dtypes(each, found)
+        elif isinstance(each, (Tensor, np.ndarray)):
+            found.add(dtype_of(each.dtype))
+        else:
+            found.add(dtype_of_number(each))
+
+
+def check_range(array: np.ndarray, dtype: DType) -> None:
+    """Refuse numbers that an integer dtype cannot hold, and complex ones for a real dtype."""
     if array.size == 0:
-        return get_default_dtype()
-    return dtype_of(array.dtype)
+        return
+    if array.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
+        raise ArgumentError(f"tensor: complex data do not fit {dtype}.")
+    if dtype.category == INTEGER and array.dtype.kind in "if":
+        fit_number("tensor", array.min().item(), dtype)
+        fit_number("tensor", array.max().item(), dtype)
 
 
-_ = CPU, Storage, device_of, native
+def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
+    """``data`` as a tensor, without a copy where that is possible: a tensor is itself, an array shares its memory.
+
+    Raises:
+        as ``tensor`` and ``from_numpy``.
+    """
+    on_device("as_tensor", device)
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if isinstance(data, Tensor):
+        return data if dtype is None else convert(data, dtype_of(dtype))
+    return tensor(data, dtype=dtype)
+
+
+def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
+    """``obj`` as a tensor: a tensor, an array, a DLPack exporter, a buffer, a number or nested sequences.
+
+    Args:
+        copy: True always copies; False never does, and raises where it would have to; None copies where it must.
+        requires_grad: False detaches a tensor; None leaves it as it is.
+
+    Raises:
+        RangeError: ``copy=False`` and a copy is needed. Otherwise as ``tensor`` and ``from_numpy``.
+    """
+    on_device("asarray", device)
+    shared = shared_tensor(obj, dtype)
+    wanted = None if dtype is None else dtype_of(dtype)
+    if copy is False and (shared is None or wanted not in (None, shared.layout.dtype)):
+        raise RangeError(f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of {wanted or 'its dtype'} without "
+                         "a copy. Hint: copy=None copies where it must.")
+    if shared is None:
+        return leaf("asarray", tensor(obj, dtype=dtype), bool(requires_grad))
+    out = convert(shared, wanted or shared.layout.dtype, bool(copy))
+    if requires_grad is False and out.needs_grad and has_grad(out):
+        return native.alias(out)
+    return leaf("asarray", out, True) if requires_grad and not has_grad(out) else out
+
+
+def shared_tensor(obj, dtype) -> Tensor | None:
+    """A tensor on the memory of ``obj``, or None if it has none to share."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
+    return None
+
+
+def from_dlpack(obj) -> Tensor:
+    """A tensor on the memory of another library's array: see ``nbgrad.from_dlpack``."""
+    from .dlpack import from_dlpack as take
+    return take(obj)
+
+
+def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with the buffer protocol; ``offset`` in bytes.
+
+    Raises:
+        RangeError: the buffer has not so many elements.
+    """
+    try:
+        array = np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset)
+    except ValueError as error:
+        raise RangeError(f"frombuffer: {error}.") from None
+    return leaf("frombuffer", from_numpy(array), requires_grad)
+
+
+# ---- like others ---------------------------------------------------------------------------------------------------
+
+def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and memory order of ``x``."""
+    return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device), 0), requires_grad)
+
+
+def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and memory order of ``x``."""
+    return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device), 1), requires_grad)
+
+
+def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Uninitialised memory in the shape and memory order of ``x``."""
+    return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device)), requires_grad)
+
+
+def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """One number in the shape, memory order and dtype of ``x``."""
+    layout = layout_like("full_like", x, dtype, device)
+    value = fit_number("full_like", python_number("full_like", fill_value), layout.dtype)
+    return leaf("full_like", new_full(layout, value), requires_grad)
+
+
+def new_method(name: str, factory):
+    """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
+    def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
+        return factory(*args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad,
+                       **named)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
+    return method
+
+
+def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
+    return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+METHODS = {"new_zeros": new_method("new_zeros", zeros), "new_ones": new_method("new_ones", ones),
+           "new_empty": new_method("new_empty", empty), "new_full": new_method("new_full", full), "new_tensor": new_tensor_method}
+FUNCTIONS = {function.__name__: function for function in (
+    arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like, linspace, logspace,
+    ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}
+
+
+def install_creation() -> dict:
+    """Hang the ``new_*`` methods on Tensor; return the public functions by name."""
+    for name, method in METHODS.items():
+        setattr(Tensor, name, method)
+    return FUNCTIONS
+
+
+CALLS["new_full"], CALLS["zeros_like"], CALLS["ones_like"] = new_full, zeros_like, ones_like

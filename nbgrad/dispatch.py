@@ -17,7 +17,7 @@ from .errors import ArgumentError, DeviceError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad, unpack
 from .kernels.codegen import register_source
-from .kernels.cpu.launch import Plan
+from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .ops.core import Elementwise
@@ -28,20 +28,6 @@ __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
 
 MOST_PLANS = 4096
 NUMBERS = (bool, int, float, complex, np.generic)
-
-
-class ElementwisePlan(Plan):
-    """A plan with what recording and differentiating it need.
-
-    Attributes:
-        op, compute: the operation and its dtype of computation.
-        records: per subset of operands that need a gradient (bit k is operand k) the function that makes the node.
-        backs: per subset ``{layout of the cotangent: plan of the fused backward kernel}``.
-        reduced: some operand was broadcast or converted, so its cotangent must be summed or converted back.
-        shapes: ``(shape, dtype)`` of every operand.
-    """
-
-    __slots__ = ("op", "compute", "records", "backs", "reduced", "shapes", "operands")
 
 
 def apply(name: str, operands: tuple) -> Any:
@@ -331,6 +317,10 @@ def generate(rule: ElementwiseRule) -> Callable:
     scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "backward": refuse_gradient}
     if not rule.op.refuses_gradient:
         exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
+        if rule.computed and len(rule.computed) == len(rule.results):
+            # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
+            numbers = tuple(rule.is_number(name) for name in rule.saved_names)
+            scope["backward"] = native.differentiator(Node, rule.mask, numbers, scope["backward"])
     template = node_template(rule, scope["backward"], len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
@@ -400,48 +390,31 @@ def call_of(op: Elementwise) -> Callable:
 
 def unary(op: Elementwise, plans: dict) -> Callable:
     """The call of a one-operand operation."""
-    fresh = native.fresh
-
-    def call(x):
-        if special:
-            return intercept(op, (x,))
-        try:
-            plan = plans[x.layout]
-        except (AttributeError, KeyError):
-            return general(op, (x,))
-        out = fresh(plan, x)
-        needs = x.needs_grad
-        if needs and mode.enabled and (needs is not ASK or requires_grad(x)) and op.differentiable[0]:
+    def record(plan, out, x):
+        if mode.enabled and differentiable and (x.needs_grad is not ASK or requires_grad(x)):
             plan.records[1](plan, out, x)
-        return out
+
+    def slow(x):
+        return intercept(op, (x,)) if special else general(op, (x,))
+
+    differentiable, = op.differentiable
+    run = native.caller(plans, special, slow, record)
+
+    # A Python function, because builtins do not bind as methods.
+    def call(x):
+        return run(x)
     return call
 
 
 def binary(op: Elementwise, plans: dict) -> Callable:
     """The call of a two-operand operation."""
-    fresh = native.fresh
     left, right = op.differentiable
 
-    def call(x, y):
-        if special:
-            return intercept(op, (x, y))
-        kind = type(y)
-        try:
-            if kind is float or kind is int:
-                plan = plans[x.layout, kind]
-                out = fresh(plan, x, y)
-                needs = x.needs_grad
-                if needs and mode.enabled and (needs is not ASK or requires_grad(x)) and left:
-                    plan.records[1](plan, out, x, y)
-                return out
-            layout, other = x.layout, y.layout
-            plan = plans[layout if layout is other else (layout, other)]
-        except (AttributeError, KeyError):
-            return general(op, (x, y))
-        out = fresh(plan, x, y)
+    def record(plan, out, x, y):
         # The thread-local mode costs 30 ns: it is read only where something would be recorded.
-        needs, wants = x.needs_grad, y.needs_grad
-        if (needs or wants) and mode.enabled:
+        if mode.enabled:
+            needs = x.needs_grad
+            wants = y.needs_grad if isinstance(y, Tensor) else False
             if needs is ASK:
                 needs = requires_grad(x)
             if wants is ASK:
@@ -449,7 +422,15 @@ def binary(op: Elementwise, plans: dict) -> Callable:
             mask = (left if needs else 0) | (right << 1 if wants else 0)
             if mask:
                 plan.records[mask](plan, out, x, y)
-        return out
+
+    def slow(x, y):
+        return intercept(op, (x, y)) if special else general(op, (x, y))
+
+    run = native.caller(plans, special, slow, record)
+
+    # A Python function, because builtins do not bind as methods.
+    def call(x, y):
+        return run(x, y)
     return call
 
 

@@ -18,7 +18,7 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode
-from .graph import AccumulateGrad, Edge, Node, freed_backward
+from .graph import LEAF_SEQ, AccumulateGrad, Edge, Node, freed_backward
 from .layout import Layout
 from .tensor import Tensor, new_meta
 
@@ -53,19 +53,27 @@ class Captures:
 def count_edges(roots: Iterable[Node]) -> dict[Node, int]:
     """How many edges of the graph below ``roots`` lead to each node."""
     counts = dict.fromkeys(roots, 0)
-    stack = list(counts)
+    stack = [root for root in counts if not isinstance(root, Tensor)]
     while stack:
         for edge in stack.pop().edges:
             if edge is not None:
-                if type(edge) is Edge:
-                    edge = edge.node
+                if type(edge) is not Node:
+                    edge = target(edge)
                 seen = counts.get(edge)
                 if seen is None:
                     counts[edge] = 1
-                    stack.append(edge)
+                    if not isinstance(edge, Tensor):
+                        stack.append(edge)
                 else:
                     counts[edge] = seen + 1
     return counts
+
+
+def target(edge):
+    """What an edge leads to: a node, or a leaf (through its AccumulateGrad, if that has been made)."""
+    if type(edge) is Edge:
+        return edge.node
+    return edge.variable if type(edge) is AccumulateGrad else edge
 
 
 def nodes_needed(roots: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
@@ -78,15 +86,15 @@ def nodes_needed(roots: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
         node, done = stack.pop()
         if done:
             for edge in node.edges:
-                below = edge.node if type(edge) is Edge else edge
+                below = target(edge)
                 if below is not None and (below in needed or below in wanted):
                     needed.add(node)
                     break
-        elif node not in seen:
+        elif node not in seen and not isinstance(node, Tensor):
             seen.add(node)
             stack.append((node, True))
             for edge in node.edges:
-                below = edge.node if type(edge) is Edge else edge
+                below = target(edge)
                 if below is not None and below not in seen:
                     stack.append((below, False))
     return needed
@@ -120,7 +128,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
 
 def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
     """The loop. Long for one reason: it is the state machine of the pass."""
-    nodes = [edge.node if type(edge) is Edge else edge for edge, _ in seeds]
+    nodes = [target(edge) for edge, _ in seeds]
     counts = count_edges(nodes)
     needed = None if captures is None else nodes_needed(dict.fromkeys(nodes), captures.wanted)
     buffers: dict[Node, Any] = {}
@@ -134,7 +142,7 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
     for node in dict.fromkeys(nodes):
         if counts[node] == 0:
             ties += 1
-            heappush(heap, (-node.seq, ties, node))
+            heappush(heap, (-LEAF_SEQ if isinstance(node, Tensor) else -node.seq, ties, node))
     del nodes
     current = state.__dict__        # this thread's; one look-up a pass instead of one a node
     plain = needed is None
@@ -143,8 +151,9 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
         g = buffers.pop(node, None)
         # A chain runs in the inner loop, its cotangent in `g`: what becomes ready alone need not go through the heap.
         while node is not None:
-            if type(node) is AccumulateGrad:
-                if plain and node.meta is None and (node.variable.meta.hooks is None):
+            if isinstance(node, Tensor):
+                meta = node.meta
+                if plain and (meta is None or (meta.hooks is None and meta.accumulator is None)):
                     accumulate(node, g)
                 elif plain:
                     run_leaf(node, g, None)
@@ -163,7 +172,7 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
                 node.backward = freed_backward
             if len(edges) == 1:
                 below = edges[0]
-                if type(below) is Node and counts[below] == 1 and below.outputs == 1 and not heap and below not in buffers:
+                if type(below) is Node and counts[below] == 1 and not heap and below not in buffers:
                     node = below
                     continue
                 grads = (g,)
@@ -173,16 +182,16 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
             for edge, value in zip(edges, grads):
                 if edge is None:
                     continue
-                below = edge.node if type(edge) is Edge else edge
+                below = edge if type(edge) is Node else target(edge)
                 if value is not None:
-                    if below in buffers or below.outputs != 1:
+                    if below in buffers or type(edge) is Edge:
                         add_to_buffer(buffers, owned, edge, value, create_graph)
                     else:
                         buffers[below] = value
                 left = counts[below] - 1
                 counts[below] = left
                 if left == 0:
-                    if type(below) is AccumulateGrad:
+                    if isinstance(below, Tensor):
                         leaves.append(below)
                     elif node is None:
                         node = below
@@ -192,7 +201,8 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
             grads = value = edge = below = None
             for leaf in leaves:
                 g = buffers.pop(leaf, None)
-                if plain and leaf.meta is None and leaf.variable.meta.hooks is None:
+                meta = leaf.meta
+                if plain and (meta is None or (meta.hooks is None and meta.accumulator is None)):
                     accumulate(leaf, g)
                 elif plain:
                     run_leaf(leaf, g, None)
@@ -213,8 +223,8 @@ NOTHING = (None,)
 
 def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:
     """Add ``g`` to what the node behind ``edge`` will receive."""
-    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
-    if node.outputs != 1:
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
+    if type(edge) is Edge:
         slots = buffers.get(node)
         if slots is None:
             slots = buffers[node] = [None] * node.outputs
@@ -312,23 +322,23 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
     meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
 
 
-def run_leaf(node: AccumulateGrad, g: Tensor | None, captures: Captures | None) -> None:
+def run_leaf(leaf: Tensor, g: Tensor | None, captures: Captures | None) -> None:
     """A leaf with hooks, or one whose gradient is captured."""
-    leaf = node.variable
     if leaf.meta is not None and leaf.meta.hooks:
         for hook in tuple(leaf.meta.hooks.values()):
             g = call_tensor_hook(hook, g)
     if captures is not None:
-        for position in captures.wanted[node].get(0, ()):
+        for position in captures.wanted[leaf].get(0, ()):
             captures.values[position] = g
         return
-    meta = node.meta
+    node = leaf.meta.accumulator() if leaf.meta is not None and leaf.meta.accumulator is not None else None
+    meta = None if node is None else node.meta
     if meta is not None:
         for hook in tuple(meta.pre_hooks.values()):
             changed = hook((g,))
             if changed is not None:
                 g, = as_tuple("pre-hook", changed, 1)
-    accumulate(node, g)
+    accumulate(leaf, g)
     if meta is not None:
         for hook in tuple(meta.post_hooks.values()):
             hook((), (g,))

@@ -11,11 +11,11 @@ NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the vers
 """
 from __future__ import annotations
 
-import threading
 from typing import Any, Callable, NamedTuple
 from weakref import ref
 
 from .errors import GradError, VersionError
+from . import node as node_module
 from .node import Edge, Hooks, Node, RemovableHandle, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
@@ -52,13 +52,7 @@ class AccumulateGrad(Node):
     def _input_metadata(self) -> list:
         return [self.variable.layout]
 
-    @property
-    def lock(self):
-        """Held while the leaf's gradient is changed. Locks are shared by leaves: a lock a leaf costs 100 ns a step."""
-        return _leaf_locks[id(self.variable) >> 4 & 63]
 
-
-_leaf_locks = [threading.RLock() for _ in range(64)]
 _new_accumulator: Callable | None = None
 
 
@@ -84,22 +78,25 @@ def new_accumulator(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: the living one, else a new one."""
+    meta = leaf.meta
+    node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
+    return new_accumulator(leaf) if node is None else node
+
+
+node_module.materialise_leaf = accumulator_of
+
+
 def edge_of(x: Tensor):
-    """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true and whose ``edge`` is None."""
+    """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true: see NOTE [Edges] in node.py."""
     edge = x.edge
     if edge is not None:
         return edge
     if x.needs_grad is ASK:
         from .views import view_edge
         return view_edge(x)
-    if not x.needs_grad:
-        return None
-    meta = x.meta
-    if meta is not None and meta.accumulator is not None:
-        node = meta.accumulator()
-        if node is not None:
-            return node
-    return new_accumulator(x)
+    return x if x.needs_grad else None
 
 
 def requires_grad(x: Tensor) -> bool:
@@ -121,7 +118,7 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     if not requires_grad(x):
         raise GradError("register_hook: the tensor does not require grad, so no gradient will ever reach it.")
     edge = edge_of(x)
-    if edge is None or type(edge) is AccumulateGrad:
+    if edge is None or edge is x:
         meta = x.meta = x.meta or new_meta()
         if meta.hooks is None:
             meta.hooks = Hooks()
@@ -153,7 +150,7 @@ def retain_grad(x: Tensor) -> None:
     if not requires_grad(x):
         raise GradError("retain_grad: the tensor does not require grad.")
     edge = edge_of(x)
-    if edge is None or type(edge) is AccumulateGrad:
+    if edge is None or edge is x:
         return
     meta = x.meta = x.meta or new_meta()
     meta.retains = True
@@ -175,6 +172,8 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
     edge = edge_of(x) if requires_grad(x) else None
     if edge is None:
         raise GradError("get_gradient_edge: the tensor does not require grad.")
+    if edge is x:
+        return GradientEdge(accumulator_of(x), 0)
     return GradientEdge(edge.node, edge.nr) if type(edge) is Edge else GradientEdge(edge, 0)
 
 

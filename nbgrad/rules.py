@@ -599,7 +599,7 @@ def inplace_view(name: str) -> Callable:
     def call(x, *args, **kwargs):
         from .views import check_inplace
         check_inplace(name + "_", x, mode.enabled and needs_gradient(x))
-        view = CALLS[name](x, *args, **kwargs)
+        view = getattr(x, name)(*args, **kwargs)
         own, meta = x.meta, view.meta
         x.layout, x.offset = view.layout, view.offset
         x.storage.version += 1

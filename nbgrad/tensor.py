@@ -243,7 +243,8 @@ class _Lazy:
         from .kernels.cpu import launcher
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "builder", "recorder", "pool"):
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "builder", "recorder", "caller",
+                         "differentiator", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

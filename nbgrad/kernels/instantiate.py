@@ -69,5 +69,6 @@ def numba_wrap(function: Callable) -> Callable:
     ``error_model="numpy"``: a division by zero must not raise, and its branch would stop the vectoriser.
     """
     import numba
-    return numba.njit(forceinline=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                      error_model="numpy", fastmath=False)(function)
+    options: dict[str, Any] = {"forceinline": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+                               "error_model": "numpy", "fastmath": False}
+    return numba.njit(**options)(function)

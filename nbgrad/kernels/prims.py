@@ -38,7 +38,7 @@ FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits",
 INT_PRIMS = ("where", "wrap")
 PRIMS = (*FLOAT_PRIMS, "wrap")
 
-_INTEGERS = {"float32": np.dtype("int32"), "float64": np.dtype("int64")}
+_INTEGERS: dict[str, np.dtype[Any]] = {"float32": np.dtype("int32"), "float64": np.dtype("int64")}
 _WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")
 
 

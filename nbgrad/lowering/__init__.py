@@ -8,3 +8,4 @@ def load() -> None:
     """Register all lowerings."""
     # One line a module; order does not matter.
     from . import copy  # noqa: F401
+    from . import join  # noqa: F401

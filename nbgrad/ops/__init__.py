@@ -1,3 +1,3 @@
 """What operations exist: importing this package fills the table ``core.OPS``."""
 # One line a module; order does not matter.
-from . import copies, elementwise  # noqa: F401
+from . import copies, elementwise, movement  # noqa: F401

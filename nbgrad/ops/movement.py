@@ -1,27 +1,265 @@
 """Views: the same memory under another layout, each with the movement that undoes it.
 
-A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements. Public functions that take sizes or
-dimensions in several spellings are composites that call these with tuples.
+A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements, or a list of those. Functions that take
+sizes or dimensions in several spellings are composites that call these with tuples.
 """
 from __future__ import annotations
 
+from ..errors import ShapeError
 from . import shapes
-from .core import movement
+from .core import composite, general, movement
 
-movement("view_shape", lambda x, shape: shapes.viewed(x, shape), lambda g, x_shape: g.reshape(x_shape), method=False,
-         function=False, node="ViewBackward0", doc="The same elements in the same order under another shape.")
-movement("permute_dims", lambda x, dims: shapes.permuted(x, dims),
-         lambda g, dims: g.permute(shapes.inverse_permutation(dims)), method=False, function=False, node="PermuteBackward0",
-         doc="Dimensions in another order.")
-movement("transpose", lambda x, dim0, dim1: shapes.transposed(x, dim0, dim1), lambda g, dim0, dim1: g.transpose(dim0, dim1),
-         aliases=("swapaxes", "swapdims"), doc="Two dimensions exchanged.")
-movement("expand_shape", lambda x, shape: shapes.expanded(x, shape), lambda g, x_shape: g.sum_to(x_shape), method=False,
-         function=False, node="ExpandBackward0", doc="Dimensions of size 1 repeated, without memory.")
+# ---- the movements -------------------------------------------------------------------------------------------------
+
+INTERNAL = {"function": False}
+
+movement("alias", lambda x: (x.shape, x.strides, 0), lambda g: g, **INTERNAL, doc="The tensor itself, as a view.")
+movement("view_shape", shapes.viewed, lambda g, x_shape: g.reshape(x_shape), **INTERNAL, node="ViewBackward0",
+         doc="The same elements in the same order under another shape.")
+movement("permute_dims", shapes.permuted, lambda g, dims: g.permute_dims(shapes.inverse_permutation(dims)), **INTERNAL,
+         node="PermuteBackward0", doc="Dimensions in another order.")
+movement("transpose", shapes.transposed, lambda g, dim0, dim1: g.transpose(dim0, dim1), aliases=("swapaxes", "swapdims"),
+         doc="Two dimensions exchanged.")
+movement("t", shapes.matrix_transposed, lambda g: g.t(), node="TBackward0",
+         doc="The transpose of a matrix; fewer dimensions stay as they are.")
+movement("expand_shape", shapes.expanded, lambda g, x_shape: g.sum_to(x_shape), **INTERNAL, node="ExpandBackward0",
+         doc="Dimensions of size 1 repeated, without memory.")
+movement("squeeze_all", lambda x: shapes.squeezed(x, None), lambda g, x_shape: g.view_shape(x_shape), **INTERNAL,
+         node="SqueezeBackward0", doc="Without dimensions of size 1.")
+movement("squeeze_dim", lambda x, dim: shapes.squeezed(x, (dim,)), lambda g, x_shape: g.view_shape(x_shape), **INTERNAL,
+         node="SqueezeBackward1", doc="Without one dimension, if its size is 1.")
+movement("squeeze_dims", shapes.squeezed, lambda g, x_shape: g.view_shape(x_shape), **INTERNAL, node="SqueezeBackward2",
+         doc="Without those of some dimensions whose size is 1.")
+movement("unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), doc="With a dimension of size 1 at ``dim``.")
 movement("slice", lambda x, dim=0, start=None, end=None, step=1: shapes.sliced(x, dim, start, end, step),
-         lambda g, x_shape, dim, start, end, step: g.slice_backward(x_shape, dim, start, end, step), method=False,
-         function=False, doc="Every step-th element of a range of one dimension.")
-movement("select", lambda x, dim, index: shapes.selected(x, dim, index),
-         lambda g, x_shape, dim, index: g.select_backward(x_shape, dim, index), doc="One element of one dimension, which goes.")
-movement("as_strided", lambda x, size, stride, storage_offset=None: (tuple(size), tuple(stride), storage_offset or 0),
-         lambda g, x_layout, size, stride, storage_offset: g.as_strided_backward(x_layout, size, stride, storage_offset),
-         doc="Any shape and strides over the memory.")
+         lambda g, x_shape, dim, start, end, step: g.slice_backward(x_shape, dim, start, end, step), **INTERNAL,
+         doc="Every step-th element of a range of one dimension.")
+movement("select", shapes.selected, lambda g, x_shape, dim, index: g.select_backward(x_shape, dim, index),
+         doc="One element of one dimension, which goes.")
+movement("diagonal", lambda x, offset=0, dim1=0, dim2=1: shapes.diagonal_of(x, offset, dim1, dim2),
+         lambda g, x_shape, offset, dim1, dim2: g.diagonal_backward(x_shape, offset, dim1, dim2),
+         doc="The diagonals of two dimensions, as a last one.")
+movement("unfold", shapes.unfolded, lambda g, x_shape, dimension, size, step: g.unfold_backward(x_shape, dimension, size, step),
+         doc="All windows of ``size`` elements, ``step`` apart, as a last dimension.")
+movement("as_strided_from", lambda x, size, stride, offset: (tuple(size), tuple(stride), offset),
+         lambda g, x_layout, size, stride, offset: g.as_strided_backward(x_layout, size, stride, offset), **INTERNAL,
+         node="AsStridedBackward0", doc="Any shape and strides, from so many elements after the tensor's first one.")
+movement("split_size", lambda x, size, dim=0: shapes.split_of("split", x, shapes.chunk_sizes("split", x, size, dim), dim),
+         lambda g, dim: g.cat(dim), multiple=True, **INTERNAL, node="SplitBackward0", doc="Pieces of one size.")
+movement("split_with_sizes", lambda x, split_sizes, dim=0: shapes.split_of("split_with_sizes", x, split_sizes, dim),
+         lambda g, dim: g.cat(dim), multiple=True, doc="Pieces of the given sizes.")
+movement("unsafe_split", lambda x, split_size, dim=0: shapes.split_of(
+             "unsafe_split", x, shapes.chunk_sizes("unsafe_split", x, split_size, dim), dim),
+         lambda g, dim: g.cat(dim), multiple=True,
+         doc="Pieces that autograd takes for tensors of their own: only for use where the input is not used again."
+         ).untracked = True
+movement("unbind", lambda x, dim=0: shapes.unbound(x, dim), lambda g, dim: g.stack(dim), multiple=True,
+         doc="All elements of one dimension, as a tuple.")
+
+# ---- their transposes: a cotangent placed among zeros --------------------------------------------------------------
+
+general("slice_backward", lambda x, shape, dim, start, end, step: x,
+        {"x": lambda g, dim, start, end, step: g.slice(dim, start, end, step)}, **INTERNAL, doc="The transpose of slice.")
+general("select_backward", lambda x, shape, dim, index: x, {"x": lambda g, dim, index: g.select(dim, index)}, **INTERNAL,
+        doc="The transpose of select.")
+general("diagonal_backward", lambda x, shape, offset, dim1, dim2: x,
+        {"x": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)}, **INTERNAL, doc="The transpose of diagonal.")
+general("unfold_backward", lambda x, shape, dimension, size, step: x,
+        {"x": lambda g, dimension, size, step: g.unfold(dimension, size, step)}, **INTERNAL,
+        doc="The transpose of unfold: overlapping windows add up.")
+general("as_strided_backward", lambda x, layout, size, stride, offset: x,
+        {"x": lambda g, layout, size, stride, offset: g.clone_like(layout).as_strided_from(size, stride, offset)}, **INTERNAL,
+        doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.")
+general("reshape_copy", lambda x, shape: x, {"x": lambda g, x_shape: g.reshape(x_shape)}, **INTERNAL, node="UnsafeViewBackward0",
+        doc="A row-major copy under another shape.")
+
+# ---- spellings -----------------------------------------------------------------------------------------------------
+
+
+def view(x, *shape):
+    """The same memory under another shape; ``x.view(2, -1)`` or ``x.view((2, -1))``. Never copies.
+
+    Raises:
+        ShapeError: the elements cannot be reached by strides. Hint: reshape.
+    """
+    if len(shape) == 1 and hasattr(shape[0], "itemsize") and hasattr(shape[0], "is_floating_point"):
+        return x.view_dtype(shape[0])
+    return x.view_shape(shapes.sizes(shape))
+
+
+def reshape(x, *shape):
+    """The same elements under another shape: a view where strides allow, else a copy."""
+    shape = shapes.sizes(shape)
+    layout = x.layout
+    if layout.contiguous:
+        return x.view_shape(shape)
+    shape = shapes.infer_shape("reshape", shape, layout.numel)
+    if shapes.view_strides(layout.shape, layout.strides, shape) is None:
+        return x.reshape_copy(shape)
+    return x.view_shape(shape)
+
+
+def view_as(x, other):
+    """``x.view(other.shape)``."""
+    return x.view_shape(other.shape)
+
+
+def reshape_as(x, other):
+    """``x.reshape(other.shape)``."""
+    return reshape(x, other.shape)
+
+
+def permute(x, *dims):
+    """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
+    return x.permute_dims(shapes.sizes(dims))
+
+
+def movedim(x, source, destination):
+    """Dimensions moved to other places; the rest keep their order."""
+    return x.permute_dims(shapes.moved(x.ndim, source, destination))
+
+
+def expand(x, *size):
+    """Dimensions of size 1 repeated without memory; -1 keeps a size."""
+    return x.expand_shape(shapes.sizes(size))
+
+
+def expand_as(x, other):
+    """``x.expand(other.shape)``."""
+    return x.expand_shape(other.shape)
+
+
+def broadcast_to(x, shape):
+    """``x.expand(shape)``."""
+    return x.expand_shape(tuple(shape))
+
+
+def squeeze(x, dim=None):
+    """Without dimensions of size 1: all, one, or some of them."""
+    if dim is None:
+        return x.squeeze_all()
+    return x.squeeze_dims(tuple(dim)) if isinstance(dim, (tuple, list)) else x.squeeze_dim(dim)
+
+
+def flatten(x, start_dim=0, end_dim=-1):
+    """A range of dimensions as one; the tensor itself if that changes nothing."""
+    shape = shapes.flattened(x.shape, start_dim, end_dim)
+    return x if shape == x.shape else reshape(x, shape)
+
+
+def ravel(x):
+    """One dimension, copied only where it must be."""
+    return reshape(x, (-1,)) if x.numel() else reshape(x, (0,))
+
+
+def unflatten(x, dim, sizes):
+    """One dimension as several; one of their sizes may be -1."""
+    return x.view_shape(shapes.unflattened(x.shape, dim, sizes))
+
+
+def narrow(x, dim, start, length):
+    """``length`` elements of a dimension from ``start`` on.
+
+    Raises:
+        DimError, ShapeError: they are not there.
+    """
+    dim = shapes.wrap("narrow", dim, x.ndim)
+    size = x.shape[dim] if x.ndim else 0
+    start = start.__index__()
+    if not -size <= start <= size:
+        raise shapes.DimError(f"narrow: start {start} is out of range for dimension {dim} of size {size}.")
+    start += size if start < 0 else 0
+    if length < 0 or start + length > size:
+        raise ShapeError(f"narrow: {length} elements from {start} on do not fit dimension {dim} of size {size}.")
+    return x.slice(dim, start, start + length, 1)
+
+
+def as_strided(x, size, stride, storage_offset=None):
+    """Any shape and strides over the memory; ``storage_offset`` from the storage's start, None for the tensor's own.
+
+    Raises:
+        ShapeError: it would reach outside the storage.
+    """
+    size, stride, own = tuple(size), tuple(stride), x.storage_offset()
+    first = own if storage_offset is None else storage_offset
+    if len(size) != len(stride) or any(s < 0 for s in size) or any(s < 0 for s in stride) or first < 0:
+        raise ShapeError(f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0.")
+    last = first + sum((s - 1) * t for s, t in zip(size, stride))
+    available = x.storage.array.nbytes // x.itemsize
+    if 0 not in size and last >= available:
+        raise ShapeError(f"as_strided: size {list(size)} with stride {list(stride)} from {first} on reaches element {last} of a "
+                         f"storage of {available}.")
+    return x.as_strided_from(size, stride, first - own)
+
+
+def split(x, split_size_or_sections, dim=0):
+    """Pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return x.split_with_sizes(tuple(split_size_or_sections), dim)
+    return x.split_size(split_size_or_sections, dim)
+
+
+def piece_size(x, chunks, dim) -> int:
+    """The size of ``chunks`` pieces."""
+    if chunks <= 0:
+        raise ShapeError(f"chunk: the number of chunks must be positive, got {chunks}.")
+    extent = x.shape[shapes.wrap("chunk", dim, x.ndim)] if x.ndim else 0
+    return -(-extent // chunks)
+
+
+def chunk(x, chunks, dim=0):
+    """At most ``chunks`` pieces of one size along a dimension; the last may be smaller."""
+    size = piece_size(x, chunks, dim)
+    return x.split_size(size, dim) if size or not x.ndim else x.split_with_sizes((0,) * chunks, dim)
+
+
+def unsafe_chunk(x, chunks, dim=0):
+    """``chunk`` whose pieces autograd takes for tensors of their own."""
+    return x.unsafe_split(piece_size(x, chunks, dim), dim)
+
+
+def tensor_split(x, indices_or_sections, dim=0):
+    """So many pieces of nearly equal size, or the pieces between the given indices."""
+    if not x.ndim:
+        raise shapes.DimError("tensor_split: a 0-d tensor cannot be split.")
+    bounds = shapes.tensor_split_bounds(x.shape[shapes.wrap("tensor_split", dim, x.ndim)], indices_or_sections)
+    return tuple(x.slice(dim, start, end, 1) for start, end in bounds)
+
+
+def contiguous(x):
+    """The tensor itself if it is row-major, else a row-major copy."""
+    return x if x.layout.contiguous else x.contiguous_copy()
+
+
+def numpy_transpose(x):
+    """All dimensions in reverse order."""
+    return x.permute_dims(tuple(range(x.ndim - 1, -1, -1)))
+
+
+def matrix_transpose(x):
+    """The last two dimensions exchanged."""
+    if x.ndim < 2:
+        raise ShapeError(f"mT: expected a matrix or a batch of them, got {x.ndim} dimensions.")
+    return x.transpose(-2, -1)
+
+
+def adjoint(x):
+    """The last two dimensions exchanged, and the elements conjugated."""
+    transposed = matrix_transpose(x)
+    return transposed.conj() if x.is_complex() else transposed
+
+
+def iterate(x):
+    """Iterate over the first dimension, as ``unbind`` does."""
+    return iter(x.unbind(0))
+
+
+for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
+    composite(function.__name__, function, function=False, doc=function.__doc__)
+for function in (reshape, permute, broadcast_to, squeeze, flatten, ravel, unflatten, narrow, as_strided, split, chunk,
+                 unsafe_chunk, tensor_split, adjoint):
+    composite(function.__name__, function, doc=function.__doc__)
+composite("movedim", movedim, aliases=("moveaxis",), doc=movedim.__doc__)
+composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
+for name, function in (("T", numpy_transpose), ("mT", matrix_transpose), ("mH", adjoint)):
+    composite(name, function, function=False, doc=function.__doc__).is_property = True

@@ -2,13 +2,15 @@
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 
 from nbgrad import dtypes
 from nbgrad.errors import KernelError
 from nbgrad.kernels import codegen, scalars
-from nbgrad.kernels.cuda import reductions, simt, table, templates
+from nbgrad.kernels.cuda import access, reductions, simt, table, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
 from nbgrad.kernels.cuda.monoids import monoid
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
@@ -258,6 +260,19 @@ def test_sum_of_other_dtypes(machine, dtype):
     expected = as_gpu(x.astype(np.float64 if dtype == "bfloat16" else np.int64).sum(1), dtype)
     for result in reduced(machine, "sum", x)[0]:
         np.testing.assert_array_equal(result, expected, strict=True)
+
+
+def test_unknown_reduction_is_explained():
+    """The message lists what there is."""
+    with pytest.raises(KernelError, match="no median in float32; there are sum, mean"):
+        monoid("median", "float32")
+
+
+@pytest.mark.parametrize("module", [access, templates, reductions, table], ids=lambda module: module.__name__)
+def test_examples_in_docstrings(module):
+    """They run, and there are some."""
+    failed, attempted = doctest.testmod(module)
+    assert attempted and not failed
 
 
 def divergent_barrier(x):

@@ -12,6 +12,8 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
     recorder(template, wanted, saved, edge_of) -> record(plan, out, *operands): makes the result's node
     next_seq()                                -> the next sequence number of the graph
+    caller(plans, ...)                        -> call(*operands): find the plan, launch, record
+    differentiator(...)                       -> backward(node, g, create_graph): check versions, launch the fused kernel
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work, 2 units that
 one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop the interpreter lock and use the
@@ -33,7 +35,7 @@ import numpy as np
 
 from .pool import Pool, pool_ir
 
-__all__ = ["Native", "Plan", "pack_record", "NUMBER_CODES", "PARALLEL"]
+__all__ = ["Native", "Plan", "ElementwisePlan", "pack_record", "NUMBER_CODES", "PARALLEL"]
 
 MOST_OPERANDS = 24
 PARALLEL = 1                    # flag of a record
@@ -55,6 +57,21 @@ class Plan:
 
     def __init__(self, record: bytes, outs: tuple, layouts: tuple):
         self.record, self.outs, self.layouts = record, outs, layouts
+
+
+class ElementwisePlan(Plan):
+    """A plan with what recording and differentiating it need.
+
+    Attributes:
+        op, compute: the operation and its dtype of computation.
+        operands: for every operand its Layout; None for a Python number.
+        records: per subset of operands that need a gradient (bit k is operand k) the function that makes the node.
+        backs: per subset None or ``{layout of the cotangent: plan of the fused backward kernel}``.
+        reduced: some operand was broadcast or converted, so its cotangent must be summed or converted back.
+        shapes: ``(shape, dtype)`` of every operand.
+    """
+
+    __slots__ = ("op", "compute", "operands", "records", "backs", "reduced", "shapes")
 
 
 def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
@@ -81,6 +98,12 @@ declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare ptr @PyTuple_Pack(i64, ...)
+@PyFloat_Type = external global i8
+@PyLong_Type = external global i8
+@_Py_FalseStruct = external global i8
 @_Py_TrueStruct = external global i8
 @sequence = private global i64 0
 @PyExc_RuntimeError = external global ptr
@@ -583,7 +606,15 @@ edge_get:
   %x = load ptr, ptr %x_at
   %own = call ptr @slot(ptr %x, i64 @TENSOR_EDGE)
   %rare = icmp eq ptr %own, @_Py_NoneStruct
-  br i1 %rare, label %edge_ask, label %edge_own
+  br i1 %rare, label %edge_leaf, label %edge_own
+edge_leaf:
+  ; A leaf stands for itself.
+  %own_needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %is_leaf = icmp eq ptr %own_needs, @_Py_TrueStruct
+  br i1 %is_leaf, label %edge_self, label %edge_ask
+edge_self:
+  call void @Py_IncRef(ptr %x)
+  br label %edge_put
 edge_own:
   call void @Py_IncRef(ptr %own)
   br label %edge_put
@@ -592,7 +623,7 @@ edge_ask:
   %refused = icmp eq ptr %asked, null
   br i1 %refused, label %drop_edges, label %edge_put
 edge_put:
-  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask]
+  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask], [%x, %edge_self]
   %edges_base = getelementptr i8, ptr %edges, i64 @TUPLE_ITEMS
   %edges_at = getelementptr ptr, ptr %edges_base, i64 %i
   store ptr %edge, ptr %edges_at
@@ -685,6 +716,234 @@ fail:
   ret ptr null
 }
 
+; Whether %object is a Tensor.
+define private i1 @is_tensor(ptr %object) alwaysinline {
+entry:
+  %type = call ptr @slot(ptr %object, i64 8)
+  %tensor_type = load ptr, ptr @tensor_type
+  %exact = icmp eq ptr %type, %tensor_type
+  br i1 %exact, label %yes, label %derived
+derived:
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %tensor_type)
+  %no = icmp eq i32 %is, 0
+  br i1 %no, label %refuse, label %yes
+yes:
+  ret i1 true
+refuse:
+  ret i1 false
+}
+
+; call(x) or call(x, y): one look-up by layouts (the type of a Python number), one launch; `record` where a gradient may be needed.
+; self = (plans, list of special modes, slow, record). Whatever is not in the table goes to `slow`.
+define ptr @call(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [3 x ptr]
+  %plans = call ptr @item(ptr %self, i64 0)
+  %special = call ptr @item(ptr %self, i64 1)
+  %modes = call ptr @slot(ptr %special, i64 16)               ; ob_size
+  %usual = icmp eq ptr %modes, null
+  %x = load ptr, ptr %args
+  br i1 %usual, label %first, label %slow
+first:
+  %x_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %x_tensor, label %layouts, label %slow
+layouts:
+  %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %single = icmp eq i64 %count, 1
+  br i1 %single, label %one, label %two
+one:
+  br label %by_layout
+two:
+  %pair = icmp eq i64 %count, 2
+  br i1 %pair, label %second, label %slow
+second:
+  %y_at = getelementptr ptr, ptr %args, i64 1
+  %y = load ptr, ptr %y_at
+  %y_type = call ptr @slot(ptr %y, i64 8)
+  %is_float = icmp eq ptr %y_type, @PyFloat_Type
+  %is_int = icmp eq ptr %y_type, @PyLong_Type
+  %is_number = or i1 %is_float, %is_int
+  br i1 %is_number, label %with_key, label %second_tensor
+second_tensor:
+  %y_tensor = call i1 @is_tensor(ptr %y)
+  br i1 %y_tensor, label %second_layout, label %slow
+second_layout:
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %same = icmp eq ptr %lx, %ly
+  br i1 %same, label %by_layout, label %with_key
+by_layout:
+  %plan_1 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %lx)
+  br label %found
+with_key:
+  %other = phi ptr [%y_type, %second], [%ly, %second_layout]
+  %key = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %lx, ptr %other)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %fail, label %look
+look:
+  %plan_2 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  br label %found
+found:
+  %plan = phi ptr [%plan_1, %by_layout], [%plan_2, %look]
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %launch
+launch:
+  ; Held: while a large kernel runs without the lock, another thread may clear the table.
+  call void @Py_IncRef(ptr %plan)
+  store ptr %plan, ptr %operands
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %x, ptr %o1
+  br i1 %single, label %go, label %put_second
+put_second:
+  %o2 = getelementptr ptr, ptr %operands, i64 2
+  %y_again_at = getelementptr ptr, ptr %args, i64 1
+  %y_again = load ptr, ptr %y_again_at
+  store ptr %y_again, ptr %o2
+  br label %go
+go:
+  %all = add i64 %count, 1
+  %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %drop, label %ask_x
+ask_x:
+  %nx = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %x_needs = icmp ne ptr %nx, @_Py_FalseStruct
+  br i1 %x_needs, label %record, label %ask_y
+ask_y:
+  br i1 %single, label %done, label %ask_y_kind
+ask_y_kind:
+  %y3_at = getelementptr ptr, ptr %args, i64 1
+  %y3 = load ptr, ptr %y3_at
+  %y3_tensor = call i1 @is_tensor(ptr %y3)
+  br i1 %y3_tensor, label %ask_y_needs, label %done
+ask_y_needs:
+  %ny = call ptr @slot(ptr %y3, i64 @TENSOR_NEEDS_GRAD)
+  %y_needs = icmp ne ptr %ny, @_Py_FalseStruct
+  br i1 %y_needs, label %record, label %done
+record:
+  %recorder = call ptr @item(ptr %self, i64 3)
+  %record_args = alloca [4 x ptr]
+  store ptr %plan, ptr %record_args
+  %r1 = getelementptr ptr, ptr %record_args, i64 1
+  store ptr %out, ptr %r1
+  %r2 = getelementptr ptr, ptr %record_args, i64 2
+  store ptr %x, ptr %r2
+  br i1 %single, label %record_go, label %record_second
+record_second:
+  %y4_at = getelementptr ptr, ptr %args, i64 1
+  %y4 = load ptr, ptr %y4_at
+  %r3 = getelementptr ptr, ptr %record_args, i64 3
+  store ptr %y4, ptr %r3
+  br label %record_go
+record_go:
+  %record_count = add i64 %count, 2
+  %nothing = call ptr @PyObject_Vectorcall(ptr %recorder, ptr %record_args, i64 %record_count, ptr null)
+  %not_recorded = icmp eq ptr %nothing, null
+  br i1 %not_recorded, label %drop_out, label %recorded
+recorded:
+  call void @Py_DecRef(ptr %nothing)
+  br label %done
+done:
+  call void @Py_DecRef(ptr %plan)
+  ret ptr %out
+drop_out:
+  call void @Py_DecRef(ptr %out)
+  br label %drop
+drop:
+  call void @Py_DecRef(ptr %plan)
+  br label %fail
+slow:
+  %general = call ptr @item(ptr %self, i64 2)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
+; backward(node, g, create_graph) of an elementwise rule whose results are all computed.
+; self = (words, slow); words: number of saved values, index of the subset, then for each its slot's and its version's offset
+; (-1: a number). Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to `slow`.
+define ptr @backward(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [6 x ptr]
+  %words_object = call ptr @item(ptr %self, i64 0)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %node = load ptr, ptr %args
+  %g_at = getelementptr ptr, ptr %args, i64 1
+  %g = load ptr, ptr %g_at
+  %create_at = getelementptr ptr, ptr %args, i64 2
+  %create = load ptr, ptr %create_at
+  %plain = icmp eq ptr %create, @_Py_FalseStruct
+  br i1 %plain, label %look, label %slow
+look:
+  %forward = call ptr @slot(ptr %node, i64 @NODE_PLAN)
+  %reduced = call ptr @slot(ptr %forward, i64 @ELEMENTWISE_REDUCED)
+  %exact = icmp eq ptr %reduced, @_Py_FalseStruct
+  br i1 %exact, label %cotangent, label %slow
+cotangent:
+  %g_tensor = call i1 @is_tensor(ptr %g)
+  br i1 %g_tensor, label %saved_begin, label %slow
+saved_begin:
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %g, ptr %o1
+  %n_saved = call i64 @word(ptr %words, i64 0)
+  %subset = call i64 @word(ptr %words, i64 1)
+  br label %test
+test:
+  %i = phi i64 [0, %saved_begin], [%next, %put]
+  %more = icmp slt i64 %i, %n_saved
+  br i1 %more, label %take, label %plans
+take:
+  %next = add i64 %i, 1
+  %first = mul i64 %next, 2
+  %s_offset = call i64 @word(ptr %words, i64 %first)
+  %second = add i64 %first, 1
+  %v_offset = call i64 @word(ptr %words, i64 %second)
+  %value = call ptr @slot(ptr %node, i64 %s_offset)
+  %is_number = icmp slt i64 %v_offset, 0
+  br i1 %is_number, label %number, label %tensor
+number:
+  %gone = icmp eq ptr %value, @_Py_NoneStruct
+  br i1 %gone, label %slow, label %put
+tensor:
+  %value_tensor = call i1 @is_tensor(ptr %value)
+  br i1 %value_tensor, label %version, label %slow
+version:
+  %storage = call ptr @slot(ptr %value, i64 @TENSOR_STORAGE)
+  %now = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  %then = call ptr @slot(ptr %node, i64 %v_offset)
+  %same = icmp eq ptr %now, %then
+  br i1 %same, label %put, label %slow
+put:
+  %index = add i64 %i, 2
+  %at = getelementptr ptr, ptr %operands, i64 %index
+  store ptr %value, ptr %at
+  br label %test
+plans:
+  %backs = call ptr @slot(ptr %forward, i64 @ELEMENTWISE_BACKS)
+  %items = call ptr @slot(ptr %backs, i64 24)               ; ob_item of the list
+  %dict_at = getelementptr ptr, ptr %items, i64 %subset
+  %dict = load ptr, ptr %dict_at
+  %empty = icmp eq ptr %dict, @_Py_NoneStruct
+  br i1 %empty, label %slow, label %find
+find:
+  %layout = call ptr @slot(ptr %g, i64 @TENSOR_LAYOUT)
+  %plan = call ptr @PyDict_GetItemWithError(ptr %dict, ptr %layout)
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %launch
+launch:
+  call void @Py_IncRef(ptr %plan)
+  store ptr %plan, ptr %operands
+  %all = add i64 %n_saved, 2
+  %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  call void @Py_DecRef(ptr %plan)
+  ret ptr %out
+slow:
+  %general = call ptr @item(ptr %self, i64 1)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+}
+
 ; build(*values) -> copy of the template with `values` in the named slots.
 ; self = (offsets of the values, template, offsets to copy), both as int64 words, the second with its count in front.
 define ptr @build(ptr %self, ptr %args, i64 %count) {
@@ -730,7 +989,7 @@ done:
 ARRAY_DATA, TUPLE_ITEMS, BYTES_ITEMS = 16, 24, 32       # offsets in PyArrayObject, PyTupleObject, PyBytesObject
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
-FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "record", "build")
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "record", "call", "backward", "build")
 UNBOUND = FUNCTIONS[:5]
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template")
 
@@ -793,6 +1052,7 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type:
     at |= {f"STORAGE_{s.upper()}": slot_offset(storage_type, s) for s in ("array", "version")}
     at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("descr", "record", "template")}
     at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}
+    at |= {f"ELEMENTWISE_{s.upper()}": slot_offset(ElementwisePlan, s) for s in ("reduced", "backs")}
     at |= {f"NODE_{s.upper()}": slot_offset(node_type, s) for s in ("seq", "plan", "edges")}
     at |= {"ARRAY_DATA": ARRAY_DATA, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS, "MOST": MOST_OPERANDS,
            "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
@@ -855,6 +1115,24 @@ class Native:
             words += [position, slot_offset(kind, f"s{k}"), slot_offset(kind, f"v{k}"), int(is_number)]
         slots = recorded_slots(len(saved))
         return self._bound("record", (struct.pack(f"{len(words)}q", *words), template, copied_offsets(template, slots), edge_of))
+
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable) -> Callable:
+        """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts.
+
+        Args:
+            plans: by one layout, or by a pair of layouts or of a layout and the type of a Python number.
+            special: while it is not empty, everything goes to ``slow``.
+            slow: ``slow(*operands)`` for whatever has no plan.
+            record: ``record(plan, out, *operands)``, called where an operand's ``needs_grad`` is not False.
+        """
+        return self._bound("call", (plans, special, slow, record))
+
+    def differentiator(self, node_type: type, mask: int, saved: tuple[bool, ...], slow: Callable) -> Callable:
+        """``backward(node, g, create_graph)`` of an elementwise rule; ``saved`` says for each saved value if it is a number."""
+        words = [len(saved), mask]
+        for k, is_number in enumerate(saved):
+            words += [slot_offset(node_type, f"s{k}"), -1 if is_number else slot_offset(node_type, f"v{k}")]
+        return self._bound("backward", (struct.pack(f"{len(words)}q", *words), slow))
 
 
 def recorded_slots(saved: int) -> tuple[str, ...]:

@@ -123,3 +123,20 @@ class Twin:
                 values += [value, None if is_number else value.storage.version]
             out.edge, out.needs_grad = build(*values), True
         return record
+
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable) -> Callable:
+        """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts."""
+        def call(*operands):
+            key = tuple(x.layout if isinstance(x, self._tensor) else type(x) for x in operands)
+            plan = None if special else plans.get(key[0] if len(key) == 1 or key[0] is key[-1] else key)
+            if plan is None or not isinstance(operands[0], self._tensor):
+                return slow(*operands)
+            out = self.fresh(plan, *operands)
+            if any(isinstance(x, self._tensor) and x.needs_grad is not False for x in operands):
+                record(plan, out, *operands)
+            return out
+        return call
+
+    def differentiator(self, node_type: type, mask: int, saved: tuple[bool, ...], slow: Callable) -> Callable:
+        """``backward(node, g, create_graph)``: the general one, which does the same."""
+        return slow

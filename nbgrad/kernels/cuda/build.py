@@ -27,7 +27,7 @@ from ..instantiate import instantiate
 from .access import Function, compute_dtype, prims_dtype
 from .templates import BLOCK, Template
 
-__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "scalar_source"]
+__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "right_everywhere", "scalar_source"]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
 _COMPILING = threading.Lock()  # the patches of ``numba_without_gpu`` are seen by all threads

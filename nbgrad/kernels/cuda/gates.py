@@ -23,19 +23,20 @@ MAX_REGISTERS = 65536 // (BLOCKS_RESIDENT * BLOCK)  # half of a Hopper multiproc
 DOUBLE = ("float64", "complex128")
 
 
-def gates_for(template: Template, dtype: str, divides: bool = False) -> tuple[Gate, ...]:
+def gates_for(template: Template, dtype: str, integers: bool = False) -> tuple[Gate, ...]:
     """The gates of ``template`` in compute dtype ``dtype``.
 
     Args:
-        divides: whether the scalar function itself divides integers.
+        integers: whether the scalar function itself divides or multiplies integers, so that index arithmetic cannot be
+            told from its own.
     """
     gates: list[Gate] = [no_spills, few_registers, global_access, partial(memory_access, traffic=template.traffic)]
     if not {dtype, *template.pointers}.intersection(DOUBLE):
         gates.append(no_float64)
-    if template.index_bits == 32 and not divides:
+    if template.index_bits == 32 and not integers:
         gates.append(no_division)
-    if template.name.startswith("strided32") and compute_dtype(dtype) != "int64":
-        gates.append(no_wide_index)  # a scalar function of integers may multiply its operands in 64 bits
+    if template.name.startswith("strided32") and not integers and compute_dtype(dtype) != "int64":
+        gates.append(no_wide_index)
     return tuple(gates)
 
 

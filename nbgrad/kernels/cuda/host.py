@@ -43,7 +43,7 @@ def _missing(ordinal: int) -> str | None:
     except DeviceError as error:
         return str(error)
     except Exception as error:  # the driver bindings raise their own types: no libcuda, no device, too old a driver
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         return (f"cuda: no usable GPU {ordinal}: {reason}. Hint: check nvidia-smi; kernels can be compiled and "
                 f"interpreted without one.")
     return None

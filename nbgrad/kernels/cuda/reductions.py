@@ -215,7 +215,7 @@ def column_plan(outers: int, rows: int, columns: int) -> tuple[int, int]:
     """``(splits, share)``: enough blocks to fill a GPU, each with 8 rows or more for each of its warps.
 
     >>> column_plan(1, 100_000, 64), column_plan(1, 10, 10_000)
-    ((512, 200), (1, 16))
+    ((500, 200), (1, 16))
     """
     tiles = outers * ceil_div(columns, WARP)
     splits = max(1, min(ceil_div(MAX_PARTIALS, tiles), rows // (8 * WARPS)))

@@ -11,7 +11,7 @@ from typing import Iterator, NamedTuple
 from ...dtypes import BOOL, COMPLEX, DTYPES, dtype_of
 from .. import scalars
 from .access import Function, compute_dtype
-from .build import Recipe
+from .build import Recipe, right_everywhere
 from .gates import Gate, gates_for
 from .monoids import MONOIDS, monoid
 from .reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
@@ -186,4 +186,5 @@ def reduction_kernels(name: str, dtype: str) -> Iterator[Entry]:
 
 def entry(template: Template, operation: Operation, **source) -> Entry:
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
-    return Entry(recipe.name, recipe, gates_for(template, operation.dtype, operation.divides))
+    guarded = right_everywhere(operation.scalar) is not operation.scalar  # the precise version works on integers
+    return Entry(recipe.name, recipe, gates_for(template, operation.dtype, operation.divides or guarded))

@@ -202,7 +202,7 @@ def NAME({', '.join([*signature.pointers, *signature.values, 'n'])}):
 
 
 def elementwise_grid(n: int, lanes: int, unroll: int = 1) -> tuple[int, ...]:
-    """The blocks that cover ``n`` elements."""
+    """The blocks that cover ``n`` elements; n = 0 is no launch at all."""
     return (ceil_div(n, BLOCK * lanes * unroll),)
 
 

@@ -156,7 +156,7 @@ def tanh_quotient_plain(m):
 
 
 def tanh_quotient_corrected(m):
-    """m / (m + 2) = q, with what m + 2 loses put back to first order: 1 / (m + 2) = (1 - q) / 2. From 2.5 to 2.1 ulp."""
+    """m / (m + 2) = q, with what m + 2 loses put back to first order: 1 / (m + 2) = (1 - q) / 2. 2.5 -> 2.1 ulp."""
     d = m + 2.0
     q = m / d
     lost = where(m < 4.0, m - (d - 2.0), 0.0)  # exact up to 4; beyond, 1 - q is too small for it to matter
@@ -169,7 +169,7 @@ def tanh_quotient_corrected(m):
 #   EXPM1_MAX     e**x overflows beyond, and 2**(n - 1) does not up to here
 #   ERF_ONE       erf(x) = 1 from here on
 #   ANGLE_MAX     up to here 2 x / pi is rounded to the right whole number, or nearly, and three parts of pi / 2 suffice
-#   DIGITS        after the point in x 2 / pi: two significands, and how close a float comes to a multiple of pi / 2
+#   DIGITS        after the point in x 2 / pi: two significands, and how close floats come to multiples of pi / 2
 RANGES = {
     "float32": {"EXP_MAX": 89.5, "EXP_MIN": -104.5, "EXPM1_MAX": 88.9, "ERF_ONE": 3.93, "ANGLE_MAX": 2.0 ** 18,
                 "DIGITS": 5},

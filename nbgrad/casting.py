@@ -1,0 +1,133 @@
+"""Conversions: other dtypes, other devices. What needs no change is returned as it is; gradients pass through."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .dispatch import CALLS
+from .dtypes import (DType, bfloat16, bool_, complex64, complex128, dtype_of, float16, float32, float64, int8, int16, int32, int64,
+                     uint8)
+from .errors import ArgumentError, NotSupportedError
+from .storage import CPU, Device, device as device_of
+from .tensor import Tensor
+
+__all__ = ["convert", "install_casts", "on_device"]
+
+
+def on_device(op: str, spec) -> Device:
+    """The device that an argument names, which must be one that tensors can be on.
+
+    Raises:
+        DeviceError: no such name. NotSupportedError: a GPU.
+    """
+    device = device_of(spec) if spec is not None else CPU
+    if device.type != "cpu":
+        raise NotSupportedError(f"{op}: device {device} is not available: kernels are compiled for CUDA (nbgrad.kernels.cuda), but "
+                                "the run time that holds tensors on a GPU is missing. Hint: device='cpu'.")
+    return device
+
+
+def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
+    """``x`` in another dtype; ``x`` itself where nothing changes, unless ``copy``. Recorded."""
+    if dtype is x.layout.dtype:
+        return CALLS["clone"](x) if copy else x
+    if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
+        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning, stacklevel=3)
+    return CALLS["to_dtype"](x, dtype)
+
+
+def is_dtype(value) -> bool:
+    """Whether an argument of ``to`` names a dtype."""
+    return isinstance(value, (DType, np.dtype)) or (isinstance(value, type) and value is not Tensor)
+
+
+def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, non_blocking: bool = False,
+       copy: bool = False) -> Tensor:
+    """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
+
+    Args:
+        copy: copy even where nothing changes; otherwise ``x`` itself is returned then.
+        non_blocking: accepted; CPU copies are done when they return.
+
+    Raises:
+        ArgumentError: other arguments. DeviceError, NotSupportedError: a device that is not there.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).to(nbgrad.int32)
+    tensor([1, 1], dtype=nbgrad.int32)
+    """
+    args = list(args)
+    if args and isinstance(args[0], Tensor):
+        other = args.pop(0)
+    else:
+        if args and isinstance(args[0], (str, Device)) or (len(args) > 1 and args[0] is None):
+            device = args.pop(0)
+        if args and is_dtype(args[0]):
+            dtype = args.pop(0)
+    if args and isinstance(args[0], bool):
+        non_blocking = args.pop(0)
+    if args and isinstance(args[0], bool):
+        copy = args.pop(0)
+    if args:
+        raise ArgumentError(f"to: expected a dtype, a device or a Tensor, got {args[0]!r}.")
+    if other is not None:
+        dtype, device = other.layout.dtype, other.layout.device
+    on_device("to", device)
+    return convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy)
+
+
+def type_(x: Tensor, dtype=None, non_blocking: bool = False):
+    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with ``dtype`` (a DType or such a name) the tensor converted."""
+    if dtype is None:
+        return f"nbgrad.{TYPE_NAMES[x.layout.dtype]}Tensor"
+    if isinstance(dtype, str) and dtype.endswith("Tensor"):
+        name = dtype.rpartition(".")[2]
+        found = [d for d, known in TYPE_NAMES.items() if name == f"{known}Tensor"]
+        if not found:
+            raise ArgumentError(f"type: {dtype!r} is no type of tensor; expected one like 'nbgrad.FloatTensor'.")
+        return convert(x, found[0])
+    return convert(x, dtype_of(dtype))
+
+
+TYPE_NAMES = {float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", int64: "Long", int32: "Int", int16: "Short",
+              int8: "Char", uint8: "Byte", bool_: "Bool", complex64: "ComplexFloat", complex128: "ComplexDouble"}
+METHODS = {"float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32, "short": int16,
+           "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128}
+
+
+def caster(name: str, dtype: DType):
+    """The method that converts to one dtype."""
+    def cast(self):
+        return convert(self, dtype)
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as {dtype.name}; itself if it is."
+    return cast
+
+
+def type_as(x: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of ``other``."""
+    return convert(x, other.layout.dtype)
+
+
+def cpu(x: Tensor) -> Tensor:
+    """The tensor on the CPU; itself if it is there."""
+    return x
+
+
+def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU.
+
+    Raises:
+        NotSupportedError: always, until there is a run time for it.
+    """
+    on_device("cuda", "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+    return x
+
+
+def install_casts() -> None:
+    """Hang the conversions on Tensor."""
+    for name, dtype in METHODS.items():
+        setattr(Tensor, name, caster(name, dtype))
+    for name, method in {"to": to, "type": type_, "type_as": type_as, "cpu": cpu, "cuda": cuda}.items():
+        setattr(Tensor, name, method)

@@ -1,0 +1,142 @@
+"""Matrix products: one kernel for a batch of them, which calls BLAS or, for integers and tiny matrices, multiplies itself.
+
+NOTE [Product record]: int64 words.
+   0 address of cblas_?gemm (0: none)      1, 2 how A and B are stored (``AS_IS``, ``TRANSPOSED``)
+   3 m   4 n   5 k   6 lda   7 ldb   8 ldc    9 bias: 0, or 1 with a fourth argument of n elements (see 10), added to each row
+  10 step of the bias in bytes (0: one element for all)
+  11 blocks that one product is cut into  12 rows or columns a block   13 whether columns are cut
+  14 batch dimensions; then their sizes, then for each dimension the steps of A, B and C in bytes.
+A unit of work is one block; blocks depend on the shape alone, so that every number of threads gives the same bits.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from ..codegen import register_source
+
+__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "complex_blas_call", "typed_parts"]
+
+AS_IS, TRANSPOSED = 111, 112        # CblasNoTrans, CblasTrans
+ROW_MAJOR = 101
+# Multiply-adds below which the call of BLAS costs more than the work: see benchmarks/test_kernels.py.
+TINY = 512
+
+
+def gemm(start, stop, args):
+    """The kernel: see NOTE [Product record]."""
+    record = pointer_word(args, 0)
+    blas = word(record, 0)
+    m, n, k = word(record, 3), word(record, 4), word(record, 5)
+    blocks, block, cut_columns = word(record, 11), word(record, 12), word(record, 13)
+    dims = word(record, 14)
+    size = itemsize()
+    bias = 0
+    if word(record, 9) != 0:
+        bias = pointer_word(args, 4)
+    for unit in range(start, stop):
+        batch = unit // blocks
+        first = (unit - batch * blocks) * block
+        c, a, b = pointer_word(args, 1), pointer_word(args, 2), pointer_word(args, 3)
+        for back in range(dims):
+            d = dims - 1 - back
+            extent = word(record, 15 + d)
+            i = batch % extent
+            batch //= extent
+            steps = 15 + dims + 3 * d
+            a += i * word(record, steps)
+            b += i * word(record, steps + 1)
+            c += i * word(record, steps + 2)
+        rows, columns, bias_at = m, n, bias
+        if cut_columns != 0:
+            columns = min(block, n - first)
+            b += first * size * (word(record, 7) if word(record, 2) == 112 else 1)
+            c += first * size
+            bias_at += first * word(record, 10)
+        else:
+            rows = min(block, m - first)
+            a += first * size * (1 if word(record, 1) == 112 else word(record, 6))
+            c += first * size * word(record, 8)
+        begin(c, rows, columns, word(record, 8), bias_at, word(record, 10), word(record, 9))
+        if blas == 0 or rows * columns * k <= TINY:
+            multiply(record, a, b, c, rows, columns, k)
+        else:
+            call_blas(record, a, b, c, rows, columns, k)
+
+
+def blas_call(record, a, b, c, m, n, k):
+    """C = A @ B + beta * C of real numbers, by BLAS."""
+    beta = 1.0 if word(record, 9) != 0 else 0.0
+    call_c(word(record, 0), (ROW_MAJOR, word(record, 1), word(record, 2), m, n, k, 1.0, a, word(record, 6),
+                             b, word(record, 7), beta, c, word(record, 8)))
+
+
+TEXT = '''
+def begin(c, rows, columns, ldc, bias, step, present):
+    """What C holds before the products are added: the bias, or nothing."""
+    if present != 0:
+        to = at_T(c, 0)
+        for i in range(rows):
+            if step == 0:
+                value = at_T(bias, 0)[0]
+                for j in range(columns):
+                    to[i * ldc + j] = value
+            else:
+                source = at_T(bias, 0)
+                for j in range(columns):
+                    to[i * ldc + j] = source[j]
+
+
+def multiply(record, a, b, c, m, n, k):
+    """C = A @ B (+ C where it holds a bias), row by row; integers wrap around."""
+    lda, ldb, ldc = word(record, 6), word(record, 7), word(record, 8)
+    row, step = lda, 1
+    if word(record, 1) == 112:
+        row, step = 1, lda
+    down, across = ldb, 1
+    if word(record, 2) == 112:
+        down, across = 1, ldb
+    x, y, to = at_T(a, 0), at_T(b, 0), at_T(c, 0)
+    if word(record, 9) == 0:
+        for i in range(m):
+            for j in range(n):
+                to[i * ldc + j] = ZERO
+    for i in range(m):
+        for l in range(k):
+            value = x[i * row + l * step]
+            if across == 1:
+                for j in range(n):
+                    to[i * ldc + j] += value * y[l * down + j]
+            else:
+                for j in range(n):
+                    to[i * ldc + j] += value * y[l * down + j * across]
+
+
+def complex_call(record, a, b, c, m, n, k):
+    """C = A @ B + beta * C of complex numbers, by BLAS, which takes alpha and beta by address."""
+    factors = stack(32)
+    one, other = at_T(factors, 0), at_T(factors, 16)
+    one[0] = ONE
+    other[0] = ONE if word(record, 9) != 0 else ZERO
+    call_c(word(record, 0), (101, word(record, 1), word(record, 2), m, n, k, factors, a, word(record, 6),
+                             b, word(record, 7), factors + 16, c, word(record, 8)))
+
+
+def itemsize():
+    """Bytes an element."""
+    return SIZE
+'''
+_SIZES = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+
+@lru_cache(maxsize=None)
+def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
+    """The functions that ``gemm`` calls, for one dtype, as bindings of a Program."""
+    zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
+    one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
+    text = TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", zero).replace("ONE", one).replace("SIZE", str(_SIZES[dtype]))
+    scope: dict = {}
+    exec(compile(text, register_source(text, f"gemm {dtype}"), "exec"), scope)
+    call = scope["complex_call"] if dtype.startswith("complex") else blas_call
+    return tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize")) + (("call_blas", call),)

@@ -1,0 +1,81 @@
+"""Kernels that place their inputs in a larger result: concatenation, cotangents of slices, flips; and overlapping sums.
+
+Plain functions for ``kernels/cpu/build``; their free names are intrinsics.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from ..codegen import register_source
+
+__all__ = ["place", "fold"]
+
+
+def place(start, stop, args):
+    """Zero the result if asked to, then run one copy kernel an input, each into its own part of the result.
+
+    Parameters, int64 words: 0 bytes to zero, 1 number of inputs; then four words an input: address of its copy kernel,
+    its elements, where its part begins in the result (bytes), where its kernel's parameters are (bytes from word 0).
+    """
+    arguments = stack(64)
+    record = pointer_word(args, 0)
+    out = pointer_word(args, 1)
+    size = word(record, 0)
+    zeros, tail = at_int64(out, 0), at_uint8(out, 0)
+    for i in range(size // 8):
+        zeros[i] = 0
+    for i in range(size // 8 * 8, size):
+        tail[i] = 0
+    for k in range(word(record, 1)):
+        entry = record + 8 * (2 + 4 * k)
+        set_word(arguments, 0, record + word(entry, 3))
+        set_word(arguments, 1, out + word(entry, 2))
+        set_word(arguments, 2, pointer_word(args, 2 + k))
+        run_kernel(word(entry, 0), 0, word(entry, 1), arguments)
+
+
+FOLD = """def fold(start, stop, args):
+    cursor = stack(512)
+    record = pointer_word(args, 0)
+    total, count, dims, first = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    shape, out_strides, x_strides = record + 32, record + 32 + 8 * dims, record + 32 + 16 * dims
+    out, x = p_T(args, 1), p_T(args, 2)
+    for i in range(total):
+        out[i] = 0
+    for d in range(dims):
+        set_word(cursor, d, 0)
+    last = dims - 1
+    extent, out_step, x_step = word(shape, last), word(out_strides, last), word(x_strides, last)
+    o, s, done = first, 0, 0
+    while done < count:
+        for i in range(extent):
+            out[o + i * out_step] += x[s + i * x_step]
+        done += extent
+        d = last - 1
+        while d >= 0:
+            i = word(cursor, d) + 1
+            o += word(out_strides, d)
+            s += word(x_strides, d)
+            if i < word(shape, d):
+                set_word(cursor, d, i)
+                break
+            o -= i * word(out_strides, d)
+            s -= i * word(x_strides, d)
+            set_word(cursor, d, 0)
+            d -= 1
+"""
+
+
+@lru_cache(maxsize=None)
+def fold(dtype: str) -> Callable:
+    """Sum a strided walk into a flat result: ``out[first + i . out_strides] += x[i . x_strides]``, in row-major order of i.
+
+    Parameters, int64 words: 0 elements of the result, 1 of the walk, 2 dimensions (at least one), 3 first; then the shape,
+    the result's strides and the operand's, in elements.
+    """
+    scope: dict = {}
+    text = FOLD.replace("p_T(", f"p_{dtype}(")
+    exec(compile(text, register_source(text, f"fold {dtype}"), "exec"), scope)
+    return scope["fold"]

@@ -1,0 +1,230 @@
+"""Products of vectors, matrices and batches of matrices: one native launch each.
+
+NOTE [Stored as]: BLAS takes a matrix by rows or by columns, with a step between them: a transposed operand is passed as such,
+never copied. Only layouts that are neither (every second column, an expanded column) are copied first; those, and half types,
+take ``in_steps``. Integers go through a loop of ours, which wraps around.
+"""
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..dispatch import CALLS
+from ..dtypes import DType, bool_, float32
+from ..errors import DeviceError, DTypeError, ShapeError
+from ..kernels.cpu.blas import gemm_address
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.gemm import AS_IS, TRANSPOSED, gemm, typed_parts
+from ..layout import Layout, broadcast_shapes, layout_of
+from ..rules import GeneralPlan, lowering
+from ..tensor import Tensor
+
+# Multiply-adds from which a product is cut over the pool, and about which a block has.
+PARALLEL_FROM = 1 << 20
+BLOCK = 1 << 24
+LEAST_BLOCK = 64        # rows or columns: fewer would read the other operand too often
+
+
+class Matrix(NamedTuple):
+    """The last two dimensions of an operand: sizes and strides in elements."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+
+    def turned(self) -> "Matrix":
+        """The transpose."""
+        return Matrix(self.columns, self.rows, self.across, self.down)
+
+    def stored(self) -> tuple[int, int] | None:
+        """``(AS_IS or TRANSPOSED, leading dimension)``, or None where BLAS cannot take it."""
+        rows, columns, down, across = self
+        if rows <= 1:
+            down = max(columns, 1) if across == 1 or columns <= 1 else down
+        if columns <= 1:
+            across = max(rows, 1) if down == 1 and rows > 1 else across
+        if (across == 1 or columns <= 1) and (down >= max(columns, 1) or rows <= 1):
+            return AS_IS, max(down, columns, 1)
+        if (down == 1 or rows <= 1) and (across >= max(rows, 1) or columns <= 1):
+            return TRANSPOSED, max(across, rows, 1)
+        return None
+
+
+class Product(NamedTuple):
+    """What is to be multiplied: ``left`` (m, k) by ``right`` (k, n), for every index of ``batch``.
+
+    Attributes:
+        steps: for every batch dimension the strides of left, right and result, in elements.
+        shape: of the result.
+    """
+
+    left: Matrix
+    right: Matrix
+    batch: tuple[int, ...]
+    steps: tuple[tuple[int, int, int], ...]
+    shape: tuple[int, ...]
+
+
+def as_matrix(layout: Layout, is_left: bool, turn: bool) -> tuple[Matrix, tuple[int, ...], tuple[int, ...]]:
+    """``(matrix, batch sizes, batch strides)``; a vector is a row on the left and a column on the right."""
+    shape, strides = layout.shape, layout.strides
+    if layout.ndim == 1:
+        size, step = shape[0], strides[0]
+        return (Matrix(1, size, size, step) if is_left else Matrix(size, 1, step, 1)), (), ()
+    matrix = Matrix(*shape[-2:], *strides[-2:])
+    return matrix.turned() if turn else matrix, shape[:-2], strides[:-2]
+
+
+def product_of(name: str, x: Layout, y: Layout, turn_x: bool, turn_y: bool) -> Product:
+    """The product of two layouts by NumPy's rules of ``matmul``.
+
+    Raises:
+        ShapeError: a 0-d operand; inner sizes differ; batches do not broadcast.
+        DTypeError: the dtypes differ, or are bool. DeviceError: the devices differ.
+    """
+    check_pair(name, x, y)
+    left, left_batch, left_steps = as_matrix(x, True, turn_x)
+    right, right_batch, right_steps = as_matrix(y, False, turn_y)
+    if left.columns != right.rows:
+        raise ShapeError(f"{name}: cannot multiply x {turned_text(x, turn_x)} by y {turned_text(y, turn_y)}: "
+                         f"x has {left.columns} columns, y has {right.rows} rows.")
+    batch = broadcast_shapes(name, (left_batch, right_batch))
+    shape = batch + (left.rows,) * (x.ndim > 1) + (right.columns,) * (y.ndim > 1)
+    own, step = [], left.rows * right.columns
+    for size in reversed(batch):
+        own.append(step)
+        step *= size
+    steps = tuple(zip(padded(left_batch, left_steps, len(batch)), padded(right_batch, right_steps, len(batch)), reversed(own)))
+    return folded(Product(left, right, batch, steps, shape))
+
+
+def turned_text(layout: Layout, turn: bool) -> str:
+    """A shape for a message."""
+    shape = layout.shape
+    return str(list((*shape[:-2], shape[-1], shape[-2]) if turn and len(shape) > 1 else shape))
+
+
+def check_pair(name: str, x: Layout, y: Layout) -> None:
+    """Both are at least vectors, of one dtype that can be multiplied, on one device."""
+    for operand, layout in (("x", x), ("y", y)):
+        if layout.ndim == 0:
+            raise ShapeError(f"{name}: {operand} is 0-d, expected at least one dimension. Hint: use mul.")
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"{name}: x is {x.dtype.name}, y is {y.dtype.name}, expected one dtype. Hint: x.to(y.dtype).")
+    if x.dtype is bool_:
+        raise DTypeError(f"{name}: not defined for bool. Hint: x.to(nbgrad.int64).")
+    if x.device is not y.device:
+        raise DeviceError(f"{name}: x is on {x.device}, y on {y.device}. Hint: move one with x.to(device).")
+
+
+def padded(shape: tuple[int, ...], steps: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Strides broadcast to ``ndim`` dimensions."""
+    return (0,) * (ndim - len(shape)) + tuple(0 if size == 1 else step for size, step in zip(shape, steps))
+
+
+def folded(product: Product) -> Product:
+    """The product with batch dimensions merged into the rows where one right operand serves them all."""
+    left, right, batch, steps, shape = product
+    while batch and steps[-1][1] == 0 and (steps[-1][0] == left.rows * left.down or left.rows == 1 or batch[-1] == 1):
+        # One row has any stride between rows: the batch's.
+        down = steps[-1][0] if left.rows == 1 and batch[-1] != 1 else left.down
+        left = Matrix(left.rows * batch[-1], left.columns, down, left.across)
+        batch, steps = batch[:-1], steps[:-1]
+    return Product(left, right, batch, steps, shape)
+
+
+def cuts(m: int, n: int, k: int) -> tuple[int, int, bool]:
+    """``(blocks, rows or columns a block, whether columns are cut)`` of one product: a function of the shape alone."""
+    by_columns = n > m
+    length = n if by_columns else m
+    if m * n * k < 2 * BLOCK or length < 2 * LEAST_BLOCK:
+        return 1, max(length, 1), by_columns
+    block = max(LEAST_BLOCK, -(-length * BLOCK // (m * n * k)))
+    block = -(-block // LEAST_BLOCK) * LEAST_BLOCK
+    return -(-length // block), block, by_columns
+
+
+@lru_cache(maxsize=None)
+def kernel(dtype: str) -> int:
+    """The address of the kernel for a dtype of computation."""
+    return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
+
+
+def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bias: Layout | None = None) -> GeneralPlan | None:
+    """The launch of a product, or None where an operand has to be copied first."""
+    left, right, batch, steps, shape = product
+    a, b = left.stored(), right.stored()
+    if a is None or b is None or (bias is not None and bias.numel > 1 and bias.strides[-1] != 1):
+        return None
+    m, n, k = left.rows, right.columns, left.columns
+    size, name = dtype.itemsize, dtype.compute
+    blocks, block, by_columns = cuts(m, n, k)
+    bias_step = size if bias is not None and bias.numel > 1 else 0
+    words = [gemm_address(name), a[0], b[0], m, n, k, a[1], b[1], max(n, 1), int(bias is not None), bias_step,
+             blocks, block, int(by_columns), len(batch), *batch]
+    for triple in steps:
+        words += [step * size for step in triple]
+    units = blocks
+    for extent in batch:
+        units *= extent
+    out = layout_of(dtype, shape, None, layouts[0].device)
+    flags = PARALLEL if m * n * k * (units // blocks) >= PARALLEL_FROM else 0
+    grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
+    record = pack_record(kernel(name), units if out.numel else 0, grain, 1, (0,) * len(layouts), flags,
+                         struct.pack(f"{len(words)}q", *words))
+    return GeneralPlan(record, (out.template,), layouts)
+
+
+def is_lazy(layouts: tuple[Layout, ...]) -> bool:
+    """Whether an operand is conjugated or negated lazily."""
+    return any(layout.conj or layout.neg for layout in layouts)
+
+
+def in_steps(op, tensors, attributes) -> Tensor:
+    """Half types through float32, awkward layouts through a copy."""
+    dtype = tensors[0].layout.dtype
+    if dtype.compute != dtype.name:
+        wide = tuple(CALLS["to_dtype"](x, float32) for x in tensors)
+        return CALLS["to_dtype"](CALLS[op.name](*wide, **attributes), dtype)
+    return CALLS[op.name](*(CALLS["contiguous_copy"](x) for x in tensors), **attributes)
+
+
+@lowering("matmul", "mm", "bmm", "mv", "dot", "gemm")
+def _matmul(op, layouts, attributes):
+    x, y = layouts
+    if op.name in RANKS:
+        check_ranks(op.name, x, y)
+    product = product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
+    if x.dtype.compute != x.dtype.name or is_lazy(layouts):
+        return in_steps
+    return product_plan(product, x.dtype, layouts) or in_steps
+
+
+@lowering("linear_bias")
+def _linear_bias(op, layouts, attributes):
+    x, weight, bias = layouts
+    product = product_of("linear", x, weight, False, True)
+    columns = product.right.columns
+    check_pair("linear", x, bias)
+    if bias.shape not in ((columns,), (1,)):
+        raise ShapeError(f"linear: bias has shape {list(bias.shape)}, expected [{columns}].")
+    if x.dtype.compute != x.dtype.name or is_lazy(layouts):
+        return in_steps
+    return product_plan(product, x.dtype, layouts, bias) or in_steps
+
+
+# Exact ranks of the operations that do not broadcast.
+RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
+
+
+def check_ranks(name: str, x: Layout, y: Layout) -> None:
+    """Refuse other ranks than the operation's, and batches of unequal size."""
+    expected = RANKS[name]
+    if (x.ndim, y.ndim) != expected:
+        raise ShapeError(f"{name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {expected[0]}-d and {expected[1]}-d. "
+                         "Hint: matmul takes all ranks and broadcasts.")
+    if name == "bmm" and x.shape[0] != y.shape[0]:
+        raise ShapeError(f"bmm: x has {x.shape[0]} matrices, y has {y.shape[0]}. Hint: matmul broadcasts.")

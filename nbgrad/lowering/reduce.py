@@ -1,0 +1,322 @@
+"""Reductions on any layout: fold the dimensions into one of two walks, or copy into an order that has one.
+
+NOTE [Walks]: dimensions that memory joins are merged, each kept (K) or reduced (R). What remains is
+  rows      K?R, RKR      the reduced elements lie one after the other; one result after the other
+  columns   RK, KRK       the kept elements do; ``TILE`` of them are accumulated side by side
+A reduced dimension of stride 0 (an expanded operand) only multiplies. Everything else is copied to [kept, reduced] first.
+
+NOTE [Several steps]: a lowering that cannot do with one launch returns a function instead of a plan: half types (widened
+first, narrowed last), layouts that have no walk, and results of so many elements each that threads should share one.
+"""
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Callable, NamedTuple
+
+from ..dispatch import CALLS
+from ..dtypes import DType, bool_, complex128, float32, float64, int64
+from ..errors import DTypeError, RangeError
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.reduce import TILE, WIDTHS, Fold, add_plain, columns, rows, two_sum
+from ..layout import Layout, layout_of
+from ..ops.reduce import kept_shape, reduced_dims
+from ..rules import GeneralPlan, lowering
+from ..tensor import Tensor, native
+
+__all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
+
+# Elements from which one launch may use several threads, and from which one result is cut into blocks of PIECE for them.
+PARALLEL_FROM = 1 << 15
+SHARED_FROM = 1 << 19
+PIECE = 1 << 15
+
+
+class Walk(NamedTuple):
+    """How a kernel goes through an operand; steps in elements.
+
+    Attributes:
+        columns: which of the two walks.
+        outer, outer_step: kept dimension outside.
+        length, step: reduced dimension (of rows: always step 1).
+        width: kept dimension inside (1 for rows).
+        segments, segment_step: reduced dimension outside the rows' kept one.
+        times: how often every element counts.
+    """
+
+    columns: bool
+    outer: int
+    outer_step: int
+    length: int
+    step: int = 1
+    width: int = 1
+    segments: int = 1
+    segment_step: int = 0
+    times: int = 1
+
+
+def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> Walk | None:
+    """The walk for reducing ``dims``, None if only a copy has one.
+
+    Args:
+        multiplies: whether counting an element n times may be left to ``finish``.
+    """
+    if layout.numel == 0 or layout.conj or layout.neg:
+        outer = 1
+        for d, size in enumerate(layout.shape):
+            outer *= 1 if d in dims else size
+        return Walk(False, outer, 0, 0) if layout.numel == 0 else None
+    if layout.dense and len(dims) == layout.ndim:
+        return Walk(False, 1, 0, layout.numel)
+    kinds, sizes, steps, times = merged(layout, frozenset(dims), multiplies)
+    rows = match_rows(kinds, sizes, steps) or match_columns(kinds, sizes, steps)
+    return rows._replace(times=times) if rows else None
+
+
+def merged(layout: Layout, dims: frozenset, multiplies: bool) -> tuple[str, list[int], list[int], int]:
+    """Kinds, sizes and steps of the dimensions that are left when neighbours of a kind are joined."""
+    kinds, sizes, steps, times = "", [], [], 1
+    for d, (size, step) in enumerate(zip(layout.shape, layout.strides)):
+        kind = "R" if d in dims else "K"
+        if size == 1:
+            continue
+        if multiplies and kind == "R" and step == 0:
+            times *= size
+        elif kinds and kinds[-1] == kind and steps[-1] == step * size:
+            sizes[-1] *= size
+            steps[-1] = step
+        else:
+            kinds += kind
+            sizes.append(size)
+            steps.append(step)
+    return kinds, sizes, steps, times
+
+
+def match_rows(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+    """Rows: the reduced elements have step 1."""
+    if kinds in ("", "K"):
+        return Walk(False, *(sizes or [1]), *(steps or [0]), 1)
+    for form, (kept, reduced) in {"R": (None, 0), "KR": (0, 1), "RK": (1, 0), "RKR": (1, 2)}.items():
+        if kinds == form and steps[reduced] == 1:
+            outer = (1, 0) if kept is None else (sizes[kept], steps[kept])
+            walk = Walk(False, *outer, sizes[reduced])
+            return walk if form != "RKR" else walk._replace(segments=sizes[0], segment_step=steps[0])
+    return None
+
+
+def match_columns(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+    """Columns: the kept elements have step 1."""
+    for form, (reduced, kept) in {"RK": (0, 1), "KR": (1, 0), "KRK": (1, 2)}.items():
+        if kinds == form and steps[kept] == 1:
+            outer = (sizes[0], steps[0]) if form == "KRK" else (1, 0)
+            return Walk(True, *outer, sizes[reduced], steps[reduced], sizes[kept])
+    return None
+
+
+@lru_cache(maxsize=None)
+def kernel(fold: Fold, by_columns: bool) -> int:
+    """Address of the kernel of a fold and a walk."""
+    made = (columns if by_columns else rows)(fold)
+    return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, fold.bindings, True))
+
+
+def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
+    """The record of a walk; see templates/reduce.py for the words."""
+    size, code = WIDTHS[fold.memory], kernel(fold, walk.columns)
+    if walk.columns:
+        tiles = -(-walk.width // TILE)
+        units, work = walk.outer * tiles, walk.length * min(walk.width, TILE)
+        words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, over)
+    else:
+        units, work = walk.outer, walk.length * walk.segments
+        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, over)
+    parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
+    grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
+    return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
+
+
+def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout, multiplies: bool = False) -> GeneralPlan | None:
+    """One launch that reduces ``dims`` into ``out`` (contiguous, of as many elements as there are results); None without walk."""
+    walk = walk_of(layout, dims, multiplies)
+    if walk is None:
+        return None
+    over = 1
+    for d in dims:
+        over *= layout.shape[d]
+    return GeneralPlan(launch_record(fold, walk, over), (out.template,), (layout,))
+
+
+class Reduction(NamedTuple):
+    """The folds of a reduction at one dtype of computation.
+
+    Attributes:
+        fold: from the operand to the result.
+        piece: from the operand to an accumulator, for blocks that threads share; None: never shared.
+        merge: from those accumulators to the result.
+        multiplies: see ``walk_of``.
+    """
+
+    fold: Fold
+    piece: Fold | None = None
+    merge: Fold | None = None
+    multiplies: bool = False
+
+
+def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: tuple[int, ...], out: Layout):
+    """A plan for one launch, or a function of several steps: see NOTE [Several steps].
+
+    Args:
+        kind: makes the Reduction for (dtype of the operand, dtype of the result); neither is a half type.
+        out: the result's layout.
+    """
+    if layout.dtype.compute == "float32" and layout.dtype is not float32:
+        return widened(kind, dims, out)
+    result = float32 if out.dtype.compute == "float32" else out.dtype
+    folds = kind(layout.dtype, result)
+    shared = folds.piece is not None and layout.dense and layout.numel >= SHARED_FROM and out.numel == 1
+    if result is out.dtype and not shared:
+        plan = reduce_plan(folds.fold, layout, dims, out, folds.multiplies)
+        if plan is not None:
+            return plan
+    if shared and result is out.dtype:
+        return in_pieces(folds, layout, out)
+    return lambda op, tensors, attributes: stepwise(kind, tensors[0], dims, out)
+
+
+def widened(kind, dims, out):
+    """Half types: convert, reduce, convert back."""
+    return lambda op, tensors, attributes: stepwise(kind, CALLS["to_dtype"](tensors[0], float32), dims, out)
+
+
+def stepwise(kind, x: Tensor, dims: tuple[int, ...], out: Layout) -> Tensor:
+    """Reduce through a copy that has a walk, and convert the result."""
+    target = out.like(float32) if out.dtype.compute == "float32" else out
+    folds = kind(x.layout.dtype, target.dtype)
+    plan = reduce_plan(folds.fold, x.layout, dims, target, folds.multiplies)
+    if plan is None:
+        x = CALLS["contiguous_copy"](kept_first(x, dims))
+        plan = reduce_plan(folds.fold, x.layout, tuple(range(x.layout.ndim - len(dims), x.layout.ndim)), target)
+    result = native.fresh(plan, x)
+    return result if target is out else CALLS["to_dtype"](result, out.dtype)
+
+
+def kept_first(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """A view with the dimensions to be reduced last."""
+    return CALLS["permute_dims"](x, (*(d for d in range(x.layout.ndim) if d not in dims), *dims))
+
+
+def in_pieces(folds: Reduction, layout: Layout, out: Layout):
+    """One result of many elements: blocks of ``PIECE`` in parallel, then the merge of their accumulators."""
+    pieces = -(-layout.numel // PIECE)
+    size = WIDTHS[folds.piece.memory]
+    words = struct.pack("7q", PIECE, PIECE * size, 1, 0, layout.numel, 1, 1)
+    partial = layout_of(layout.dtype if folds.piece.out == layout.dtype.name else _DTYPES[folds.piece.out], (pieces,))
+    first = GeneralPlan(pack_record(kernel(folds.piece, False), pieces, 1, 1, (0,), PARALLEL, words), (partial.template,), (layout,))
+    words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)
+    second = GeneralPlan(pack_record(kernel(folds.merge, False), 1, 1, 1, (0,), 0, words), (out.template,), (partial,))
+    return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))
+
+
+_DTYPES = {d.name: d for d in (float32, float64, int64, complex128)}
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------
+
+def total_float(hi, lo, times, over):
+    """The sum; where it is infinite the compensation is not a number."""
+    total = hi + lo
+    return (total if total == total else hi) * times
+
+
+def total_int(hi, lo, times, over):
+    """The sum modulo 2**64."""
+    return hi * times
+
+
+def total_complex(hi, lo, times, over):
+    """The sum."""
+    return (hi + lo) * times
+
+
+def mean_float(hi, lo, times, over):
+    """The sum over the count; 0 / 0 without elements."""
+    total = hi + lo
+    return (total if total == total else hi) * float64(times) / float64(over)
+
+
+def mean_complex(hi, lo, times, over):
+    """The sum over the count."""
+    return (hi + lo) * float64(times) / float64(over)
+
+
+SUM_GROUP = "{s} + float64(({a} + {b}) + ({c} + {d}))"
+
+
+def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
+    """Add up ``source`` elements; float results come from float64, integers from int64."""
+    memory = source.compute
+    if source.is_complex:
+        finish = mean_complex if mean else total_complex
+        return Fold("sum", memory, "complex128", out.name, "(float64(0.0) + 0j)", "{s} + {x}", None,
+                    (("merge", add_plain), ("finish", finish)))
+    if source.is_floating_point:
+        finish = mean_float if mean else total_float
+        merge = two_sum if source is float64 else add_plain
+        return Fold("sum", memory, "float64", out.name, "float64(0.0)", "{s} + float64({x})", SUM_GROUP,
+                    (("merge", merge), ("finish", finish)))
+    return Fold("sum", memory, "int64", out.name, "int64(0)", "{s} + int64({x})", None,
+                (("merge", add_plain), ("finish", total_int)))
+
+
+@lru_cache(maxsize=None)
+def sum_reduction(source: DType, out: DType) -> Reduction:
+    """Sums of ``source`` elements."""
+    acc = _DTYPES[sum_fold(source, out).acc]
+    return Reduction(sum_fold(source, out), sum_fold(source, acc), sum_fold(acc, out), True)
+
+
+@lru_cache(maxsize=None)
+def mean_reduction(source: DType, out: DType) -> Reduction:
+    """Means of ``source`` elements."""
+    acc = _DTYPES[sum_fold(source, out).acc]
+    return Reduction(sum_fold(source, out, True), sum_fold(source, acc), sum_fold(acc, out, True), True)
+
+
+def converted_first(dtype: DType):
+    """Convert the operand, then call the operation again."""
+    def steps(op, tensors, attributes):
+        return CALLS[op.name](CALLS["to_dtype"](tensors[0], dtype), **{**attributes, "dtype": None})
+    return steps
+
+
+@lowering("sum")
+def _sum(op, layouts, attributes):
+    x, dtype = layouts[0], attributes["dtype"]
+    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
+        return converted_first(dtype)
+    dims = reduced_dims("sum", x.ndim, attributes["dim"])
+    out = x.dtype if x.dtype.differentiable else int64
+    return reduction(sum_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+@lowering("mean")
+def _mean(op, layouts, attributes):
+    x, dtype = layouts[0], attributes["dtype"]
+    if dtype is not None and dtype is not x.dtype:
+        return converted_first(dtype)
+    if not x.dtype.differentiable:
+        raise DTypeError(f"mean: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+    dims = reduced_dims("mean", x.ndim, attributes["dim"])
+    return reduction(mean_reduction, x, dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+@lowering("sum_over")
+def _sum_over(op, layouts, attributes):
+    x, shape = layouts[0], attributes["shape"]
+    lead = x.ndim - len(shape)
+    wrong = lead < 0 or any(s not in (1, size) for s, size in zip(shape, x.shape[lead:]))
+    if wrong:
+        raise RangeError(f"sum_to: {list(shape)} does not broadcast to {list(x.shape)}.")
+    dims = (*range(lead), *(d for d in range(lead, x.ndim) if shape[d - lead] != x.shape[d]))
+    return reduction(sum_reduction if x.dtype is not bool_ else sum_reduction, x, dims, x.like(None, shape))
