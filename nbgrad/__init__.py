@@ -4,6 +4,8 @@ from __future__ import annotations
 from . import creation as _creation
 from ._version import __version__
 from .autograd import backward, grad
+from .engine import (current_autograd_node, current_graph_task_id, is_multithreading_enabled, queue_callback,
+                     set_multithreading_enabled)
 from .dtypes import *  # noqa: F403
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .creation import tensor
@@ -12,10 +14,17 @@ from .function import Function, FunctionCtx, once_differentiable
 from .threads import get_num_threads, set_num_threads
 from .errors import *  # noqa: F403
 from .install import FUNCTIONS as _functions, install as _install
+from .tensor_methods import install as _install_methods
 from .lowering import load as _load_lowerings
 from . import ops as _ops
 from .tensor import Parameter, Tensor
 
 _load_lowerings()
 _install()
+_public = _install_methods()
 globals().update(_functions)
+globals().update(_public)
+
+from .debug import activate as _activate  # noqa: E402
+
+_activate()

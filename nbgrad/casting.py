@@ -131,3 +131,7 @@ def install_casts() -> None:
         setattr(Tensor, name, caster(name, dtype))
     for name, method in {"to": to, "type": type_, "type_as": type_as, "cpu": cpu, "cuda": cuda}.items():
         setattr(Tensor, name, method)
+
+
+# The names by which dtypes are known besides their own; those of Python's types are torch's.
+DTYPE_NAMES = {name: dtype for name, dtype in METHODS.items() if name not in ("char", "byte")}

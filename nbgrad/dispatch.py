@@ -15,12 +15,12 @@ import numpy as np
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
-from .graph import Node, edge_of, requires_grad, unpack
+from .graph import Edge, Node, edge_of, next_seq, requires_grad, unpack
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
-from .ops.core import Elementwise
+from .ops.core import Elementwise, Op
 from .ops.expr import evaluate, symbol
 from .tensor import ASK, Tensor, native
 
@@ -464,10 +464,27 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
 
 
 def intercept(op: Elementwise, operands: tuple) -> Any:
-    """A call while some special mode is active anywhere: each interpreter sees it, in order."""
-    for interpreter in tuple(special):
-        if interpreter.applies():
-            return interpreter.call(op, operands)
-    return general(op, operands)
+    """A call while some special mode is active anywhere."""
+    return announced(op, operands, lambda: general(op, operands))
 
 
+def announced(op: Op, operands: tuple, call: Callable) -> Any:
+    """Run a call and show it, and the node that it recorded, to every active special mode."""
+    mark = next_seq()
+    out = call()
+    for active in tuple(special):
+        active.seen(op, operands, out)
+    announce(out, mark)
+    return out
+
+
+def announce(out: Any, mark: int) -> None:
+    """Show the node of a result to the special modes if it is younger than ``mark``."""
+    first = out[0] if type(out) is tuple and out else out
+    if not isinstance(first, Tensor):
+        return
+    edge = first.edge if first.needs_grad is not ASK else first.meta.node
+    node = edge.node if type(edge) is Edge else edge
+    if isinstance(node, Node) and node.seq > mark:
+        for active in tuple(special):
+            active.recorded(node)

@@ -33,6 +33,7 @@ class PassState(threading.local):
     depth: int = 0
     callbacks: list | None = None
     keep_graph: bool = False
+    multithreading: bool = True
 
 
 state = PassState()
@@ -377,3 +378,44 @@ def broadcasts(small: tuple, large: tuple) -> bool:
     return len(small) <= len(large) and all(s in (1, t) for s, t in zip(reversed(small), reversed(large)))
 
 
+
+
+# ---- introspection -------------------------------------------------------------------------------------------------
+
+def queue_callback(callback) -> None:
+    """Call ``callback()`` when the outermost running pass of this thread has ended.
+
+    Raises:
+        GradError: no pass is running.
+    """
+    if state.depth == 0:
+        raise GradError("queue_callback: no backward pass is running in this thread.")
+    state.callbacks.append(callback)
+
+
+def current_graph_task_id() -> int:
+    """The number of the running pass of this thread; -1 outside."""
+    return state.task if state.depth else -1
+
+
+def current_autograd_node() -> Node | None:
+    """The node that is being run in this thread; None outside."""
+    return state.node if state.depth else None
+
+
+class set_multithreading_enabled:       # noqa: N801  (torch's name)
+    """Allow or forbid backward to use several threads: kept for compatibility, passes run in the caller's thread."""
+
+    def __init__(self, enabled: bool):
+        self.before, state.multithreading = state.multithreading, bool(enabled)
+
+    def __enter__(self) -> None:
+        """The mode was set by the call."""
+
+    def __exit__(self, *error: object) -> None:
+        state.multithreading = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """What ``set_multithreading_enabled`` set; True by default."""
+    return state.multithreading

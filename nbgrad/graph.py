@@ -11,16 +11,18 @@ NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the vers
 """
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, NamedTuple
 from weakref import ref
 
-from .errors import GradError, VersionError
+from .errors import ArgumentError, GradError, VersionError
+from .grad_mode import mode, special
 from . import node as node_module
 from .node import Edge, Hooks, Node, RemovableHandle, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "SavedTensor", "RemovableHandle", "edge_of", "next_seq",
-           "get_gradient_edge", "requires_grad"]
+           "get_gradient_edge", "requires_grad", "saved_tensors_hooks", "disable_saved_tensors_hooks", "increment_version"]
 
 next_seq = native.next_seq         # one native call under the interpreter lock: atomic
 LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
@@ -182,7 +184,10 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 class SavedTensor:
     """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
 
-    __slots__ = ("packed", "unpack", "is_output")
+    __slots__ = ("packed", "unpack")
+
+    def __init__(self, packed: Any, unpack: Callable):
+        self.packed, self.unpack = packed, unpack
 
     class storage:          # noqa: N801  (looked at as `saved.storage.version` by generated code)
         """Never at the version that a node noted."""
@@ -199,7 +204,7 @@ def unpack(node: Node, slot: int):
     """
     value, expected = ((node.s0, node.v0), (node.s1, node.v1), (node.s2, node.v2))[slot]
     if isinstance(value, SavedTensor):
-        return value.unpack(value.packed)
+        return unpacked(value)
     if value is None and expected is not None:
         raise freed_error(node)
     name = node.rule.saved_names[slot]
@@ -225,3 +230,108 @@ def release(node: Node) -> None:
     """Free what the node saved; it cannot run again."""
     node.s0 = node.s1 = node.s2 = node.attrs = None
     node.backward = freed_backward
+
+
+class HookStack(threading.local):
+    """The saved-tensor hooks of a thread, innermost last; the reason why they are disabled, if they are."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Callable, Callable]] = []
+        self.disabled: str | None = None
+
+
+_hook_stack = HookStack()
+
+
+class saved_tensors_hooks:      # noqa: N801  (torch's name)
+    """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with nbgrad.graph.saved_tensors_hooks(lambda t: t.numpy().copy() if not t.requires_grad else t, nbgrad.asarray):
+    ...     y = x.exp()
+    """
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pair = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if _hook_stack.disabled is not None:
+            raise GradError(_hook_stack.disabled)
+        _hook_stack.pairs.append(self.pair)
+        special.append(self)
+
+    def __exit__(self, *error: object) -> None:
+        special.remove(self)
+        _hook_stack.pairs.remove(self.pair)
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Calls that record nothing do not matter."""
+
+    def recorded(self, node: Node) -> None:
+        """Pack what a new node saved, if these are the innermost hooks of this thread."""
+        pairs = _hook_stack.pairs
+        if pairs and pairs[-1] is self.pair:
+            pack_node(node, *self.pair)
+
+
+class disable_saved_tensors_hooks:      # noqa: N801  (torch's name)
+    """Inside, entering ``saved_tensors_hooks`` raises with ``message``; also hooks that are active are an error at once.
+
+    Raises:
+        GradError: on entering, if hooks are active.
+    """
+
+    def __init__(self, message: str):
+        self.message = message
+
+    def __enter__(self) -> None:
+        if _hook_stack.pairs:
+            raise GradError(self.message)
+        self.before, _hook_stack.disabled = _hook_stack.disabled, self.message
+
+    def __exit__(self, *error: object) -> None:
+        _hook_stack.disabled = self.before
+
+
+def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
+    """Replace a node's saved tensors by what ``pack`` makes of them."""
+    for slot in ("s0", "s1", "s2"):
+        value = getattr(node, slot)
+        if isinstance(value, Tensor):
+            setattr(node, slot, pack_tensor(value, pack, unpack_hook))
+
+
+def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
+    """One saved tensor behind hooks; what they compute is not recorded.
+
+    Raises:
+        VersionError: ``pack`` changed the tensor in place.
+    """
+    version, enabled = value.storage.version, mode.enabled
+    mode.enabled = False
+    try:
+        packed = pack(value)
+    finally:
+        mode.enabled = enabled
+    if value.storage.version != version:
+        raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
+    return SavedTensor(packed, unpack_hook)
+
+
+def unpacked(saved: SavedTensor) -> Tensor:
+    """What ``unpack`` returns for a saved tensor.
+
+    Raises:
+        ArgumentError: something that is no tensor.
+    """
+    value = saved.unpack(saved.packed)
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
+    return value
+
+
+def increment_version(tensors) -> None:
+    """Count a write to the memory of one tensor, or of several, that nbgrad cannot see."""
+    for x in (tensors,) if isinstance(tensors, Tensor) else tensors:
+        x.storage.version += 1

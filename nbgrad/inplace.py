@@ -13,7 +13,7 @@ from .dispatch import ElementwisePlan, find_plan, finish_plan, forward_formula, 
 from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
-from .graph import edge_of, requires_grad
+from .graph import edge_of, next_seq, requires_grad
 from .layout import Layout, broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
@@ -54,11 +54,12 @@ def inplace_call(op: Elementwise) -> Callable:
         if not mask:
             into(plan, x, *passed)
             return x
+        mark = next_seq() if special else None
         finish = record_before(op, plan, mask, x, operands)
         into(plan, x, *passed)
         finish()
-        if special:
-            dispatch.notify_recorded(op, x)
+        if mark is not None:
+            dispatch.announce(x, mark)
         return x
 
     call.__name__ = call.__qualname__ = op.name + "_"

@@ -10,7 +10,7 @@ import inspect
 from functools import lru_cache
 from typing import Any, Callable
 
-from .dispatch import CALLS, MOST_PLANS, compile_text, saved_output, saved_value
+from .dispatch import CALLS, announced, MOST_PLANS, compile_text, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, edge_of, next_seq, requires_grad, unpack
@@ -28,7 +28,8 @@ LOWERINGS: dict[str, tuple[str, Callable]] = {}
 def lowering(*names: str, style: str = "plan") -> Callable:
     """Register the decorated function as the lowering of the operations ``names``.
 
-    ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``; ``style="run"``: ``f(op, tensors, attributes)`` -> result.
+    ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``, or a ``run`` function where these layouts need several steps;
+    ``style="run"``: ``f(op, tensors, attributes)`` -> result.
     """
     def register(function):
         for name in names:
@@ -260,7 +261,10 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
             if len(plans) >= MOST_PLANS:
                 plans.clear()
             layouts = tuple(x.layout for x in tensors)
-            plan = plans[key] = complete(plan_for(op, layouts, attributes), op, layouts, attributes)
+            plan = plan_for(op, layouts, attributes)
+            if not isinstance(plan, Plan):      # several steps
+                return record_run(op, plan, tensors, attributes)
+            plans[key] = complete(plan, op, layouts, attributes)
         return finish(plan, *tensors)
 
     def finish(plan, *tensors):
@@ -373,10 +377,7 @@ def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) 
 
 def intercept_general(op: Op, tensors: tuple, attributes: dict):
     """A call while some special mode is active anywhere."""
-    for interpreter in tuple(special):
-        if interpreter.applies():
-            return interpreter.call_general(op, tensors, attributes)
-    return CALLS[op.name].plain(*tensors, **attributes)
+    return announced(op, tensors, lambda: CALLS[op.name].plain(*tensors, **attributes))
 
 
 # ---- views ---------------------------------------------------------------------------------------------------------

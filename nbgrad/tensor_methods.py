@@ -1,13 +1,14 @@
 """The autograd side of a Tensor: properties and methods over graph.py, views.py and autograd.py.
 
-``install`` hangs them on the class, which cannot import the modules that they need.
+``install`` hangs them on the class, which cannot import the modules that they need, and so it does for the doors, conversions,
+texts and pickles of the modules beside this one.
 """
 from __future__ import annotations
 
 import warnings
 from typing import Callable
 
-from . import graph
+from . import casting, creation, graph, interop, printing
 from .autograd import backward as run_backward
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
@@ -15,7 +16,7 @@ from .storage import Storage
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
 from .views import base_of, is_view
 
-__all__ = ["install_methods"]
+__all__ = ["install"]
 
 
 # ---- place in the graph --------------------------------------------------------------------------------------------
@@ -198,7 +199,14 @@ METHODS = {
 }
 
 
-def install_methods() -> None:
-    """Hang properties and methods on Tensor."""
+def install() -> dict:
+    """Complete the Tensor class; return the public functions that go with it, by name."""
     for name, member in {**PROPERTIES, **METHODS}.items():
         setattr(Tensor, name, member)
+    interop.install_doors()
+    casting.install_casts()
+    printing.install_printing()
+    public = dict(casting.DTYPE_NAMES)
+    public.update(creation.install_creation())
+    public.update({name: getattr(printing, name) for name in ("get_printoptions", "printoptions", "set_printoptions")})
+    return public

@@ -9,3 +9,5 @@ def load() -> None:
     # One line a module; order does not matter.
     from . import copy  # noqa: F401
     from . import join  # noqa: F401
+    from . import linalg  # noqa: F401
+    from . import reduce  # noqa: F401

@@ -5,8 +5,10 @@ dtypes, which operands are single elements. A shape never seen before costs a fe
 """
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 
+from .. import config
 from ..dtypes import DType
 from ..errors import KernelError
 from ..kernels.codegen import INFIX, guard_functions, scalar_function
@@ -123,6 +125,8 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     flags, grain = work(numel, cost(formula, dtype) + (0 if direct else 0.5))
     templates = tuple(out.template for out in outs)
     passed = operands[inplace:]
+    if config.DEBUG >= 2:
+        print(f"nbgrad:   plan {formula.name} in {dtype}: {'direct' if direct else 'iterated'}, {numel} elements", file=sys.stderr)
     if direct:
         code = kernel(formula, dtype, singles, inplace)
         return plan_type(pack_record(code, numel, grain, len(outs), codes[inplace:], flags), templates, passed)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Callable, NamedTuple
 
 from ..dispatch import CALLS
-from ..dtypes import DType, bool_, complex128, float32, float64, int64
+from ..dtypes import DType, complex128, float32, float64, int64
 from ..errors import DTypeError, RangeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
@@ -319,4 +319,4 @@ def _sum_over(op, layouts, attributes):
     if wrong:
         raise RangeError(f"sum_to: {list(shape)} does not broadcast to {list(x.shape)}.")
     dims = (*range(lead), *(d for d in range(lead, x.ndim) if shape[d - lead] != x.shape[d]))
-    return reduction(sum_reduction if x.dtype is not bool_ else sum_reduction, x, dims, x.like(None, shape))
+    return reduction(sum_reduction, x, dims, x.like(None, shape))

@@ -22,6 +22,8 @@ movement("transpose", shapes.transposed, lambda g, dim0, dim1: g.transpose(dim0,
          doc="Two dimensions exchanged.")
 movement("t", shapes.matrix_transposed, lambda g: g.t(), node="TBackward0",
          doc="The transpose of a matrix; fewer dimensions stay as they are.")
+movement("T", lambda x: (x.shape[::-1], x.strides[::-1], 0), lambda g: g.T, function=False, node="PermuteBackward0",
+         doc="All dimensions in reverse order.").is_property = True
 movement("expand_shape", shapes.expanded, lambda g, x_shape: g.sum_to(x_shape), **INTERNAL, node="ExpandBackward0",
          doc="Dimensions of size 1 repeated, without memory.")
 movement("squeeze_all", lambda x: shapes.squeezed(x, None), lambda g, x_shape: g.view_shape(x_shape), **INTERNAL,
@@ -231,11 +233,6 @@ def contiguous(x):
     return x if x.layout.contiguous else x.contiguous_copy()
 
 
-def numpy_transpose(x):
-    """All dimensions in reverse order."""
-    return x.permute_dims(tuple(range(x.ndim - 1, -1, -1)))
-
-
 def matrix_transpose(x):
     """The last two dimensions exchanged."""
     if x.ndim < 2:
@@ -261,5 +258,5 @@ for function in (reshape, permute, broadcast_to, squeeze, flatten, ravel, unflat
     composite(function.__name__, function, doc=function.__doc__)
 composite("movedim", movedim, aliases=("moveaxis",), doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
-for name, function in (("T", numpy_transpose), ("mT", matrix_transpose), ("mH", adjoint)):
+for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
     composite(name, function, function=False, doc=function.__doc__).is_property = True

@@ -6,10 +6,12 @@ compiled now. Numba is imported only in the last case. The entry point is Numba'
 """
 from __future__ import annotations
 
+import sys
 import types as python_types
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
 
+from ... import config
 from ..instantiate import instantiate
 from ..prims import PRIMS, cpu_prims
 from .store import content_key, loader
@@ -126,5 +128,16 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     dispatcher = numba.njit(signature, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
                             error_model="numpy", fastmath=fastmath)(kernel)
     compiled, = dispatcher.overloads.values()
+    show(program, compiled)
     # Private API, the same that Numba's own cache uses: the object file of the library.
     return compiled.library._get_compiled_object(), [compiled.fndesc.llvm_func_name]
+
+
+def show(program: Program, compiled) -> None:
+    """Print what was compiled: the source with ``NBGRAD_DEBUG=3``, the assembly with 4."""
+    if config.DEBUG >= 3:
+        for name, value in (("kernel", program.function), *program.bindings):
+            text = getattr(value, "source", None)
+            print(f"nbgrad: {program.name} {program.dtype} {name}\n{text or value}", file=sys.stderr)
+    if config.DEBUG >= 4:
+        print(compiled.library.get_asm_str(), file=sys.stderr)

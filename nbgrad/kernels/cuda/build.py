@@ -235,7 +235,8 @@ def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> 
 def toolchain() -> tuple[str, ...]:
     """What stands between a source and its cubin: our code generators, and the compilers' versions."""
     folder = Path(__file__).parent
-    files = [folder / "intrinsics.py", folder / "build.py", folder / "access.py", Path(prims.__file__)]
+    own = ("intrinsics.py", "build.py", "access.py", "gates.py")  # what is stored has passed these very gates
+    files = [*(folder / name for name in own), Path(prims.__file__)]
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return (*digests, *map(installed_version, ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")))
 

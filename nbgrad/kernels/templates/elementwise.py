@@ -51,6 +51,7 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
     scope: dict = {}
     label = f"elementwise {outs} {ins} {inplace} {guarded}"
     exec(compile(text, register_source(text, label), "exec"), scope)
+    scope["kernel"].source = text
     return scope["kernel"]
 
 

@@ -1,0 +1,77 @@
+"""Seeing and checking what runs: ``NBGRAD_DEBUG`` and ``NBGRAD_CHECK``.
+
+Both are special modes (grad_mode.special): while one is on, every call takes the general path and is shown to it.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import config
+from .errors import KernelError
+from .grad_mode import special
+from .inplace import span
+from .tensor import Tensor
+
+__all__ = ["Tracer", "Checker", "activate"]
+
+
+def describe(x: Any) -> str:
+    """A tensor by dtype, shape and strides; anything else by its repr."""
+    if isinstance(x, Tensor):
+        layout = x.layout
+        strides = "" if layout.contiguous else f" strides {list(layout.strides)}"
+        return f"{layout.dtype.name}{list(layout.shape)}{strides}"
+    if isinstance(x, (tuple, list)):
+        return f"({', '.join(map(describe, x))})"
+    return repr(x)
+
+
+class Tracer:
+    """Prints every operation: name, operands, result."""
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Called after each call."""
+        print(f"nbgrad: {op.name}({', '.join(map(describe, operands))}) -> {describe(out)}", file=sys.stderr)
+
+    def recorded(self, node) -> None:
+        """Called with each new node."""
+        print(f"nbgrad:   recorded {node.name()} seq {node.seq}", file=sys.stderr)
+
+
+class Checker:
+    """Verifies every call: operands and results lie inside their storage; no NaN appears from operands that have none."""
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Called after each call.
+
+        Raises:
+            KernelError: a tensor reaches beyond its memory, or a NaN was made.
+        """
+        tensors = [x for x in operands if isinstance(x, Tensor)]
+        results = [x for x in (out if isinstance(out, tuple) else (out,)) if isinstance(x, Tensor)]
+        for x in (*tensors, *results):
+            low, high = span(x)
+            if low < 0 or high > x.storage.array.nbytes:
+                raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of {x.storage.array.nbytes}.")
+        if any(has_nan(x) for x in results) and not any(has_nan(x) for x in tensors):
+            raise KernelError(f"{op.name}: made a NaN of operands that have none: {', '.join(map(describe, operands))}.")
+
+    def recorded(self, node) -> None:
+        """Nodes need no check."""
+
+
+def has_nan(x: Tensor) -> bool:
+    """Whether a floating tensor's storage holds a NaN."""
+    array = x.storage.array
+    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
+
+
+def activate() -> None:
+    """Switch on what the environment asks for."""
+    if config.DEBUG >= 1:
+        special.append(Tracer())
+    if config.CHECK:
+        special.append(Checker())
