@@ -7,7 +7,8 @@ from .autograd import backward, grad
 from .engine import (current_autograd_node, current_graph_task_id, is_multithreading_enabled, queue_callback,
                      set_multithreading_enabled)
 from .dtypes import *  # noqa: F403
-from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
+                        set_grad_enabled)
 from .creation import tensor
 from . import cache, graph
 from .function import Function, FunctionCtx, once_differentiable

@@ -7,7 +7,8 @@ import threading
 
 from .errors import ArgumentError
 
-__all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "special"]
+__all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode",
+           "is_inference_mode_enabled", "special"]
 
 # Special interpreters that are active anywhere in the process: profiling, anomaly mode, saved-tensor hooks, tracing, ...
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
@@ -18,6 +19,7 @@ class GradMode(threading.local):
     """``enabled``: operations on tensors that require grad are recorded."""
 
     enabled = True
+    inference = False
 
 
 mode = GradMode()
@@ -137,3 +139,39 @@ class set_grad_enabled(_ModeContext):
 
     def _again(self):
         return set_grad_enabled(self.enabled)
+
+
+class inference_mode(set_grad_enabled):     # noqa: N801  (torch's name)
+    """Like ``no_grad`` with ``wanted`` true, and known to ``is_inference_mode_enabled``.
+
+    Tensors made inside are ordinary ones: they may be used in recorded computations later (docs/differences.md).
+    """
+
+    def __new__(cls, wanted: bool = True):
+        self = super().__new__(cls)
+        if callable(wanted):
+            self.wanted = True
+            return self(wanted)
+        return self
+
+    def __init__(self, wanted: bool = True):
+        self.wanted = bool(wanted)
+
+    def __enter__(self):
+        self.before = mode.enabled, mode.inference
+        mode.enabled, mode.inference = (False, True) if self.wanted else (True, False)
+        return self
+
+    def __exit__(self, *error):
+        mode.enabled, mode.inference = self.before
+
+    def __call__(self, function):
+        return decorate(self._again, function)
+
+    def _again(self):
+        return inference_mode(self.wanted)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside ``inference_mode``."""
+    return mode.inference

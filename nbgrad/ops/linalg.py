@@ -24,7 +24,7 @@ def left_cotangent(g, y, x_shape, y_shape, turn_x=False, turn_y=False):
         outer = g.unsqueeze(-2) * y.unsqueeze(-1) if turn_x else g.unsqueeze(-1) * y
         return fitted(outer, x_shape)
     if len(x_shape) == 1:
-        return fitted(scalar.gemm(y, g, turn_y, False), x_shape)
+        return fitted(scalar.gemm(y, g.unsqueeze(-1), turn_y, False).select(-1, 0), x_shape)
     product = scalar.gemm(y, g, turn_y, True) if turn_x else scalar.gemm(g, y, False, not turn_y)
     return fitted(product, x_shape)
 
