@@ -7,6 +7,7 @@ launches the kernel, and, where a gradient is needed, one native call that makes
 """
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any, Callable
 
@@ -15,7 +16,8 @@ import numpy as np
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
-from .graph import Edge, Node, edge_of, next_seq, requires_grad, unpack
+from .node import Rule
+from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
@@ -31,8 +33,35 @@ NUMBERS = (bool, int, float, complex, np.generic)
 
 
 def apply(name: str, operands: tuple) -> Any:
-    """The operation ``name`` on tensors and numbers."""
-    return CALLS[name](*operands)
+    """The operation ``name`` on tensors and numbers; on numbers alone, the number."""
+    for x in operands:
+        if isinstance(x, Tensor):
+            if name == "where" and not isinstance(operands[0], Tensor):
+                return operands[1] if operands[0] else operands[2]
+            return CALLS[name](*operands)
+    return fold(name, operands)
+
+
+def fold(name: str, numbers: tuple) -> Any:
+    """An operation on Python numbers: what a formula makes of a number operand or an attribute."""
+    if name in FOLDS:
+        return FOLDS[name](*numbers)
+    with np.errstate(all="ignore"):
+        return CALLS[name](native_number(numbers[0]), *numbers[1:]).item()
+
+
+def native_number(value) -> Tensor:
+    """A number as a 0-d float64 (or int64) tensor."""
+    from .creation import tensor
+    from .dtypes import float64
+    return tensor(value, dtype=float64 if isinstance(value, float) else None)
+
+
+FOLDS: dict[str, Callable] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "eq": operator.eq, "ne": operator.ne,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "abs": abs,
+    "where": lambda condition, x, y: x if condition else y, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+}
 
 
 CALLS: dict[str, Callable] = {}
@@ -166,7 +195,7 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
 
 # ---- recording and differentiating ---------------------------------------------------------------------------------
 
-class ElementwiseRule:
+class ElementwiseRule(Rule):
     """Backward of an operation for one subset of operands: generates ``record`` and ``backward``.
 
     Attributes:
@@ -176,8 +205,6 @@ class ElementwiseRule:
         saved_names: what the computed results mention.
         frees: whether a pass without retain_graph frees the node.
     """
-
-    takes_undefined = False
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
@@ -192,14 +219,24 @@ class ElementwiseRule:
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
 
-    def saved(self, node: Node, name: str):
-        """The saved value by torch's name of it (``self``, ``other``, ``result``) or by ours."""
-        for slot, own in enumerate(self.saved_names):
-            if name in (own, *_TORCH_NAMES.get(own, ())):
-                return saved_value(node, slot, own == "out")
-        raise AttributeError(f"{self.node_name} has saved no {name!r}; it has {list(self.saved_names)}.")
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
+        """Edges belong to the operands that need a gradient, among those that can have one."""
+        able = [k for k, can in enumerate(self.op.differentiable) if can]
+        return (len(able), tuple(able.index(k) for k in self.wanted)) if len(able) != len(self.wanted) else None
 
-    raw_saved = saved
+    def slot(self, name: str) -> int | None:
+        """The slot of a saved value, by torch's name of it (``self``, ``other``, ``result``) or by ours."""
+        return next((k for k, own in enumerate(self.saved_names) if name in (own, *_TORCH_NAMES.get(own, ()))), None)
+
+    def saved(self, node: Node, name: str):
+        """The saved value."""
+        slot = self.slot(name)
+        return super().saved(node, name) if slot is None else saved_value(node, slot, self.saved_names[slot] == "out")
+
+    def raw_saved(self, node: Node, name: str):
+        """The slot behind a saved value."""
+        slot = self.slot(name)
+        return super().saved(node, name) if slot is None else RawSaved(node, slot)
 
     def is_number(self, name: str) -> bool:
         """Whether the operand of that name is a Python number."""
@@ -256,7 +293,7 @@ def position(items: tuple, item) -> int:
     return next(k for k, x in enumerate(items) if x is item)
 
 
-_TORCH_NAMES = {"x": ("self",), "y": ("other",), "out": ("result",)}
+_TORCH_NAMES = {"x": ("self", "input"), "y": ("other", "exponent"), "out": ("result",), "value": ("other",)}
 
 
 def saved_value(node: Node, slot: int, is_output: bool):

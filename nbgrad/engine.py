@@ -10,6 +10,7 @@ tensor that came from a node, a hook or the caller is never written to.
 """
 from __future__ import annotations
 
+import sys
 import threading
 from heapq import heappop, heappush
 from typing import Any, Iterable
@@ -113,18 +114,27 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
     """
     previous = mode.enabled, state.node, state.task, state.callbacks, state.keep_graph
     mode.enabled, state.task, state.keep_graph = create_graph, next(_tasks), keep_graph
-    outermost = state.depth == 0
+    state.callbacks = callbacks = []
     state.depth += 1
-    if outermost:
-        state.callbacks = []
+    if state.depth > 1:
+        make_room(state.depth)
     try:
         walk(seeds, keep_graph, create_graph, captures)
-        callbacks = state.callbacks
-        while outermost and callbacks:
+        while callbacks:
             callbacks.pop(0)()
     finally:
         mode.enabled, state.node, state.task, state.callbacks, state.keep_graph = previous
         state.depth -= 1
+
+
+FRAMES_A_PASS = 16
+
+
+def make_room(depth: int) -> None:
+    """Let passes nest 2,000 deep and more: each level of a re-entrant pass is some of Python's frames."""
+    wanted = 1000 + FRAMES_A_PASS * depth
+    if sys.getrecursionlimit() < wanted:
+        sys.setrecursionlimit(wanted + 1000)
 
 
 def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
@@ -136,9 +146,10 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
     owned: set[Node] = set()
     heap: list[tuple[int, int, Node]] = []
     ties = 0
-    for edge, g in seeds:
-        add_to_buffer(buffers, owned, edge, g, create_graph)
-    del seeds, edge, g
+    for seed in seeds:
+        add_to_buffer(buffers, owned, *seed, create_graph)
+    seed = None
+    del seeds[:]
     leaves: list[Node] = []
     for node in dict.fromkeys(nodes):
         if counts[node] == 0:
@@ -173,7 +184,7 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
                 node.backward = freed_backward
             if len(edges) == 1:
                 below = edges[0]
-                if type(below) is Node and counts[below] == 1 and not heap and below not in buffers:
+                if type(below) is Node and counts[below] == 1 and below.outputs == 1 and not heap and below not in buffers:
                     node = below
                     continue
                 grads = (g,)
@@ -183,9 +194,13 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
             for edge, value in zip(edges, grads):
                 if edge is None:
                     continue
-                below = edge if type(edge) is Node else target(edge)
+                if type(edge) is Node:
+                    below, several = edge, edge.outputs != 1
+                else:
+                    below = target(edge)
+                    several = not isinstance(below, Tensor) and below.outputs != 1
                 if value is not None:
-                    if below in buffers or type(edge) is Edge:
+                    if several or below in buffers:
                         add_to_buffer(buffers, owned, edge, value, create_graph)
                     else:
                         buffers[below] = value
@@ -225,7 +240,7 @@ NOTHING = (None,)
 def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:
     """Add ``g`` to what the node behind ``edge`` will receive."""
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
-    if type(edge) is Edge:
+    if not isinstance(node, Tensor) and node.outputs != 1:
         slots = buffers.get(node)
         if slots is None:
             slots = buffers[node] = [None] * node.outputs
@@ -246,8 +261,11 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
 
 def run_special(node: Node, g, create_graph: bool, needed: set | None, captures: Captures | None):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
+    if needed is not None and node not in needed and node not in captures.wanted:
+        return None
     grads = list(g) if node.outputs != 1 and g is not None else [g] * 1 if node.outputs == 1 else [None] * node.outputs
     meta = node.meta
+    state.node = node
     if meta is not None:
         run_tensor_hooks(node, grads)
     if captures is not None and node in captures.wanted:
@@ -259,7 +277,6 @@ def run_special(node: Node, g, create_graph: bool, needed: set | None, captures:
             retain(reference(), grads[nr])
     if needed is not None and node not in needed:
         return None
-    state.node = node
     if meta is not None and meta.pre_hooks:
         for hook in tuple(meta.pre_hooks.values()):
             changed = hook(tuple(grads))
@@ -270,14 +287,28 @@ def run_special(node: Node, g, create_graph: bool, needed: set | None, captures:
     else:
         results = node.backward(node, grads[0] if node.outputs == 1 else grads, create_graph)
     if meta is not None and meta.post_hooks:
-        count = len(node.edges)
-        inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
-        for hook in tuple(meta.post_hooks.values()):
-            changed = hook(inputs, tuple(grads))
-            if changed is not None:
-                inputs = as_tuple("hook", changed, count)
-        results = inputs[0] if count == 1 else inputs
+        results = run_post_hooks(node, results, tuple(grads))
     return results
+
+
+def run_post_hooks(node: Node, results, grads: tuple):
+    """Call the node's hooks with a gradient for every operand, also for those that need none."""
+    count = len(node.edges)
+    inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+    places = node.rule.places(node)
+    if places is not None:
+        total, positions = places
+        spread: list = [None] * total
+        for position, value in zip(positions, inputs):
+            spread[position] = value
+        inputs = tuple(spread)
+    for hook in tuple(node.meta.post_hooks.values()):
+        changed = hook(inputs, grads)
+        if changed is not None:
+            inputs = as_tuple("hook", changed, len(inputs))
+    if places is not None:
+        inputs = tuple(inputs[position] for position in positions)
+    return inputs[0] if count == 1 else inputs
 
 
 def run_tensor_hooks(node: Node, grads: list) -> None:

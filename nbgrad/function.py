@@ -6,13 +6,16 @@ aliases without history: no cycle, before or after the pass.
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from typing import Any, Callable
 
 from .engine import state, validate_gradient
 from .errors import ArgumentError, GradError, InplaceError, VersionError
-from .grad_mode import mode
-from .graph import Edge, edge_of, freed_error, next_seq, requires_grad
-from .node import Node
+from .grad_mode import mode, special
+from .graph import (Edge, SavedTensor, active_hooks, edge_of, freed_error, next_seq, pack_tensor, requires_grad,
+                    unpacked)
+from .node import Node, Rule
 from .rules import FUNCTION
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, is_view, rebase
@@ -62,8 +65,10 @@ class FunctionCtx(Node):
             raise freed_error(self)
         return tuple(entry if entry is None else self._unpack(k, *entry) for k, entry in enumerate(self.s0 or ()))
 
-    def _unpack(self, position: int, value: Tensor, version: int, output: int | None) -> Tensor:
-        if value.storage.version != version:
+    def _unpack(self, position: int, value: Tensor | SavedTensor, version: int, output: int | None) -> Tensor:
+        if isinstance(value, SavedTensor):
+            value = unpacked(value)
+        elif value.storage.version != version:
             raise VersionError(
                 f"{self.rule.name}: saved tensor {position} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in "
                 f"place: it is at version {value.storage.version}, expected {version}.\nHint: clone it before the update.")
@@ -81,21 +86,13 @@ class FunctionCtx(Node):
         raise AttributeError(f"{self.name()}: ctx has no attribute {name!r}.")
 
 
-class FunctionRule:
-    """The rule of a Function class's nodes."""
+class FunctionRule(Rule):
+    """The rule of a Function class's nodes; ``function_backward`` itself frees what was saved, and only that."""
 
-    saved_names = ()
-    frees = False           # the backward below frees what was saved, and only that
     takes_undefined = True
 
     def __init__(self, function: type):
         self.function, self.name, self.node_name = function, function.__name__, function.__name__ + "Backward"
-
-    def saved(self, node: Node, name: str):
-        """Functions save by position."""
-        raise AttributeError(f"{self.node_name} has saved no {name!r}. Hint: saved_tensors.")
-
-    raw_saved = saved
 
 
 class FunctionPlan:
@@ -130,7 +127,11 @@ class Function:
     _rule: FunctionRule
 
     def __init__(self, *args, **kwargs):
-        raise GradError(f"{type(self).__name__}: Functions are not instantiated. Hint: call {type(self).__name__}.apply(...).")
+        warnings.warn(f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).",
+                      DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args, **kwargs):
+        raise GradError(f"{type(self).__name__}: instances of Functions are not called. Hint: {type(self).__name__}.apply(...).")
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -152,8 +153,10 @@ class Function:
         raise NotImplementedError("Function: a subclass must define the static method backward (or vjp) to be differentiated.")
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Call the function and record it."""
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the function and record it; keyword arguments are put where ``forward`` has them."""
+        if kwargs:
+            args = positional(cls, args, kwargs)
         ctx = new_context(cls, args)
         record = mode.enabled and any(ctx.needs_input_grad)
         enabled, mode.enabled = mode.enabled, False
@@ -170,6 +173,14 @@ class Function:
         return wrapped if isinstance(output, tuple) else wrapped[0]
 
 
+def positional(cls, args: tuple, kwargs: dict) -> tuple:
+    """All arguments in the order of ``forward``'s parameters."""
+    takes_ctx = cls.setup_context is Function.setup_context
+    bound = inspect.signature(cls.forward).bind(*((None,) if takes_ctx else ()), *args, **kwargs)
+    bound.apply_defaults()
+    return bound.args[1:] if takes_ctx else bound.args
+
+
 def new_context(cls, args: tuple) -> FunctionCtx:
     """The node of a call: its edges are fixed before ``forward`` runs, its number drawn after them."""
     ctx = object.__new__(FunctionCtx)
@@ -184,6 +195,15 @@ def new_context(cls, args: tuple) -> FunctionCtx:
     ctx._input_layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in args)
     ctx._layouts = ()
     return ctx
+
+
+def packed_entry(ctx: FunctionCtx, entry: tuple | None) -> tuple | None:
+    """A saved entry behind this thread's saved-tensor hooks, if there are any."""
+    hooks = active_hooks()
+    if entry is None or hooks is None:
+        return entry
+    value, version, output = entry
+    return pack_tensor(value, *hooks), version, output
 
 
 def contains(tensors: tuple, x: Any) -> bool:
@@ -215,7 +235,7 @@ def finish_results(cls, ctx: FunctionCtx, args: tuple, results: tuple, record: b
                 saved.append((native.alias(x), x.storage.version, output))
             else:
                 saved.append((x, x.storage.version, None))
-        ctx.s0 = tuple(saved)
+        ctx.s0 = tuple(packed_entry(ctx, entry) for entry in saved) if special else tuple(saved)
     ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
     return wrapped
 
@@ -283,7 +303,11 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
         grads = tuple(zeros_of(layout) if x is None and layout is not None and layout.dtype.differentiable else x
                       for x, layout in zip(grads, ctx._layouts))
     cls = ctx._function
-    method = cls.backward if cls.backward is not Function.backward else getattr(cls, "vjp", cls.backward)
+    method, vjp = cls.backward, getattr(cls, "vjp", None)
+    if vjp is not None:
+        if method is not Function.backward:
+            raise GradError(f"{ctx.rule.name}: defines both backward and vjp; they are two names of one method.")
+        method = vjp
     results = method(ctx, *grads)
     if not state.keep_graph:
         ctx.s0, ctx._freed = None, True
@@ -299,7 +323,7 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
         if value is None:
             checked.append(None)
         elif not isinstance(value, Tensor):
-            raise ArgumentError(f"{ctx.rule.name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
+            raise GradError(f"{ctx.rule.name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
         elif layout is None:
             raise GradError(f"{ctx.rule.name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")
         else:
@@ -313,10 +337,10 @@ def zeros_of(layout) -> Tensor:
     return new_full(layout, 0)
 
 
-class TwiceRule:
+class TwiceRule(Rule):
     """The rule of what must not be differentiated again."""
 
-    name, node_name, saved_names, frees, takes_undefined = "once_differentiable", "DelayedErrorBackward", (), False, True
+    name, node_name, takes_undefined = "once_differentiable", "DelayedErrorBackward", True
 
 
 def twice_backward(node: Node, g, create_graph: bool):
@@ -348,7 +372,7 @@ def mark_final(x: Tensor, grads: tuple) -> Tensor:
     for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "attrs", "meta"):
         setattr(node, slot, None)
     node.edges = tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g.needs_grad and requires_grad(g))
-    node.rule, node.backward, node.outputs, node.plan = TwiceRule, twice_backward, 1, FunctionPlan()
+    node.rule, node.backward, node.outputs, node.plan = TwiceRule(), twice_backward, 1, FunctionPlan()
     node.plan.outs = (x.layout.template,)
     node.seq = next_seq()
     out = native.alias(x)

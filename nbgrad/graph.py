@@ -18,7 +18,7 @@ from weakref import ref
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode, special
 from . import node as node_module
-from .node import Edge, Hooks, Node, RemovableHandle, add_hook, node_meta
+from .node import Edge, Hooks, Node, RemovableHandle, Rule, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "SavedTensor", "RemovableHandle", "edge_of", "next_seq",
@@ -36,13 +36,11 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-class LeafRule:
+class LeafRule(Rule):
     """The rule of every AccumulateGrad."""
 
     node_name = "AccumulateGrad"
     name = "accumulate"
-    saved_names = ()
-    frees = takes_undefined = False
 
 
 class AccumulateGrad(Node):
@@ -159,8 +157,12 @@ def retain_grad(x: Tensor) -> None:
     note_retained(x, edge)
 
 
-def note_retained(x: Tensor, edge) -> None:
+def note_retained(x: Tensor, edge, old_edge=None) -> None:
     """Tell the node behind ``edge`` that ``x`` keeps its gradient; the newest value's node alone does."""
+    if old_edge is not None:
+        node, nr = (old_edge.node, old_edge.nr) if type(old_edge) is Edge else (old_edge, 0)
+        if isinstance(node, Node) and node.meta is not None:
+            node.meta.retains.pop(nr, None)
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     node_meta(node).retains[nr] = ref(x)
 
@@ -243,6 +245,11 @@ class HookStack(threading.local):
 _hook_stack = HookStack()
 
 
+def active_hooks() -> tuple[Callable, Callable] | None:
+    """The innermost saved-tensor hooks of this thread."""
+    return _hook_stack.pairs[-1] if _hook_stack.pairs else None
+
+
 class saved_tensors_hooks:      # noqa: N801  (torch's name)
     """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
 
@@ -296,10 +303,44 @@ class disable_saved_tensors_hooks:      # noqa: N801  (torch's name)
 
 def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
     """Replace a node's saved tensors by what ``pack`` makes of them."""
-    for slot in ("s0", "s1", "s2"):
-        value = getattr(node, slot)
-        if isinstance(value, Tensor):
-            setattr(node, slot, pack_tensor(value, pack, unpack_hook))
+    for slot in range(len(node.rule.saved_names)):
+        pack_slot(node, slot, pack, unpack_hook)
+
+
+def pack_slot(node: Node, slot: int, pack: Callable, unpack_hook: Callable) -> None:
+    """Put one saved tensor of a node behind hooks. A result is shown to ``pack`` with its history."""
+    value = getattr(node, f"s{slot}")
+    if isinstance(value, Tensor):
+        shown = value
+        if node.rule.saved_names[slot] == "out":
+            shown = native.alias(value)
+            shown.edge, shown.needs_grad = node, True
+        saved = pack_tensor(shown, pack, unpack_hook)
+        if saved.packed is shown:
+            saved.packed = value        # the shown one would make a cycle: node -> packed -> node
+        setattr(node, f"s{slot}", saved)
+
+
+class RawSaved:
+    """One saved tensor of a node, for ``register_hooks(pack, unpack)``."""
+
+    __slots__ = ("node", "slot")
+
+    def __init__(self, node: Node, slot: int):
+        self.node, self.slot = node, slot
+
+    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """Pack the saved tensor now; once only.
+
+        Raises:
+            GradError: it is behind hooks already, or freed.
+        """
+        value = getattr(self.node, f"s{self.slot}")
+        if isinstance(value, SavedTensor):
+            raise GradError("register_hooks: the saved tensor has hooks already.")
+        if value is None:
+            raise freed_error(self.node)
+        pack_slot(self.node, self.slot, pack_hook, unpack_hook)
 
 
 def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:

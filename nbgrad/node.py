@@ -19,7 +19,7 @@ from .errors import ArgumentError
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
 
-__all__ = ["Node", "NodeMeta", "Edge", "Hooks", "RemovableHandle", "add_hook", "node_meta"]
+__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "RemovableHandle", "add_hook", "node_meta"]
 
 
 _hook_ids = count()
@@ -79,6 +79,37 @@ class NodeMeta:
         self.metadata, self.traceback, self.parent = None, None, None
 
 
+class Rule:
+    """What all rules have.
+
+    Attributes:
+        name, node_name: of the operation and of its nodes; ``node_name`` may be a function of the plan's facts.
+        saved_names: names of the saved values, in the order of their slots.
+        frees: whether a pass that keeps no graph frees the node.
+        takes_undefined: whether ``backward`` is called although no result has a cotangent.
+    """
+
+    name = node_name = "node"
+    saved_names: tuple[str, ...] = ()
+    frees = takes_undefined = False
+
+    def places(self, node: "Node") -> tuple[int, tuple[int, ...]] | None:
+        """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
+        return None
+
+    def saved(self, node: "Node", name: str):
+        """The value saved under a name.
+
+        Raises:
+            AttributeError: nothing is saved under it.
+        """
+        raise AttributeError(f"{node.name()} has saved no {name!r}; it has {list(self.saved_names)}.")
+
+    def raw_saved(self, node: "Node", name: str):
+        """The slot behind a saved value, to hang hooks on."""
+        return self.saved(node, name)
+
+
 class Node:
     """One recorded operation.
 
@@ -98,18 +129,33 @@ class Node:
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``."""
-        return self.rule.node_name
+        name = self.rule.node_name
+        return name if isinstance(name, str) else name(self.plan.facts)
 
     @property
     def next_functions(self) -> tuple:
         """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
         if any(e is not None and not isinstance(e, (Node, Edge)) for e in self.edges):
             self.edges = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e) for e in self.edges)
-        return tuple((e.node, e.nr) if type(e) is Edge else (e, 0) for e in self.edges)
+        pairs = tuple((e.node, e.nr) if type(e) is Edge else (e, 0) for e in self.edges)
+        places = self.rule.places(self)
+        if places is None:
+            return pairs
+        total, positions = places
+        spread = [(None, 0)] * total
+        for position, pair in zip(positions, pairs):
+            spread[position] = pair
+        return tuple(spread)
 
-    @property
     def _sequence_nr(self) -> int:
+        """The sequence number."""
         return self.seq
+
+    def __call__(self, *grads):
+        """Run the node alone: the cotangents of its operands for these of its results."""
+        from .grad_mode import mode
+        results = self.backward(self, grads[0] if self.outputs == 1 else list(grads), mode.enabled)
+        return results if len(self.edges) == 1 else tuple(results)
 
     @property
     def metadata(self) -> dict:

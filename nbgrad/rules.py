@@ -13,7 +13,8 @@ from typing import Any, Callable
 from .dispatch import CALLS, announced, MOST_PLANS, compile_text, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .graph import Edge, Node, edge_of, next_seq, requires_grad, unpack
+from .node import Rule
+from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .ops.core import General, Movement, Op
@@ -68,7 +69,7 @@ def complete(plan: GeneralPlan, op: Op, layouts: tuple, attributes: dict) -> Gen
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 
-class GeneralRule:
+class GeneralRule(Rule):
     """Backward of an operation for one subset of its operands.
 
     Attributes:
@@ -77,8 +78,6 @@ class GeneralRule:
         saved_names: operands (and ``out``) that the formulas mention.
         frees: whether a pass without retain_graph frees the node.
     """
-
-    takes_undefined = False
 
     def __init__(self, op: Op, wanted: tuple[str, ...]):
         self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
@@ -90,16 +89,29 @@ class GeneralRule:
         self.single = len(wanted) == 1
         self.spread = op.operands[0] in wanted and getattr(op, "variadic", False)
 
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
+        """Edges belong to the operands that need a gradient, among those that can have one."""
+        if self.spread:
+            return None
+        able = [name for name in self.op.operands if isinstance(self.op, Movement) or name in self.op.vjps]
+        return (len(able), tuple(able.index(name) for name in self.wanted)) if len(able) != len(self.wanted) else None
+
+    def slot(self, name: str) -> int | None:
+        """The slot of a saved value, by torch's name of it or by ours."""
+        return next((k for k, own in enumerate(self.saved_names) if name in (own, *_ALIASES.get(own, ()))), None)
+
     def saved(self, node: Node, name: str):
         """The saved value, or attribute, of that name."""
-        for slot, own in enumerate(self.saved_names):
-            if name in (own, *_ALIASES.get(own, ())):
-                return saved_value(node, slot, own == "out")
-        if name in node.plan.facts:
-            return node.plan.facts[name]
-        raise AttributeError(f"{self.node_name} has saved no {name!r}; it has {list(self.saved_names)}.")
+        slot = self.slot(name)
+        if slot is not None:
+            return saved_value(node, slot, self.saved_names[slot] == "out")
+        facts = node.plan.facts
+        return facts[name] if name in facts else super().saved(node, name)
 
-    raw_saved = saved
+    def raw_saved(self, node: Node, name: str):
+        """The slot behind a saved value."""
+        slot = self.slot(name)
+        return super().saved(node, name) if slot is None else RawSaved(node, slot)
 
     def backward(self, node: Node, g, create_graph: bool):
         """Evaluate the formulas."""
@@ -575,7 +587,7 @@ def one_view(op: Movement, x: Tensor, plan: ViewPlan) -> Tensor:
 def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]:
     """The results of a movement that returns several; ``op.untracked`` ones share memory without being views to autograd."""
     node = record_view(op, x, plan)
-    edges = [None if node is None else Edge(node, k) if k else node for k in range(len(plan.outs))]
+    edges = [None if node is None else Edge(node, k) if len(plan.outs) > 1 else node for k in range(len(plan.outs))]
     wrap, storage = native.tensor, x.storage
     if getattr(op, "untracked", False):
         return tuple(untracked_view(wrap(template, storage, x.offset + offset, False, None), edge)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Callable
 
-from . import casting, creation, graph, interop, printing
+from . import casting, creation, graph, interop, printing, random
 from .autograd import backward as run_backward
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
@@ -208,5 +208,6 @@ def install() -> dict:
     printing.install_printing()
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())
+    public.update(random.install_random())
     public.update({name: getattr(printing, name) for name in ("get_printoptions", "printoptions", "set_printoptions")})
     return public

@@ -21,6 +21,7 @@ from .dispatch import CALLS
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, next_seq, note_retained
+from .node import Rule
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
 from .tensor import ASK, Tensor
 
@@ -113,16 +114,10 @@ def is_grad_leaf(x: Tensor) -> bool:
     return x.needs_grad is True and x.edge is None
 
 
-class CopySlicesRule:
+class CopySlicesRule(Rule):
     """The rule of a base whose view was written to: the write's own cotangents for the region, the rest unchanged."""
 
-    name, node_name, saved_names, frees, takes_undefined = "copy_slices", "CopySlices", (), True, False
-
-    def saved(self, node: Node, name: str):
-        """It saves nothing under a name."""
-        raise AttributeError(f"CopySlices has saved no {name!r}.")
-
-    raw_saved = saved
+    name, node_name, frees = "copy_slices", "CopySlices", True
 
 
 COPY_SLICES = CopySlicesRule()
@@ -173,9 +168,10 @@ def rebase(x: Tensor, node: Node, self_slot: int | None, old_edge) -> None:
     """
     meta = x.meta
     if meta is None or meta.base is None or x.needs_grad is not ASK:
+        before = x.edge
         x.edge, x.needs_grad = node, True
         if meta is not None and meta.retains:
-            note_retained(x, node)
+            note_retained(x, node, before)
         return
     base = meta.base
     outer = Node()
@@ -191,8 +187,9 @@ def rebase(x: Tensor, node: Node, self_slot: int | None, old_edge) -> None:
     outer.seq = next_seq()
     base.edge, base.needs_grad = outer, True
     if base.meta is not None and base.meta.retains:
-        note_retained(base, outer)
+        note_retained(base, outer, old_edge)
     # This view's own node is rebuilt when it is asked for; the version says so even if the write bumped nothing.
     meta.version = -1
     if meta.retains:
-        note_retained(x, view_edge(x))
+        before = meta.node
+        note_retained(x, view_edge(x), before)

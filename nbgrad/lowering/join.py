@@ -9,13 +9,14 @@ from ..dtypes import result_dtype
 from ..errors import ArgumentError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import MOST_OPERANDS, PARALLEL, pack_record
+from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
 from ..layout import Layout, contiguous_strides, layout_of
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..tensor import Tensor, native
-from .copy import copy_plan
-from .elementwise import PARALLEL_FROM
+from .copy import _as_bits as as_bits, copy_plan
+from .elementwise import GRAIN, PARALLEL_FROM
 
 __all__ = ["place_plan", "Part"]
 
@@ -154,3 +155,152 @@ def _reshape_copy(op, layouts, attributes):
     shape = shapes.infer_shape("reshape", attributes["shape"], source.numel)
     plan.outs = (source.like(shape=shape).template,)
     return plan
+
+
+# ---- joining and rearranging ---------------------------------------------------------------------------------------
+
+def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part]]:
+    """The shape of ``cat`` and where its operands go; operands of shape (0,) go nowhere.
+
+    Raises:
+        ShapeError: sizes differ in another dimension than ``dim``.
+    """
+    filled = [layout for layout in layouts if layout.shape != (0,)]
+    if not filled:
+        return (0,), []
+    first = filled[0]
+    if not first.ndim:
+        raise ShapeError(f"{op.name}: 0-d tensors cannot be concatenated. Hint: stack.")
+    dim = shapes.wrap(op.name, dim, first.ndim)
+    for layout in filled:
+        if layout.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(layout.shape, first.shape)) if d != dim):
+            raise ShapeError(f"{op.name}: shapes {list(first.shape)} and {list(layout.shape)} must match except in dimension {dim}.")
+    shape = (*first.shape[:dim], sum(layout.shape[dim] for layout in filled), *first.shape[dim + 1:])
+    strides, start, parts = contiguous_strides(shape), 0, []
+    for layout in layouts:
+        used = layout.shape != (0,)
+        parts.append(Part(layout, layout.shape, strides, start * strides[dim]) if used and layout.numel else None)
+        start += layout.shape[dim] if used else 0
+    return shape, parts
+
+
+def check_members(op, members) -> tuple[Tensor, ...]:
+    """The operands of a variadic operation, as a tuple."""
+    members = tuple(members)
+    if not members:
+        raise ShapeError(f"{op.name}: expected at least one tensor.")
+    for k, x in enumerate(members):
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{op.name}: tensors[{k}] must be a Tensor, got {type(x).__name__}.")
+    return members
+
+
+_cat_plans: dict[tuple, tuple] = {}
+MOST_CAT_PLANS = 1024
+
+
+def cat_plan(op, layouts: tuple, dim: int) -> tuple:
+    """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without elements."""
+    found = _cat_plans.get((layouts, dim))
+    if found is None:
+        dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
+        shape, parts = joined_parts(op, layouts, dim)
+        out = layout_of(dtype, shape, None, layouts[0].device)
+        used = tuple(k for k, part in enumerate(parts) if part is not None)
+        plan = place_plan(out, [parts[k] for k in used], zero=False) if used else None
+        if len(_cat_plans) >= MOST_CAT_PLANS:
+            _cat_plans.clear()
+        found = _cat_plans[layouts, dim] = (plan, used, out)
+    return found
+
+
+@lowering("cat", style="run")
+def _cat(op, tensors, attributes):
+    members, dim = check_members(op, tensors[0]), attributes["dim"]
+    while len(members) > MOST_PARTS:
+        # In groups: every element moves once a level, and three levels join 10,000 tensors.
+        members = tuple(_cat(op, (members[k:k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS))
+    plan, used, out = cat_plan(op, tuple(x.layout for x in members), dim)
+    if plan is None:
+        return CALLS["new_full"](out, 0)
+    return native.fresh(plan, *(members[k] for k in used))
+
+
+@lowering("stack", style="run")
+def _stack(op, tensors, attributes):
+    members = check_members(op, tensors[0])
+    shape = members[0].layout.shape
+    for x in members:
+        if x.layout.shape != shape:
+            raise ShapeError(f"stack: shapes {list(shape)} and {list(x.layout.shape)} must be equal.")
+    dim = shapes.wrap("stack", attributes["dim"], len(shape) + 1)
+    return CALLS["cat"](tuple(CALLS["unsqueeze"](x, dim) for x in members), dim)
+
+
+@lowering("flip_dims")
+def _flip(op, layouts, attributes):
+    x, dims = layouts[0], [shapes.wrap("flip", d, layouts[0].ndim) for d in attributes["dims"]]
+    if len(set(dims)) != len(dims):
+        raise ShapeError(f"flip: {list(attributes['dims'])} names a dimension twice.")
+    out = x.like()
+    strides, offset = list(out.strides), 0
+    for d in dims if x.ndim and x.numel else ():
+        offset += (x.shape[d] - 1) * strides[d]
+        strides[d] = -strides[d]
+    return place_plan(out, [Part(x, x.shape, tuple(strides), offset)], zero=False) if x.numel else zeros_plan(out, x)
+
+
+@lowering("roll", style="run")
+def _roll(op, tensors, attributes):
+    x, shifts, dims = tensors[0], attributes["shifts"], attributes["dims"]
+    if dims is None:
+        return CALLS["reshape"](_roll_one(CALLS["reshape"](x, (-1,)), shifts, 0), x.layout.shape) if x.layout.numel else CALLS["clone"](x)
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll: {len(shifts)} shifts and {len(dims)} dims; expected as many of each.")
+    if not dims or not x.layout.numel:
+        return CALLS["clone"](x)
+    for shift, dim in zip(shifts, dims):
+        x = _roll_one(x, shift, dim)
+    return x
+
+
+def _roll_one(x: Tensor, shift, dim: int) -> Tensor:
+    shift = shift[0] if isinstance(shift, (tuple, list)) else shift
+    size = x.layout.shape[shapes.wrap("roll", dim, x.layout.ndim)]
+    cut = -shift % size
+    return CALLS["cat"]((CALLS["slice"](x, dim, cut, None, 1), CALLS["slice"](x, dim, 0, cut, 1)), dim)
+
+
+@lowering("repeat_sizes", style="run")
+def _repeat(op, tensors, attributes):
+    x, repeats = tensors[0], tuple(attributes["repeats"])
+    shape = x.layout.shape
+    if len(repeats) < len(shape):
+        raise ShapeError(f"repeat: {len(repeats)} repeats given for {len(shape)} dimensions; expected at least as many.")
+    if any(r < 0 for r in repeats):
+        raise ShapeError(f"repeat: repeats must be >= 0, got {list(repeats)}.")
+    full = (1,) * (len(repeats) - len(shape)) + shape
+    ones = tuple(size for s in full for size in (1, s))
+    wide = tuple(size for r, s in zip(repeats, full) for size in (r, s))
+    copied = CALLS["contiguous_copy"](CALLS["expand_shape"](CALLS["reshape"](x, ones), wide))
+    return native.tensor(copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied.storage, 0, False, None)
+
+
+@lowering("tril", "triu", style="run")
+def _triangle(op, tensors, attributes):
+    x = CALLS["contiguous"](tensors[0])
+    layout, diagonal = x.layout, attributes["diagonal"]
+    if layout.ndim < 2:
+        raise ShapeError(f"{op.name}: expected a matrix or a batch of them, got {layout.ndim} dimensions.")
+    if not layout.numel:
+        return CALLS["clone"](x)
+    *_, rows, columns = layout.shape
+    bits = as_bits(layout)
+    kernel = address(Program("triangle", triangle(bits.dtype.name), None))
+    words = struct.pack("4q", rows, columns, max(min(diagonal, columns), -rows), op.name == "triu")
+    units = layout.numel // columns
+    flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
+    plan = GeneralPlan(pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words), (layout.template,), (layout,))
+    return native.fresh(plan, x)

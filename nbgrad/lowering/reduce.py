@@ -29,7 +29,7 @@ __all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
 
 # Elements from which one launch may use several threads, and from which one result is cut into blocks of PIECE for them.
 PARALLEL_FROM = 1 << 15
-SHARED_FROM = 1 << 19
+SHARED_FROM = 1 << 21
 PIECE = 1 << 15
 
 

@@ -1,5 +1,6 @@
 """What operations exist: importing this package fills the table ``core.OPS``."""
 # One line a module; order does not matter.
 from . import copies, elementwise, movement  # noqa: F401
-from . import linalg  # noqa: F401
+from . import einsum, linalg  # noqa: F401
 from . import reduce  # noqa: F401
+from . import random  # noqa: F401

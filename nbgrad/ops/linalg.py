@@ -4,8 +4,12 @@
 """
 from __future__ import annotations
 
+import math
+
+from ..errors import ShapeError
 from .core import composite, general
 from .expr import scalar
+from .shapes import wrap
 
 # ---- the bilinear rule ---------------------------------------------------------------------------------------------
 
@@ -24,8 +28,8 @@ def left_cotangent(g, y, x_shape, y_shape, turn_x=False, turn_y=False):
         outer = g.unsqueeze(-2) * y.unsqueeze(-1) if turn_x else g.unsqueeze(-1) * y
         return fitted(outer, x_shape)
     if len(x_shape) == 1:
-        return fitted(scalar.gemm(y, g.unsqueeze(-1), turn_y, False).select(-1, 0), x_shape)
-    product = scalar.gemm(y, g, turn_y, True) if turn_x else scalar.gemm(g, y, False, not turn_y)
+        return fitted(y.gemm(g.unsqueeze(-1), turn_y, False).select(-1, 0), x_shape)
+    product = y.gemm(g, turn_y, True) if turn_x else g.gemm(y, False, not turn_y)
     return fitted(product, x_shape)
 
 
@@ -42,8 +46,8 @@ def right_cotangent(g, x, x_shape, y_shape, turn_x=False, turn_y=False):
         x = x.reshape((-1, x_shape[-1]))
         g = g.reshape((-1,) if len(y_shape) == 1 else (-1, g.shape[-1]))
     if len(y_shape) == 1:
-        return fitted(scalar.gemm(x, g, not turn_x, False), y_shape)
-    product = scalar.gemm(g, x, True, turn_x) if turn_y else scalar.gemm(x, g, not turn_x, False)
+        return fitted(x.gemm(g, not turn_x, False), y_shape)
+    product = g.gemm(x, True, turn_x) if turn_y else x.gemm(g, not turn_x, False)
     return fitted(product, y_shape)
 
 
@@ -71,10 +75,167 @@ product("dot", doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y: left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y: right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
-        operands=("x", "y"), method=False, function=False, node="MmBackward0",
+        operands=("x", "y"), function=False, node="MmBackward0",
         doc="matmul with either operand's last two dimensions exchanged.")
-general("linear_bias", lambda x, weight, bias: x,
-        {"x": lambda g, weight, x_shape, weight_shape: left_cotangent(g, weight, x_shape, weight_shape, False, True),
-         "weight": lambda g, x, x_shape, weight_shape: right_cotangent(g, x, x_shape, weight_shape, False, True),
-         "bias": lambda g, bias_shape: g.sum_to(bias_shape)},
-        operands=("x", "weight", "bias"), method=False, function=False, node="AddmmBackward0", doc="x @ weight.T + bias in one pass.")
+general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
+        {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
+         "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
+         "bias": lambda g, bias_shape: fitted(g, bias_shape)},
+        operands=("x", "y", "bias"), function=False, node="AddmmBackward0", doc="x @ y, and bias added to every row, in one pass.")
+
+# ---- with an addend ------------------------------------------------------------------------------------------------
+
+
+def linear(input, weight, bias=None):
+    """``input @ weight.T + bias``.
+
+    Args:
+        input: ``(*, in_features)``.
+        weight: ``(out_features, in_features)``, or ``(in_features,)`` for one output without a dimension.
+        bias: ``(out_features,)``, or None.
+
+    Returns:
+        ``(*, out_features)``.
+
+    Raises:
+        ShapeError, DTypeError: they do not go together.
+
+    >>> nbgrad.linear(nbgrad.tensor([[1., 2.]]), nbgrad.tensor([[3., 4.], [5., 6.]]), nbgrad.tensor([0., 1.]))
+    tensor([[11., 18.]])
+    """
+    if bias is None:
+        return input.gemm(weight, False, True)
+    if bias.ndim != 1 or weight.ndim != 2:
+        return input.gemm(weight, False, True) + bias
+    return input.gemm_bias(weight, bias, True)
+
+
+def scaled_sum(input, product, beta, alpha):
+    """``beta * input + alpha * product``; with beta = 0 the input is not looked at, not even for NaN."""
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    return product + (input if beta == 1 else input * beta)
+
+
+def require_addend(name, input, shape):
+    """Refuse an addend that is larger than the product."""
+    lead = len(shape) - input.ndim
+    if lead < 0 or any(own not in (1, size) for own, size in zip(input.shape, shape[lead:])):
+        raise ShapeError(f"{name}: input {list(input.shape)} does not broadcast to the product's shape {list(shape)}.")
+
+
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """``beta * input + alpha * (mat1 @ mat2)``: (n, k) by (k, m), and an input that broadcasts to (n, m)."""
+    if beta == 1 and alpha == 1 and mat1.ndim == 2 and mat2.ndim == 2 and input.shape == mat2.shape[1:]:
+        return mat1.gemm_bias(mat2, input, False)
+    product = mat1.mm(mat2)
+    require_addend("addmm", input, product.shape)
+    return scaled_sum(input, product, beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """``beta * input + alpha * (mat @ vec)``."""
+    product = mat.mv(vec)
+    require_addend("addmv", input, product.shape)
+    return scaled_sum(input, product, beta, alpha)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1):
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    product = outer(vec1, vec2)
+    require_addend("addr", input, product.shape)
+    return scaled_sum(input, product, beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """``beta * input + alpha * (batch1 @ batch2)``, for batches of matrices."""
+    product = batch1.bmm(batch2)
+    require_addend("baddbmm", input, product.shape)
+    return scaled_sum(input, product, beta, alpha)
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+    product = batch1.bmm(batch2).sum(0)
+    require_addend("addbmm", input, product.shape)
+    return scaled_sum(input, product, beta, alpha)
+
+
+# ---- other products ------------------------------------------------------------------------------------------------
+
+
+def outer(input, vec2):
+    """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. Hint: flatten them.")
+    return input.unsqueeze(-1) * vec2
+
+
+def vdot(input, other):
+    """``dot`` with the first vector conjugated."""
+    return conjugate(input).dot(other)
+
+
+def inner(input, other):
+    """Sums of products over the last dimensions of both; a 0-d operand multiplies."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: the last sizes {input.shape[-1]} and {other.shape[-1]} differ.")
+    return tensordot(input, other, ((-1,), (-1,)))
+
+
+def tensordot(a, b, dims=2):
+    """Sums of products over pairs of dimensions.
+
+    Args:
+        a, b: any shapes.
+        dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order.
+
+    Returns:
+        Tensor with the other dimensions of ``a``, then those of ``b``.
+
+    Raises:
+        ShapeError: paired sizes differ, or the lists' lengths.
+    """
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: dims={dims}, expected 0 to {min(a.ndim, b.ndim)}.")
+        left, right = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
+    else:
+        left, right = (tuple(wrap("tensordot", d, x.ndim) for d in ds) for ds, x in zip(dims, (a, b)))
+    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+        raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of {list(b.shape)}.")
+    kept_a = tuple(d for d in range(a.ndim) if d not in left)
+    kept_b = tuple(d for d in range(b.ndim) if d not in right)
+    rows, columns = tuple(a.shape[d] for d in kept_a), tuple(b.shape[d] for d in kept_b)
+    inner_size = math.prod(a.shape[d] for d in left)
+    flat_a = a.permute(kept_a + left).reshape((math.prod(rows), inner_size))
+    flat_b = b.permute(right + kept_b).reshape((inner_size, math.prod(columns)))
+    return flat_a.mm(flat_b).reshape(rows + columns)
+
+
+def kron(input, other):
+    """The Kronecker product: every element of ``input`` times the whole of ``other``."""
+    ndim = max(input.ndim, other.ndim)
+    x = input.reshape((1,) * (ndim - input.ndim) + input.shape)
+    y = other.reshape((1,) * (ndim - other.ndim) + other.shape)
+    for d in range(ndim):
+        x, y = x.unsqueeze(2 * d + 1), y.unsqueeze(2 * d)
+    return (x * y).reshape(tuple(m * n for m, n in zip(x.shape[::2], y.shape[1::2])))
+
+
+def trace(input):
+    """The sum of a matrix's diagonal."""
+    if input.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, got {list(input.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
+    return input.diagonal().sum()
+
+
+composite("linear", linear, method=False, doc=linear.__doc__)
+for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron, trace):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+composite("ger", outer, doc=outer.__doc__)
+composite("tensordot", tensordot, method=False, doc=tensordot.__doc__)

@@ -1,4 +1,4 @@
-"""Views: the same memory under another layout, each with the movement that undoes it.
+"""Views: the same memory under another layout, each with the movement that undoes it; and copies that rearrange.
 
 A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements, or a list of those. Functions that take
 sizes or dimensions in several spellings are composites that call these with tuples.
@@ -16,6 +16,8 @@ INTERNAL = {"function": False}
 movement("alias", lambda x: (x.shape, x.strides, 0), lambda g: g, **INTERNAL, doc="The tensor itself, as a view.")
 movement("view_shape", shapes.viewed, lambda g, x_shape: g.reshape(x_shape), **INTERNAL, node="ViewBackward0",
          doc="The same elements in the same order under another shape.")
+movement("reshape_alias", shapes.viewed, lambda g, x_shape: g.reshape(x_shape), **INTERNAL,
+         doc="What reshape gives where the operand is not row-major and yet needs no copy.")
 movement("permute_dims", shapes.permuted, lambda g, dims: g.permute_dims(shapes.inverse_permutation(dims)), **INTERNAL,
          node="PermuteBackward0", doc="Dimensions in another order.")
 movement("transpose", shapes.transposed, lambda g, dim0, dim1: g.transpose(dim0, dim1), aliases=("swapaxes", "swapdims"),
@@ -98,7 +100,7 @@ def reshape(x, *shape):
     shape = shapes.infer_shape("reshape", shape, layout.numel)
     if shapes.view_strides(layout.shape, layout.strides, shape) is None:
         return x.reshape_copy(shape)
-    return x.view_shape(shape)
+    return x.reshape_alias(shape)
 
 
 def view_as(x, other):
@@ -260,3 +262,89 @@ composite("movedim", movedim, aliases=("moveaxis",), doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
 for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
     composite(name, function, function=False, doc=function.__doc__).is_property = True
+
+
+# ---- copies --------------------------------------------------------------------------------------------------------
+
+def slices_of(g, shapes_of_parts, dim):
+    """The parts of the cotangent of ``cat``. An operand of shape (0,) took part in any shape, and gets that back."""
+    pieces, start = [], 0
+    for shape in shapes_of_parts:
+        length = 0 if shape == (0,) else shape[dim]
+        piece = g.slice(dim, start, start + length, 1)
+        pieces.append(piece.reshape(shape) if shape == (0,) else piece)
+        start += length
+    return pieces
+
+
+def cast(pieces, dtypes):
+    """Cotangents in their operands' dtypes."""
+    return [g if g.dtype is dtype else g.to_dtype(dtype) for g, dtype in zip(pieces, dtypes)]
+
+
+general("cat", lambda tensors, dim=0: tensors,
+        {"tensors": lambda g, tensors_shapes, tensors_dtypes, dim: cast(slices_of(g, tensors_shapes, dim), tensors_dtypes)},
+        operands=("tensors",), method=False, aliases=("concat", "concatenate"),
+        doc="Tensors one after the other along a dimension.").variadic = True
+general("stack", lambda tensors, dim=0: tensors,
+        {"tensors": lambda g, tensors_dtypes, dim: cast([g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes)},
+        operands=("tensors",), method=False, doc="Tensors of one shape along a new dimension.").variadic = True
+general("flip_dims", lambda x, dims: x, {"x": lambda g, dims: g.flip_dims(dims)}, **INTERNAL, node="FlipBackward0",
+        doc="Dimensions in reverse, copied.")
+general("roll", lambda x, shifts, dims=None: x, {"x": lambda g, shifts, dims: g.roll(negative(shifts), dims)},
+        doc="Elements moved along dimensions; what leaves at one end comes back at the other.")
+general("repeat_sizes", lambda x, repeats: x,
+        {"x": lambda g, x_shape, repeats: g.reshape(repeated_shape(x_shape, repeats)).sum_to(
+            repeated_shape(x_shape, (1,) * len(repeats))).reshape(x_shape)}, **INTERNAL, node="RepeatBackward0",
+        doc="Copies of a tensor side by side.")
+general("tril", lambda x, diagonal=0: x, {"x": lambda g, diagonal: g.tril(diagonal)},
+        doc="The lower triangle of matrices, zero above the diagonal.")
+general("triu", lambda x, diagonal=0: x, {"x": lambda g, diagonal: g.triu(diagonal)},
+        doc="The upper triangle of matrices, zero below the diagonal.")
+
+
+def negative(shifts):
+    """The shifts that undo ``shifts``."""
+    return tuple(-s for s in shifts) if isinstance(shifts, tuple) else -shifts
+
+
+def repeated_shape(shape, repeats) -> tuple[int, ...]:
+    """Repeats and sizes in turns: the shape in which repetition is expansion."""
+    shape = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    return tuple(size for pair in zip(repeats, shape) for size in pair)
+
+
+def flip(x, *dims):
+    """Dimensions in reverse order of their elements; copied."""
+    return x.flip_dims(shapes.sizes(dims))
+
+
+def fliplr(x):
+    """The second dimension in reverse."""
+    if x.ndim < 2:
+        raise ShapeError(f"fliplr: expected at least 2 dimensions, got {x.ndim}.")
+    return x.flip_dims((1,))
+
+
+def flipud(x):
+    """The first dimension in reverse."""
+    if x.ndim < 1:
+        raise ShapeError("flipud: expected at least 1 dimension, got 0.")
+    return x.flip_dims((0,))
+
+
+def repeat(x, *repeats):
+    """``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front."""
+    return x.repeat_sizes(shapes.sizes(repeats))
+
+
+def tile(x, *dims):
+    """``repeat`` with missing repeats in front taken as 1."""
+    dims = shapes.sizes(dims)
+    return x.repeat_sizes((1,) * (x.ndim - len(dims)) + tuple(dims))
+
+
+for function in (flip, tile, fliplr, flipud):
+    composite(function.__name__, function, doc=function.__doc__)
+composite("repeat", repeat, function=False, doc=repeat.__doc__)
+

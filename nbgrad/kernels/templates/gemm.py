@@ -16,7 +16,7 @@ from typing import Callable
 
 from ..codegen import register_source
 
-__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "complex_blas_call", "typed_parts"]
+__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 
 AS_IS, TRANSPOSED = 111, 112        # CblasNoTrans, CblasTrans
 ROW_MAJOR = 101
@@ -30,7 +30,6 @@ def gemm(start, stop, args):
     blas = word(record, 0)
     m, n, k = word(record, 3), word(record, 4), word(record, 5)
     blocks, block, cut_columns = word(record, 11), word(record, 12), word(record, 13)
-    dims = word(record, 14)
     size = itemsize()
     bias = 0
     if word(record, 9) != 0:
@@ -38,16 +37,9 @@ def gemm(start, stop, args):
     for unit in range(start, stop):
         batch = unit // blocks
         first = (unit - batch * blocks) * block
-        c, a, b = pointer_word(args, 1), pointer_word(args, 2), pointer_word(args, 3)
-        for back in range(dims):
-            d = dims - 1 - back
-            extent = word(record, 15 + d)
-            i = batch % extent
-            batch //= extent
-            steps = 15 + dims + 3 * d
-            a += i * word(record, steps)
-            b += i * word(record, steps + 1)
-            c += i * word(record, steps + 2)
+        a = pointer_word(args, 2) + move_to(record + 112, batch, 0)
+        b = pointer_word(args, 3) + move_to(record + 112, batch, 1)
+        c = pointer_word(args, 1) + move_to(record + 112, batch, 2)
         rows, columns, bias_at = m, n, bias
         if cut_columns != 0:
             columns = min(block, n - first)
@@ -63,6 +55,18 @@ def gemm(start, stop, args):
             multiply(record, a, b, c, rows, columns, k)
         else:
             call_blas(record, a, b, c, rows, columns, k)
+
+
+def move_to(walk, batch, which):
+    """Bytes from an operand's first matrix to that of index ``batch``; ``walk`` is the address of the batch dimensions."""
+    dims = word(walk, 0)
+    moved = 0
+    for back in range(dims):
+        d = dims - 1 - back
+        extent = word(walk, 1 + d)
+        moved += batch % extent * word(walk, 1 + dims + 3 * d + which)
+        batch //= extent
+    return moved
 
 
 def blas_call(record, a, b, c, m, n, k):
@@ -139,4 +143,84 @@ def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     scope: dict = {}
     exec(compile(text, register_source(text, f"gemm {dtype}"), "exec"), scope)
     call = scope["complex_call"] if dtype.startswith("complex") else blas_call
-    return tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize")) + (("call_blas", call),)
+    return tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize")) + (("call_blas", call), ("move_to", move_to))
+
+
+VECTOR_TEXT = '''
+def row_products(start, stop, args):
+    """Every row times the vector. Sums of 4096 products in the kernel's dtype, those in float64."""
+    record = pointer_word(args, 0)
+    rows, length, lead = word(record, 0), word(record, 1), word(record, 2)
+    block, blocks = word(record, 3), word(record, 4)
+    which, other = word(record, 5), word(record, 6)
+    for unit in range(start, stop):
+        batch = unit // blocks
+        first = (unit - batch * blocks) * block
+        v = at_T(pointer_word(args, other) + move_to(record + 56, batch, other - 2), 0)
+        matrix = pointer_word(args, which) + move_to(record + 56, batch, which - 2)
+        out = at_T(pointer_word(args, 1) + move_to(record + 56, batch, 2), 0)
+        for i in range(first, min(first + block, rows)):
+            row = at_T(matrix, i * lead * SIZE)
+            total = float64(ZERO)
+            for low in range(0, length, 4096):
+                part = ZERO
+                for l in range(low, min(low + 4096, length)):
+                    part += row[l] * v[l]
+                total += part
+            out[i] = total
+
+
+def column_sums(start, stop, args):
+    """The columns, which lie side by side, weighted by the vector: eight columns a pass over the result."""
+    record = pointer_word(args, 0)
+    rows, length, lead = word(record, 0), word(record, 1), word(record, 2)
+    block, blocks = word(record, 3), word(record, 4)
+    which, other = word(record, 5), word(record, 6)
+    for unit in range(start, stop):
+        batch = unit // blocks
+        first = (unit - batch * blocks) * block
+        v = at_T(pointer_word(args, other) + move_to(record + 56, batch, other - 2), 0)
+        matrix = pointer_word(args, which) + move_to(record + 56, batch, which - 2) + first * SIZE
+        out = at_T(pointer_word(args, 1) + move_to(record + 56, batch, 2), first * SIZE)
+        count = min(block, rows - first)
+        for i in range(count):
+            out[i] = ZERO
+        l = 0
+        while l + 8 <= length:
+            c0, c1 = at_T(matrix, l * lead * SIZE), at_T(matrix, (l + 1) * lead * SIZE)
+            c2, c3 = at_T(matrix, (l + 2) * lead * SIZE), at_T(matrix, (l + 3) * lead * SIZE)
+            c4, c5 = at_T(matrix, (l + 4) * lead * SIZE), at_T(matrix, (l + 5) * lead * SIZE)
+            c6, c7 = at_T(matrix, (l + 6) * lead * SIZE), at_T(matrix, (l + 7) * lead * SIZE)
+            v0, v1, v2, v3, v4, v5, v6, v7 = v[l], v[l + 1], v[l + 2], v[l + 3], v[l + 4], v[l + 5], v[l + 6], v[l + 7]
+            for i in range(count):
+                out[i] += ((v0 * c0[i] + v1 * c1[i]) + (v2 * c2[i] + v3 * c3[i])) \\
+                    + ((v4 * c4[i] + v5 * c5[i]) + (v6 * c6[i] + v7 * c7[i]))
+            l += 8
+        while l < length:
+            column = at_T(matrix, l * lead * SIZE)
+            value = v[l]
+            for i in range(count):
+                out[i] += value * column[i]
+            l += 1
+'''
+
+
+@lru_cache(maxsize=None)
+def vector_loops(dtype: str) -> dict[str, Callable]:
+    """The kernels of a matrix times a vector for one dtype. Their record: 0 rows (results) 1 length 2 elements between rows,
+    or columns 3 results a unit 4 units a matrix 5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
+    """
+    text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(_SIZES[dtype]))
+    scope: dict = {}
+    exec(compile(text, register_source(text, f"matrix times vector {dtype}"), "exec"), scope)
+    return scope
+
+
+def row_products(dtype: str) -> Callable:
+    """The kernel for a matrix whose rows lie side by side."""
+    return vector_loops(dtype)["row_products"]
+
+
+def column_sums(dtype: str) -> Callable:
+    """The kernel for a matrix whose columns lie side by side."""
+    return vector_loops(dtype)["column_sums"]

@@ -80,9 +80,9 @@ def kernel(start, stop, args):
         count = min(length, total - row * length)
         for segment in range(segments):
             base = data + row * row_step + segment * segment_step
-            for low in range(0, count, 1024):
+            for low in range(0, count, 2048):
                 x = at_IN(base, low * SIZE)
-                n = min(1024, count - low)
+                n = min(2048, count - low)
                 s = INIT
                 GROUPS
                 for i in range(first, n):
@@ -90,7 +90,7 @@ def kernel(start, stop, args):
                 hi, lo = merge(hi, lo, s)
         out[row] = finish(hi, lo, times, over)
 """
-ROW_GROUPS = """quarter = n // 4 if n >= 64 else 0
+ROW_GROUPS = """quarter = n // 64 * 16
                 for i in range(quarter):
                     s = GROUP
                 first = 4 * quarter"""

@@ -1,0 +1,236 @@
+"""Kernels that read or write through indices: one walk serves gather, index_select, ``x[...]``, scatter and their like.
+
+NOTE [Walk record]: int64 words. 0 positions, 1 dimensions (at least one), 2 limit, 3 step, 4 whether negative indices count
+from the end; then the shape that is walked in row-major order, and for the index, the source (and the target) their strides
+in elements. At position p the index gives j, and the indexed operand is read or written ``j * step`` elements from where its
+strides lead. No index outside ``[0, limit)`` is ever followed, so that memory is safe whatever else fails: ``take`` notes it in
+its second result, writers are run after ``outside`` found nothing.
+
+NOTE [Write order]: writers walk in row-major order on one thread. Repeated indices therefore accumulate in a fixed order, and
+of several values for one place the last one stays.
+"""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from ..codegen import register_source
+
+__all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTIONS"]
+
+# Positions that make one unit of work of `take`, `linear` and `outside`.
+BLOCK = 8192
+
+CARRY = """            d = last - 1
+            while d >= 0:
+                c = word(cursor, d) + 1
+                @MOVE
+                if c < word(shape, d):
+                    set_word(cursor, d, c)
+                    break
+                @BACK
+                set_word(cursor, d, 0)
+                d -= 1
+"""
+
+TAKE = """def take(start, stop, args):
+    cursor = stack(512)
+    record = pointer_word(args, 0)
+    positions, dims, limit, step, wraps = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
+    shape = record + 40
+    index_strides, x_strides = shape + 8 * dims, shape + 16 * dims
+    out, status, x, index = p_T(args, 1), p_int64(args, 2), p_T(args, 3), p_int64(args, 4)
+    last = dims - 1
+    extent, index_step, x_step = word(shape, last), word(index_strides, last), word(x_strides, last)
+    bias = limit if wraps != 0 else 0
+    for unit in range(start, stop):
+        position, high = unit * @BLOCK, min(unit * @BLOCK + @BLOCK, positions)
+        rest, ii, xx = position, 0, 0
+        for back in range(dims):
+            d = last - back
+            size = word(shape, d)
+            c = rest % size
+            rest //= size
+            set_word(cursor, d, c)
+            ii += c * word(index_strides, d)
+            xx += c * word(x_strides, d)
+        bad = 0
+        while position < high:
+            c = word(cursor, last)
+            run = min(extent - c, high - position)
+            if index_step == 0:
+                j = index[ii]
+                j = j + bias if j < 0 else j
+                if (j < 0) | (j >= limit):
+                    bad = 1
+                    for k in range(run):
+                        out[position + k] = 0
+                elif x_step == 1:
+                    at = xx + j * step
+                    for k in range(run):
+                        out[position + k] = x[at + k]
+                else:
+                    at = xx + j * step
+                    for k in range(run):
+                        out[position + k] = x[at + k * x_step]
+            else:
+                for k in range(run):
+                    j = index[ii + k * index_step]
+                    j = j + bias if j < 0 else j
+                    wrong = (j < 0) | (j >= limit)
+                    bad |= wrong
+                    j = 0 if wrong else j
+                    out[position + k] = x[xx + k * x_step + j * step]
+            position += run
+            ii -= c * index_step
+            xx -= c * x_step
+            set_word(cursor, last, 0)
+@CARRY        status[unit] = bad
+"""
+
+REDUCTIONS = {"set": "{v}", "add": "{o} + {v}", "mul": "{o} * {v}", "max": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
+              "min": "{v} if ({v} < {o}) | ({v} != {v}) else {o}", "or": "{o} | {v}"}
+
+SCATTER = """def scatter(start, stop, args):
+    cursor = stack(512)
+    record = pointer_word(args, 0)
+    positions, dims, limit, step, wraps = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
+    shape = record + 40
+    index_strides, x_strides, out_strides = shape + 8 * dims, shape + 16 * dims, shape + 24 * dims
+    out, index, x = p_T(args, 1), p_int64(args, 2), p_T(args, 3)
+    last = dims - 1
+    extent, index_step = word(shape, last), word(index_strides, last)
+    x_step, out_step = word(x_strides, last), word(out_strides, last)
+    bias = limit if wraps != 0 else 0
+    for d in range(dims):
+        set_word(cursor, d, 0)
+    position, ii, xx, oo = 0, 0, 0, 0
+    while position < positions:
+        if index_step == 0:
+            j = index[ii]
+            j = j + bias if j < 0 else j
+            at = oo + j * step
+            if (j < 0) | (j >= limit):
+                pass
+            elif (x_step == 1) & (out_step == 1):
+                for k in range(extent):
+                    out[at + k] = @CONTIGUOUS
+            else:
+                for k in range(extent):
+                    out[at + k * out_step] = @STRIDED
+        else:
+            for k in range(extent):
+                j = index[ii + k * index_step]
+                j = j + bias if j < 0 else j
+                if (j >= 0) & (j < limit):
+                    at = oo + k * out_step + j * step
+                    out[at] = @SINGLE
+        position += extent
+@CARRY"""
+
+LINEAR = """def linear(start, stop, args):
+    record = pointer_word(args, 0)
+    positions = word(record, 0)
+    out, status = p_int64(args, 1), p_int64(args, 2)
+@LOAD    for unit in range(start, stop):
+        bad = 0
+        for i in range(unit * @BLOCK, min(unit * @BLOCK + @BLOCK, positions)):
+            at = 0
+            wrong = False
+@EACH            bad |= wrong
+            out[i] = 0 if wrong else at
+        status[unit] = bad
+"""
+
+LINEAR_EACH = """            j = x{k}[i]
+            wrong |= (j < -limit{k}) | (j >= limit{k})
+            at += (j + limit{k} if j < 0 else j) * step{k}
+"""
+
+TRIANGLE = """def triangle(start, stop, args):
+    record = pointer_word(args, 0)
+    rows, columns, diagonal, upper = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    out, x = p_T(args, 1), p_T(args, 2)
+    for unit in range(start, stop):
+        base = unit * columns
+        cut = unit % rows + diagonal + (0 if upper != 0 else 1)
+        cut = min(max(cut, 0), columns)
+        if upper != 0:
+            for k in range(cut):
+                out[base + k] = 0
+            for k in range(cut, columns):
+                out[base + k] = x[base + k]
+        else:
+            for k in range(cut):
+                out[base + k] = x[base + k]
+            for k in range(cut, columns):
+                out[base + k] = 0
+"""
+
+
+def outside(start, stop, args):
+    """Note for every block of an index whether it leaves ``[low, high)``; parameters: positions, low, high."""
+    record = pointer_word(args, 0)                                          # noqa: F821
+    positions, low, high = word(record, 0), word(record, 1), word(record, 2)     # noqa: F821
+    status, index = p_int64(args, 1), p_int64(args, 2)                      # noqa: F821
+    for unit in range(start, stop):
+        bad = 0
+        for i in range(unit * BLOCK, min(unit * BLOCK + BLOCK, positions)):
+            j = index[i]
+            bad |= (j < low) | (j >= high)
+        status[unit] = bad
+
+
+def made(text: str, name: str, label: str) -> Callable:
+    """A plain function from template text."""
+    scope: dict = {}
+    text = text.replace("@BLOCK", str(BLOCK))
+    exec(compile(text, register_source(text, label), "exec"), scope)
+    return scope[name]
+
+
+def carry(*names: str) -> str:
+    """The step to the next row: cursors and the given offsets of the operands, by their strides."""
+    pad = "\n" + 16 * " "
+    offsets = {"index": "ii", "x": "xx", "out": "oo"}
+    move = pad.join(f"{offsets[n]} += word({n}_strides, d)" for n in names)
+    back = pad.join(f"{offsets[n]} -= c * word({n}_strides, d)" for n in names)
+    return CARRY.replace("@MOVE", move).replace("@BACK", back)
+
+
+@lru_cache(maxsize=None)
+def take(dtype: str) -> Callable:
+    """``out[p] = x[... + index[p] * step]``; the second result notes per block whether an index was out of range."""
+    text = TAKE.replace("@CARRY", carry("index", "x")).replace("p_T(", f"p_{dtype}(")
+    return made(text, "take", f"take {dtype}")
+
+
+@lru_cache(maxsize=None)
+def scatter(dtype: str, reduction: str) -> Callable:
+    """``out[... + index[p] * step] = x[p]``, or combined with what is there: see REDUCTIONS and NOTE [Write order]."""
+    def value(out, x):
+        return REDUCTIONS[reduction].format(o=out, v=x)
+    steps = carry("index", "x", "out").replace("\n    ", "\n")[4:]
+    text = (SCATTER.replace("@CONTIGUOUS", value("out[at + k]", "x[xx + k]"))
+            .replace("@STRIDED", value("out[at + k * out_step]", "x[xx + k * x_step]"))
+            .replace("@SINGLE", value("out[at]", "x[xx + k * x_step]"))
+            .replace("@CARRY", steps).replace("p_T(", f"p_{dtype}("))
+    return made(text, "scatter", f"scatter {reduction} {dtype}")
+
+
+@lru_cache(maxsize=None)
+def linear(count: int) -> Callable:
+    """Several indices as one offset: ``out = sum(index_k * step_k)``; parameters: positions, then limit and step of each."""
+    load = "".join(f"    x{k} = p_int64(args, {3 + k})\n    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
+                   for k in range(count))
+    text = LINEAR.replace("@LOAD", load).replace("@EACH", "".join(LINEAR_EACH.format(k=k) for k in range(count)))
+    return made(text, "linear", f"linear {count}")
+
+
+@lru_cache(maxsize=None)
+def triangle(dtype: str) -> Callable:
+    """Copy the lower or upper triangle of row-major matrices, zero the rest; a unit is a row.
+
+    Parameters: rows, columns, diagonal, whether the upper one.
+    """
+    return made(TRIANGLE.replace("p_T(", f"p_{dtype}("), "triangle", f"triangle {dtype}")

@@ -1,0 +1,136 @@
+"""Einstein summation, contracted pair by pair from left to right as batched matrix products."""
+from __future__ import annotations
+
+import math
+
+from ..errors import ArgumentError, ShapeError
+from .core import composite
+
+__all__ = ["einsum"]
+
+
+def einsum(equation, *operands):
+    """Sums of products of the operands' elements, by Einstein's convention.
+
+    Args:
+        equation: such as ``"bij,bjk->bik"``: letters name the dimensions of each operand, then those of the result. Without
+            ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for dimensions that
+            broadcast; a letter repeated in one operand takes its diagonal.
+        operands: tensors of one dtype, or one sequence of them.
+
+    Returns:
+        Tensor of the named dimensions.
+
+    Raises:
+        ArgumentError: the equation is malformed. ShapeError: it does not fit the shapes.
+
+    >>> nbgrad.einsum("ij->ji", nbgrad.tensor([[1, 2, 3]]))
+    tensor([[1],
+            [2],
+            [3]])
+    """
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    inputs, output = parse(equation, operands)
+    terms = [diagonals(x, names) for x, names in zip(operands, inputs)]
+    total, names = terms[0]
+    for k, (x, more) in enumerate(terms[1:], start=1):
+        later = set(output).union(*(rest for _, rest in terms[k + 1:]))
+        total, names = contract(total, names, x, more, later)
+    return arranged(total, names, output)
+
+
+def parse(equation: str, operands) -> tuple[list[tuple], tuple]:
+    """Names of every operand's dimensions and of the result's; those under ``...`` are negative numbers, from the right."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise ArgumentError(f"einsum: the equation {equation!r} has {len(terms)} operands, got {len(operands)}.")
+    inputs = [dimension_names(equation, term, x.ndim, x.shape) for term, x in zip(terms, operands)]
+    hidden = tuple(range(min((name for names in inputs for name in names if isinstance(name, int)), default=0), 0))
+    if arrow:
+        before, dots, after = right.partition("...")
+        output = (*before, *(hidden if dots else ()), *after)
+    else:
+        letters = [name for names in inputs for name in names if isinstance(name, str)]
+        output = (*hidden, *sorted(name for name in set(letters) if letters.count(name) == 1))
+    known = {name for names in inputs for name in names}
+    if len(set(output)) != len(output) or not known.issuperset(output):
+        raise ArgumentError(f"einsum: the result {right!r} of {equation!r} must name dimensions of the operands, each once.")
+    return inputs, output
+
+
+def dimension_names(equation: str, term: str, ndim: int, shape) -> tuple:
+    """The names of one operand's dimensions."""
+    before, dots, after = term.partition("...")
+    if not (before + after).isalpha() and before + after:
+        raise ArgumentError(f"einsum: {term!r} in {equation!r}: expected letters, and '...' at most once.")
+    hidden = ndim - len(before) - len(after)
+    if hidden < 0 or (hidden and not dots):
+        raise ShapeError(f"einsum: {term!r} in {equation!r} names {len(before) + len(after)} dimensions, the operand has "
+                         f"{list(shape)}.")
+    return (*before, *range(-hidden, 0), *after)
+
+
+def diagonals(x, names: tuple):
+    """``x`` with one dimension for each name."""
+    while len(set(names)) < len(names):
+        name = next(n for n in names if names.count(n) > 1)
+        first = names.index(name)
+        second = names.index(name, first + 1)
+        if x.shape[first] != x.shape[second]:
+            raise ShapeError(f"einsum: {name!r} names sizes {x.shape[first]} and {x.shape[second]} of one operand.")
+        x = x.diagonal(0, first, second)
+        names = (*(n for d, n in enumerate(names) if d not in (first, second)), name)
+    return x, names
+
+
+def contract(x, x_names: tuple, y, y_names: tuple, later: set):
+    """The product of two operands, summed over what nobody asks for later, with the names of its dimensions."""
+    x, x_names = without_ones(x, x_names, y, y_names)
+    y, y_names = without_ones(y, y_names, x, x_names)
+    for name in x_names:
+        if name in y_names and x.shape[x_names.index(name)] != y.shape[y_names.index(name)]:
+            raise ShapeError(f"einsum: {name!r} names size {x.shape[x_names.index(name)]} and size "
+                             f"{y.shape[y_names.index(name)]}.")
+    x, x_names = summed(x, x_names, later.union(y_names))
+    y, y_names = summed(y, y_names, later.union(x_names))
+    batch = tuple(n for n in x_names if n in y_names and n in later)
+    inner = tuple(n for n in x_names if n in y_names and n not in later)
+    rows = tuple(n for n in x_names if n not in y_names)
+    columns = tuple(n for n in y_names if n not in x_names)
+    sizes = {**dict(zip(x_names, x.shape)), **dict(zip(y_names, y.shape))}
+    left = grouped(x, x_names, (batch, rows, inner), sizes)
+    right = grouped(y, y_names, (batch, inner, columns), sizes)
+    names = (*batch, *rows, *columns)
+    return left.matmul(right).reshape(tuple(sizes[n] for n in names)), names
+
+
+def without_ones(x, x_names: tuple, y, y_names: tuple):
+    """``x`` without its dimensions of size 1 that broadcast against larger ones of ``y``."""
+    for name in x_names:
+        if name in y_names and x.shape[x_names.index(name)] == 1 != y.shape[y_names.index(name)]:
+            x = x.select(x_names.index(name), 0)
+            x_names = tuple(n for n in x_names if n != name)
+    return x, x_names
+
+
+def summed(x, names: tuple, wanted):
+    """``x`` summed over the dimensions that are not wanted."""
+    dims = tuple(d for d, name in enumerate(names) if name not in wanted)
+    return (x.sum(dims), tuple(n for n in names if n in wanted)) if dims else (x, names)
+
+
+def grouped(x, names: tuple, groups: tuple, sizes: dict):
+    """``x`` with its dimensions in the order of the groups, each merged into one."""
+    order = [name for group in groups for name in group]
+    return x.permute(tuple(names.index(n) for n in order)).reshape(tuple(math.prod(sizes[n] for n in group) for group in groups))
+
+
+def arranged(x, names: tuple, output: tuple):
+    """``x`` summed to the result's dimensions, in their order."""
+    x, names = summed(x, names, output)
+    return x if names == output else x.permute(tuple(names.index(n) for n in output))
+
+
+composite("einsum", einsum, method=False, doc=einsum.__doc__)

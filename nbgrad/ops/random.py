@@ -1,0 +1,21 @@
+"""Operations that draw random numbers; what they draw depends on the default generator, see random.py."""
+from __future__ import annotations
+
+from ..errors import RangeError
+from .core import composite, general
+
+__all__: list[str] = []
+
+general("dropout_mask", lambda x, keep: x, {}, function=False,
+        doc="A tensor like x: 1 / keep with probability keep, else 0.")
+
+
+def dropout(x, p, training):
+    """Nothing is drawn, and ``x`` itself returned, where nothing would be dropped."""
+    if not 0 <= p <= 1:
+        raise RangeError(f"dropout: p must be from 0 to 1, got {p}.")
+    return x * x.dropout_mask(1 - p) if training and p else x
+
+
+composite("dropout", lambda x, p=0.5, training=True: dropout(x, p, training), method=False,
+          doc="x with each element zeroed with probability p and the others divided by 1 - p; x itself unless training.")

@@ -1,0 +1,131 @@
+"""From samples to tensors and back; finite differences."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+
+from .row import Case, Row
+
+__all__ = ["numeric", "run", "tensors", "to_tensor", "results", "expected", "gradients", "numeric_gradients", "weights_of",
+           "close", "holds_numbers"]
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether ``x`` is an array into which gradients flow."""
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fcV"
+
+
+def to_tensor(x: Any, requires_grad: bool = False) -> Any:
+    """Arrays as tensors (of their own memory), also inside sequences; anything else as it is."""
+    if isinstance(x, list):
+        return [to_tensor(each, requires_grad) for each in x]
+    if isinstance(x, (np.ndarray, np.generic)):
+        made = nbgrad.tensor(x)
+        return made.requires_grad_() if requires_grad and made.dtype.differentiable else made
+    return x
+
+
+def tensors(row: Row, call: Case, dtype: str = "float64", requires_grad: bool = False) -> list:
+    """The operands of a case as tensors."""
+    return [to_tensor(x, requires_grad) for x in row.arrays(call, dtype)]
+
+
+def attributes_of(call: Case) -> dict:
+    """The attributes, arrays among them as tensors."""
+    return {name: to_tensor(x) for name, x in call.attributes.items()}
+
+
+def run(row: Row, operands: list, call: Case) -> tuple:
+    """The results of the operation, always as a tuple."""
+    return as_tuple(CALLS[row.name](*operands, **attributes_of(call)))
+
+
+def as_tuple(result: Any) -> tuple:
+    """One result or several, as a tuple."""
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def results(out: tuple) -> list[np.ndarray]:
+    """Results as arrays."""
+    return [np.asarray(x.detach().numpy()) for x in out]
+
+
+def expected(row: Row, arrays: list, call: Case) -> list[np.ndarray]:
+    """What the reference gives for these arrays."""
+    return [np.asarray(x) for x in as_tuple(row.reference(*arrays, **call.attributes))]
+
+
+def weights_of(outs: list[np.ndarray]) -> list[np.ndarray]:
+    """A cotangent for every result: fixed numbers of no symmetry; complex for complex results."""
+    made = []
+    for k, out in enumerate(outs):
+        steps = np.arange(out.size).reshape(out.shape)
+        w = np.cos(1.7 * steps + k)
+        made.append(w + 1j * np.sin(steps + k) if np.iscomplexobj(out) else w)
+    return made
+
+
+def flatten(operands: list) -> list:
+    """Operands, those of sequences one by one."""
+    return [each for x in operands for each in (x if isinstance(x, list) else [x])]
+
+
+def gradients(row: Row, operands: list, call: Case, weights: list[np.ndarray], create_graph: bool = False) -> list:
+    """The cotangents of the operands that require grad, for these cotangents of the results; of no influence: zeros."""
+    outs = [(x, w) for x, w in zip(run(row, operands, call), weights) if x.requires_grad]
+    inputs = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    found = nbgrad.grad([x for x, _ in outs], inputs, [nbgrad.tensor(w).to(x.dtype) for x, w in outs],
+                        create_graph=create_graph, allow_unused=True)
+    return [nbgrad.zeros_like(x) if g is None else g for x, g in zip(inputs, found)]
+
+
+def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray], step: float) -> np.ndarray:
+    """Central finite differences of ``Re <weights, function()>`` by the elements of ``x``, changed in place.
+
+    For complex ``x`` the derivative by the real part plus i times that by the imaginary part: torch's convention.
+    """
+    grad = np.zeros(x.shape, complex if np.iscomplexobj(x) else float)
+    directions = (1.0, 1j) if np.iscomplexobj(x) else (1.0,)
+    for index in np.ndindex(x.shape):
+        kept = x[index]
+        for direction in directions:
+            values = []
+            for sign in (1, -1):
+                x[index] = kept + sign * step * direction
+                values.append(sum(np.sum((np.conj(w) * out).real) for w, out in zip(weights, function())))
+            x[index] = kept
+            grad[index] += (values[0] - values[1]) / (2 * step) * direction
+    return grad
+
+
+def numeric_gradients(row: Row, call: Case, dtype: str = "float64") -> list[np.ndarray]:
+    """The gradients that ``gradients`` must find, by finite differences of the reference."""
+    arrays = row.arrays(call, dtype)
+    weights = weights_of(expected(row, arrays, call))
+    return [numeric(lambda: expected(row, arrays, call), x, weights, 1e-6) for x in flatten(arrays) if holds_numbers(x)]
+
+
+def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> None:
+    """Assert that shapes are equal and values within ``tolerance``, relative to the largest expected one or 1.
+
+    A failure prints both values, the tolerance and the position.
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    if got.dtype.kind == "V" or got.dtype.name == "bfloat16":
+        got = got.astype(np.float32)
+    wide = np.complex128 if np.iscomplexobj(got) or np.iscomplexobj(want) else np.float64
+    got, want = got.astype(wide), want.astype(wide)
+    finite = np.isfinite(want)
+    scale = np.maximum(np.abs(np.where(finite, want, 0)), 1.0)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        bad = ~same & ~(np.abs(got - want) <= tolerance * scale)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; first at {index}: "
+                             f"got {got[index]!r}, expected {want[index]!r}\ngot:\n{got}\nexpected:\n{want}")
