@@ -9,6 +9,7 @@ import numpy as np
 
 from .casting import convert, on_device
 from .dispatch import CALLS
+from .dlpack import from_dlpack
 from .dtypes import (BOOL, FLOATING, INTEGER, DType, bool_, complex64, dtype_of, get_default_dtype, int64, number_category,
                      promote_types)
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
@@ -443,12 +444,6 @@ def shared_tensor(obj, dtype) -> Tensor | None:
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
     return None
-
-
-def from_dlpack(obj) -> Tensor:
-    """A tensor on the memory of another library's array: see ``nbgrad.from_dlpack``."""
-    from .dlpack import from_dlpack as take
-    return take(obj)
 
 
 def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -231,7 +231,10 @@ class ElementwiseRule(Rule):
     def saved(self, node: Node, name: str):
         """The saved value."""
         slot = self.slot(name)
-        return super().saved(node, name) if slot is None else saved_value(node, slot, self.saved_names[slot] == "out")
+        if slot is None:
+            return super().saved(node, name)
+        own = self.saved_names[slot]
+        return (node.v0, node.v1, node.v2)[slot] if self.is_number(own) else saved_value(node, slot, own == "out")
 
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value."""
@@ -300,7 +303,7 @@ def saved_value(node: Node, slot: int, is_output: bool):
     """What a slot holds, for introspection."""
     value, version = ((node.s0, node.v0), (node.s1, node.v1), (node.s2, node.v2))[slot]
     if not isinstance(value, Tensor):
-        return unpack(node, slot) if version is not None else value
+        return unpack(node, slot)
     if value.storage.version != version:
         value = unpack(node, slot)
     return saved_output(node, value) if is_output else value

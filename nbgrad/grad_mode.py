@@ -77,7 +77,8 @@ def decorate(context, function):
             except StopIteration as stop:
                 return stop.value
             finally:
-                inner.close()
+                with context():
+                    inner.close()
         return generator
     if inspect.iscoroutinefunction(function):
         @functools.wraps(function)

@@ -6,7 +6,7 @@ tensors that it produced, so that graphs die by reference counting alone.
 NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the version it had in ``v0..v2``.
   1. an operand  -> the tensor itself, so that user attributes and identity survive;
   2. the result  -> an alias of its memory without history (the tensor itself would make a cycle tensor -> node -> tensor);
-  3. a number    -> the number, with None for a version;
+  3. a number    -> the number, in both slots;
   4. under saved-tensor hooks -> a ``SavedTensor`` holding what ``pack`` returned.
 """
 from __future__ import annotations
@@ -186,10 +186,10 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 class SavedTensor:
     """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
 
-    __slots__ = ("packed", "unpack")
+    __slots__ = ("packed", "unpack", "edge")
 
-    def __init__(self, packed: Any, unpack: Callable):
-        self.packed, self.unpack = packed, unpack
+    def __init__(self, packed: Any, unpack: Callable, edge: Any = None):
+        self.packed, self.unpack, self.edge = packed, unpack, edge
 
     class storage:          # noqa: N801  (looked at as `saved.storage.version` by generated code)
         """Never at the version that a node noted."""
@@ -316,8 +316,10 @@ def pack_slot(node: Node, slot: int, pack: Callable, unpack_hook: Callable) -> N
             shown = native.alias(value)
             shown.edge, shown.needs_grad = node, True
         saved = pack_tensor(shown, pack, unpack_hook)
-        if saved.packed is shown:
-            saved.packed = value        # the shown one would make a cycle: node -> packed -> node
+        if shown is not value:
+            saved.edge = None           # these would make a cycle: node -> saved -> node
+            if saved.packed is shown:
+                saved.packed = value
         setattr(node, f"s{slot}", saved)
 
 
@@ -357,7 +359,9 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
         mode.enabled = enabled
     if value.storage.version != version:
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
-    return SavedTensor(packed, unpack_hook)
+    # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
+    edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
+    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge)
 
 
 def unpacked(saved: SavedTensor) -> Tensor:
@@ -369,6 +373,9 @@ def unpacked(saved: SavedTensor) -> Tensor:
     value = saved.unpack(saved.packed)
     if not isinstance(value, Tensor):
         raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
+    if saved.edge is not None:
+        value = native.alias(value)
+        value.edge, value.needs_grad = saved.edge, True
     return value
 
 

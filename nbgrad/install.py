@@ -1,6 +1,7 @@
 """From the table to the public names: functions, methods, operators, in-place and ``out=`` forms, documentation."""
 from __future__ import annotations
 
+import inspect
 from typing import Callable
 
 from . import accumulate
@@ -8,6 +9,7 @@ from .dispatch import CALLS, call_of
 from .inplace import inplace_call, write_result
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
+from .ops.variants import VARIANTS, Variant
 from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
 from .tensor import Tensor
 
@@ -34,6 +36,7 @@ def install() -> None:
     for name in INPLACE_VIEWS:
         setattr(Tensor, name + "_", inplace_view(name))
     install_operators()
+    install_variants()
     accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
     accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
 
@@ -110,3 +113,42 @@ def reflected(call: Callable) -> Callable:
         return call(other, self)
     reverse.__name__ = call.__name__
     return reverse
+
+
+# ---- variants: see NOTE [Variants] ---------------------------------------------------------------------------------
+
+def install_variants() -> None:
+    """Function, method, in-place method and operator of every variant, over the operations' own."""
+    for variant in VARIANTS:
+        plain = variant.build(CALLS.__getitem__)
+        over = variant.build(inplace_of) if variant.inplace else None
+        if over is not None:
+            over.__name__ = over.__qualname__ = variant.names[0] + "_"
+            over.__doc__ = f"In place: {over.__doc__}"
+        for name in variant.names:
+            if variant.method:
+                setattr(Tensor, name, plain)
+            if variant.function:
+                FUNCTIONS[name] = variant_with_out(variant, plain) if variant.out else plain
+            if over is not None:
+                setattr(Tensor, name + "_", over)
+        if variant.operator:
+            setattr(Tensor, f"__{variant.operator}__", plain)
+            setattr(Tensor, f"__i{variant.operator}__", over)
+
+
+def inplace_of(name: str) -> Callable:
+    """The in-place form of an operation."""
+    return CALLS[name + "_"]
+
+
+def variant_with_out(variant: Variant, plain: Callable) -> Callable:
+    """The function of a variant that also takes ``out=``."""
+    def function(*operands, out=None, **named):
+        if out is None:
+            return plain(*operands, **named)
+        into_out = variant.build(lambda name: lambda *xs: write_result(OPS[name], xs, out))
+        return into_out(*operands, **named)
+    function.__name__ = function.__qualname__ = variant.names[0]
+    function.__doc__, function.__signature__ = plain.__doc__, inspect.signature(plain)
+    return function

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Callable
 
-from . import casting, creation, graph, interop, printing, random
+from . import casting, creation, dlpack, graph, interop, pickling, printing, random
 from .autograd import backward as run_backward
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
@@ -206,8 +206,10 @@ def install() -> dict:
     interop.install_doors()
     casting.install_casts()
     printing.install_printing()
+    pickling.install_pickling()
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())
     public.update(random.install_random())
+    public.update(dlpack.install_dlpack())
     public.update({name: getattr(printing, name) for name in ("get_printoptions", "printoptions", "set_printoptions")})
     return public

@@ -23,7 +23,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", 
 SYNONYMS = {"abs": "fabs"}
 # Operations that change nothing: for every dtype; for real numbers; for integers. And predicates whose value is known there.
 IDENTITY = ("positive",)
-IDENTITY_FOR_REAL = ("conj", "real")
+IDENTITY_FOR_REAL = ("conj_physical", "real")
 IDENTITY_FOR_INTEGERS = ("floor", "ceil", "round", "trunc")
 KNOWN_FOR_INTEGERS = {"isnan": "False", "isinf": "False", "isfinite": "True"}
 
@@ -93,8 +93,9 @@ def function_name(op: str, dtype: str) -> str:
     """The scalar function behind an operation at a dtype."""
     if dtype in REAL:
         return SYNONYMS.get(op, op)
-    prefix = "complex_" if dtype.startswith("complex") else "int_"
-    return op if op == "where" else prefix + op
+    if dtype.startswith("complex"):
+        return f"complex_{op}"
+    return op if op == "where" else f"int_{op}"
 
 
 def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:

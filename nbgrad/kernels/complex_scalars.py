@@ -11,4 +11,9 @@ def conj(z):
     return z.conjugate()
 
 
-COMPLEX_FUNCTIONS: dict[str, Callable] = {"conj": conj}
+def where(c, x, y):
+    """x if c, else y."""
+    return x if c else y
+
+
+COMPLEX_FUNCTIONS: dict[str, Callable] = {"conj_physical": conj, "where": where}

@@ -7,7 +7,8 @@
 def load() -> None:
     """Register all lowerings."""
     # One line a module; order does not matter.
+    from . import complex  # noqa: F401
     from . import copy  # noqa: F401
     from . import join  # noqa: F401
     from . import linalg  # noqa: F401
-    from . import reduce  # noqa: F401
+    from . import reduce, softmax  # noqa: F401

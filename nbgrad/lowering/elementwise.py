@@ -9,7 +9,7 @@ import sys
 from functools import lru_cache
 
 from .. import config
-from ..dtypes import DType
+from ..dtypes import DType, bool_
 from ..errors import KernelError
 from ..kernels.codegen import INFIX, guard_functions, scalar_function
 from ..kernels.convert import conversion
@@ -74,7 +74,7 @@ def cost(formula: Formula, dtype: str) -> float:
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
 
 
-CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj", "logical_not", "bitwise_not", "sign",
+CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj_physical", "logical_not", "bitwise_not", "sign",
                    "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
 
 
@@ -115,7 +115,8 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     dtype = compute.compute
     shape, order = outs[0].shape, outs[0].strides
     codes = tuple(0 if layout is not None else NUMBER_CODES[dtype] for layout in operands)
-    wanted = tuple("bool" if boolean else dtype for _, boolean in formula.params)
+    # Conversion to bool asks whether a number is not 0; it does not keep the low byte.
+    wanted = tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params)
     singles = tuple(layout is None or (layout.numel == 1 and outs[0].numel != 1) for layout in operands)
     direct = (all(out.dense and out.strides == order and out.dtype.name == ("bool" if predicate else dtype)
                   for out, predicate in zip(outs, formula.predicates))

@@ -250,22 +250,19 @@ def mean_complex(hi, lo, times, over):
     return (hi + lo) * float64(times) / float64(over)
 
 
-SUM_GROUP = "{s} + float64(({a} + {b}) + ({c} + {d}))"
-
-
 def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
     """Add up ``source`` elements; float results come from float64, integers from int64."""
     memory = source.compute
     if source.is_complex:
         finish = mean_complex if mean else total_complex
-        return Fold("sum", memory, "complex128", out.name, "(float64(0.0) + 0j)", "{s} + {x}", None,
+        return Fold("sum", memory, "complex128", out.name, "(float64(0.0) + 0j)", "{s} + {x}", False,
                     (("merge", add_plain), ("finish", finish)))
     if source.is_floating_point:
         finish = mean_float if mean else total_float
         merge = two_sum if source is float64 else add_plain
-        return Fold("sum", memory, "float64", out.name, "float64(0.0)", "{s} + float64({x})", SUM_GROUP,
+        return Fold("sum", memory, "float64", out.name, "float64(0.0)", "{s} + float64({x})", True,
                     (("merge", merge), ("finish", finish)))
-    return Fold("sum", memory, "int64", out.name, "int64(0)", "{s} + int64({x})", None,
+    return Fold("sum", memory, "int64", out.name, "int64(0)", "{s} + int64({x})", False,
                 (("merge", add_plain), ("finish", total_int)))
 
 

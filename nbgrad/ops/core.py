@@ -115,7 +115,7 @@ class Elementwise(Op):
         if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
             return partial
         if is_complex and partial.op != "constant":
-            partial = scalar.conj(partial)
+            partial = scalar.conj_physical(partial)
         return times(symbol("g"), partial)
 
     @lru_cache(maxsize=None)
@@ -143,13 +143,15 @@ class Movement(Op):
 
     ``formula(layout, *args)`` gives the new ``(shape, strides, offset)`` in elements; ``inverse(g, x_shape, *args)`` the
     cotangent of the operand. With ``multiple`` the formula returns a list of those, and ``inverse`` takes a list of cotangents.
+    With ``retype`` the memory is read as another dtype, a function of the operand's; strides and offset are then in its elements.
     """
 
     kind = "movement"
 
-    def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False, **options):
+    def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False,
+                 retype: Callable | None = None, **options):
         super().__init__(name, formula, ("x",), **options)
-        self.inverse, self.multiple = inverse, multiple
+        self.inverse, self.multiple, self.retype = inverse, multiple, retype
 
 
 class General(Op):

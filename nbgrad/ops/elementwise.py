@@ -28,14 +28,16 @@ elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0
             method=False, function=False, integer_divisor="y", node="DivBackward2", doc="x / y rounded towards 0.")
 elementwise("floor_divide", lambda x, y: scalar.floor_divide(x, y), {"x": undifferentiable, "y": undifferentiable},
             refuses_bool=True, integer_divisor="y", doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.")
-elementwise("remainder", lambda x, y: scalar.remainder(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.floor_divide(x, y)},
+# The whole quotient behind a remainder, which has a derivative (0); floor(x / y) is one too many for 1.0 and 0.1.
+elementwise("remainder", lambda x, y: scalar.remainder(x, y),
+            {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.remainder(x, y)) / y)},
             refuses_bool=True, integer_divisor="y", doc="x - floor(x / y) * y: the sign of y.")
-elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.trunc(x / y)},
+elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.fmod(x, y)) / y)},
             refuses_bool=True, integer_divisor="y", doc="x - trunc(x / y) * y: the sign of x.")
 elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",), doc="-x.")
-elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, inplace=False, out=False, doc="x.")
-elementwise("conj_physical", lambda x: scalar.conj(x), {"x": lambda g: scalar.conj(g)},
-            tangents={"x": lambda t_x: scalar.conj(t_x)}, complex=True, doc="The complex conjugate, computed.")
+elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False, doc="x.")
+elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
+            tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, doc="The complex conjugate, computed.")
 elementwise("square", lambda x: x * x, {"x": lambda x: 2 * x}, complex=True, node="PowBackward0", doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),

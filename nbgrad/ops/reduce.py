@@ -4,6 +4,8 @@
 """
 from __future__ import annotations
 
+import math
+
 from ..errors import ShapeError
 from .core import composite, general, movement
 from .expr import scalar
@@ -79,3 +81,41 @@ def sum_to(x, shape):
 
 
 composite("sum_to", sum_to, function=False, doc=sum_to.__doc__)
+
+
+# ---- softmax and its family ------------------------------------------------------------------------------------------
+
+def total(x, dim):
+    """The sum over ``dim``, which stays."""
+    return x.sum(dim, True)
+
+
+general("softmax", lambda x, dim, dtype=None: x,
+        {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)}, node="SoftmaxBackward0",
+        doc="exp(x) over its sum along dim; the maximum is subtracted first.")
+general("log_softmax", lambda x, dim, dtype=None: x,
+        {"x": lambda g, out, x_dtype, dim: cast(scalar.log_softmax_backward(g, out, dim), x_dtype)},
+        node="LogSoftmaxBackward0", doc="Logarithm of softmax along dim, without its overflow.")
+
+# z = y (x - sum(x y)): symmetric in x, so its transpose is itself.
+general("softmax_backward", lambda x, y, dim: x,
+        {"x": lambda g, y, dim: scalar.softmax_backward(g, y, dim),
+         "y": lambda g, x, y, dim: g * (x - total(x * y, dim)) - x * total(g * y, dim)},
+        operands=("x", "y"), method=False, function=False, node="SoftmaxBackwardDataBackward0",
+        doc="Cotangent x of a softmax y, taken back to its operand.")
+# z = x - exp(y) sum(x).
+general("log_softmax_backward", lambda x, y, dim: x,
+        {"x": lambda g, y, dim: g - total(g * scalar.exp(y), dim),
+         "y": lambda g, x, y, dim: -g * scalar.exp(y) * total(x, dim)},
+        operands=("x", "y"), method=False, function=False, node="LogSoftmaxBackwardDataBackward0",
+        doc="Cotangent x of a log_softmax y, taken back to its operand.")
+
+
+def logsumexp_cotangent(g, x, out, x_shape, dim):
+    """g exp(x - out); 0 where every element is -inf."""
+    shift = scalar.where(out == -math.inf, 0.0, out)
+    return scalar.spread(g, x_shape, dim) * scalar.exp(x - scalar.spread(shift, x_shape, dim))
+
+
+general("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
+        doc="log(sum(exp(x))) over dimensions, without overflow.")

@@ -682,9 +682,10 @@ save_operand:
   %numeric = icmp ne i64 %is_number, 0
   br i1 %numeric, label %save_number, label %save_version
 save_number:
+  ; In both slots: a pass that frees the node clears the first, and the number can still be shown.
   call void @put(ptr %new, i64 %slot_offset, ptr %operand)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @put(ptr %new, i64 %version_offset, ptr @_Py_NoneStruct)
+  call void @Py_IncRef(ptr %operand)
+  call void @put(ptr %new, i64 %version_offset, ptr %operand)
   br label %saved
 save_version:
   %value = phi ptr [%copy_of_out, %save_out], [%operand, %save_operand]

@@ -120,7 +120,7 @@ class Twin:
             values = [plan, edges, self.next_seq()]
             for position, is_number in saved:
                 value = self.alias(out) if position < 0 else operands[position]
-                values += [value, None if is_number else value.storage.version]
+                values += [value, value if is_number else value.storage.version]
             out.edge, out.needs_grad = build(*values), True
         return record
 

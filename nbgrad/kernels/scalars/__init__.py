@@ -29,12 +29,13 @@ FUNCTIONS: dict[str, Callable] = {
     "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "fabs": rounding.fabs_, "copysign": rounding.copysign_,
     "floor": rounding.floor_, "ceil": rounding.ceil_, "round": rounding.round_, "trunc": rounding.trunc_,
     "fmod": rounding.fmod, "remainder": rounding.remainder, "floor_divide": rounding.floor_divide,
+    "trunc_divide": rounding.trunc_divide,
     "isnan": rounding.isnan, "isinf": rounding.isinf, "isfinite": rounding.isfinite, "sign": rounding.sign,
     "maximum": rounding.maximum, "minimum": rounding.minimum,
 }
 
 INT_FUNCTIONS: dict[str, Callable] = {
-    "floor_divide": integers.floor_divide, "remainder": integers.remainder, "fmod": integers.fmod,
+    "floor_divide": integers.floor_divide, "trunc_divide": integers.trunc_divide, "remainder": integers.remainder, "fmod": integers.fmod,
     "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
     "maximum": integers.maximum, "minimum": integers.minimum,
 }

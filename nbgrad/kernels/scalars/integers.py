@@ -19,6 +19,12 @@ def floor_divide(x, y):
     return where(y == 0, 0, where(y == -1, wrap(-x), q))
 
 
+def trunc_divide(x, y):
+    """x / y, towards 0."""
+    q = floor_divide(x, y)
+    return where((q < 0) & (remainder(x, y) != 0), wrap(q + 1), q)
+
+
 def remainder(x, y):
     """x % y, with the sign of y."""
     return where((y == 0) | (y == -1), 0, wrap(x % safe_divisor(y)))

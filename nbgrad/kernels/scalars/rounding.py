@@ -139,4 +139,9 @@ def floor_divide_precise(x, y):
     return floored_quotient(fmod_precise(x, y), x, y)
 
 
+def trunc_divide(x, y):
+    """The quotient without its fraction, as torch rounds it."""
+    return trunc(x / y)
+
+
 globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand

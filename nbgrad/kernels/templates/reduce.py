@@ -3,8 +3,8 @@
 NOTE [Fixed blocks]: elements are folded in blocks of fixed size, blocks are merged in order. Threads get whole rows, tiles or
 blocks, so that the bits of a result never depend on their number.
 
-NOTE [Accuracy]: from 64 on, float32 is added in groups of four, the groups in float64: three float32 roundings among four elements,
-averaged over all groups, and a quarter of the conversions (43 us instead of 70 us for 1 M elements). Blocks of float64 are
+NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of an element,
+averaged over all trees, and an eighth of the conversions (45 us instead of 70 us for 1 M elements). Blocks of float64 are
 merged with compensation, so the error does not grow with the length. Inside a block the compiler may reorder (``reassociate``),
 which is how the loop vectorises; the functions ``merge`` and ``finish`` are compiled without that freedom.
 
@@ -24,7 +24,7 @@ from ..codegen import register_source
 
 __all__ = ["Fold", "rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS"]
 
-TILE = 256              # columns that one unit of work accumulates side by side
+TILE = 128              # columns that one unit of work accumulates side by side
 WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
           "complex128": 16}
 
@@ -39,7 +39,7 @@ class Fold(NamedTuple):
         out: element type of the result.
         init: the accumulator's start, source text.
         step: the accumulator after the element ``{x}``, source text over ``s`` and ``{x}``.
-        group: source text of four elements ``{a} {b} {c} {d}`` combined, or None to step one by one.
+        grouped: whether eight elements may be added before one step takes their sum.
         bindings: ``merge(hi, lo, s)`` -> ``(hi, lo)``, ``finish(hi, lo, times, over)``, and what the texts mention.
         dtype: dtype of float literals and primitives.
     """
@@ -50,7 +50,7 @@ class Fold(NamedTuple):
     out: str
     init: str
     step: str
-    group: str | None
+    grouped: bool
     bindings: tuple[tuple[str, Any], ...]
     dtype: str | None = None
 
@@ -90,10 +90,10 @@ def kernel(start, stop, args):
                 hi, lo = merge(hi, lo, s)
         out[row] = finish(hi, lo, times, over)
 """
-ROW_GROUPS = """quarter = n // 64 * 16
-                for i in range(quarter):
+ROW_GROUPS = """eighth = n // 128 * 16
+                for i in range(eighth):
                     s = GROUP
-                first = 4 * quarter"""
+                first = 8 * eighth"""
 
 COLUMNS = """
 def kernel(start, stop, args):
@@ -102,9 +102,9 @@ def kernel(start, stop, args):
     outer_step, tiles, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
     target = pointer_word(args, 1)
     data = pointer_word(args, 2)
-    block = stack(4096)
-    high = stack(4096)
-    low_part = stack(4096)
+    block = stack(2048)
+    high = stack(2048)
+    low_part = stack(2048)
     s, hi, lo = at_ACC(block, 0), at_ACC(high, 0), at_ACC(low_part, 0)
     for unit in range(start, stop):
         outer = unit // tiles
@@ -115,8 +115,8 @@ def kernel(start, stop, args):
         for i in range(n):
             hi[i] = INIT
             lo[i] = INIT
-        for top in range(0, length, 64):
-            rows = min(64, length - top)
+        for top in range(0, length, 256):
+            rows = min(256, length - top)
             for i in range(n):
                 s[i] = INIT
             first = top
@@ -130,19 +130,26 @@ def kernel(start, stop, args):
         for i in range(n):
             out[i] = finish(hi[i], lo[i], times, over)
 """
-COLUMN_GROUPS = """for r in range(16 if rows == 64 else 0):
-                x0 = at_IN(base, first * step)
-                x1 = at_IN(base, (first + 1) * step)
-                x2 = at_IN(base, (first + 2) * step)
-                x3 = at_IN(base, (first + 3) * step)
-                first += 4
+COLUMN_GROUPS = """for r in range(rows // 8 if length >= 64 else 0):
+                x0, x1 = at_IN(base, first * step), at_IN(base, (first + 1) * step)
+                x2, x3 = at_IN(base, (first + 2) * step), at_IN(base, (first + 3) * step)
+                x4, x5 = at_IN(base, (first + 4) * step), at_IN(base, (first + 5) * step)
+                x6, x7 = at_IN(base, (first + 6) * step), at_IN(base, (first + 7) * step)
+                first += 8
                 for i in range(n):
                     s[i] = GROUP"""
 
 
+def tree(names: list[str]) -> str:
+    """Source text of a balanced sum."""
+    while len(names) > 1:
+        names = [f"({a} + {b})" for a, b in zip(names[::2], names[1::2])]
+    return names[0]
+
+
 def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Callable:
     """The function ``kernel`` of a template, with its capitalised words replaced (in one pass: what replaces is not searched)."""
-    longest_first = sorted(replacements, key=len, reverse=True)
+    longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
     text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
     scope: dict = {}
     exec(compile(text, register_source(text, label), "exec"), scope)
@@ -157,9 +164,8 @@ def rows(fold: Fold) -> Callable:
     row may be short), and the numbers ``times`` and ``over`` for ``finish``.
     """
     groups = "first = 0"
-    if fold.group:
-        members = dict(a="x[i]", b="x[i + quarter]", c="x[i + 2 * quarter]", d="x[i + 3 * quarter]")
-        groups = ROW_GROUPS.replace("GROUP", fold.group.format(s="s", **members))
+    if fold.grouped:
+        groups = ROW_GROUPS.replace("GROUP", fold.step.format(s="s", x=tree([f"x[i + {k} * eighth]" for k in range(8)])))
     return compile_kernel(ROWS.replace("GROUPS", groups), f"rows {fold.name} {fold.memory} {fold.out}",
                           {"INIT": fold.init, "STEP": fold.step.format(s="s", x="x[i]"), "IN": fold.memory,
                            "OUT": fold.out, "SIZE": WIDTHS[fold.memory]})
@@ -173,8 +179,8 @@ def columns(fold: Fold) -> Callable:
     ``times`` and ``over``.
     """
     groups = ""
-    if fold.group:
-        groups = COLUMN_GROUPS.replace("GROUP", fold.group.format(s="s[i]", a="x0[i]", b="x1[i]", c="x2[i]", d="x3[i]"))
+    if fold.grouped:
+        groups = COLUMN_GROUPS.replace("GROUP", fold.step.format(s="s[i]", x=tree([f"x{k}[i]" for k in range(8)])))
     return compile_kernel(COLUMNS.replace("            GROUPS\n", f"            {groups}\n" if groups else ""),
                           f"columns {fold.name} {fold.memory} {fold.out}",
                           {"INIT": fold.init, "STEP": fold.step.format(s="s[i]", x="x[i]"), "IN": fold.memory,

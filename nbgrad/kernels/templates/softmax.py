@@ -1,0 +1,211 @@
+"""Softmax and its family along one dimension: loops as source text; CPU. An operand is ``[outer, length, width]``, contiguous.
+
+A unit of work is one row (``width`` 1) or ``TILE`` neighbouring columns, walked together so that every pass vectorises.
+Record words: length, width, tiles a block of columns.
+
+NOTE [Infinite maxima]: the maximum is subtracted only where it is finite. Then -inf everywhere sums to 0, of which the logarithm
+is -inf, and +inf sums to +inf, without a NaN that the operand did not hold.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from .reduce import TILE, WIDTHS, compile_kernel
+
+__all__ = ["softmax_loop", "SOFTMAX", "LOG_SOFTMAX", "LOGSUMEXP", "SOFTMAX_BACKWARD", "LOG_SOFTMAX_BACKWARD"]
+
+SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD = (
+    "softmax", "log_softmax", "logsumexp", "softmax_backward", "log_softmax_backward")
+
+
+def larger(x, m):
+    """The maximum; NaN wins."""
+    return where((x <= m) | (m != m), m, x)
+
+
+def finite_or_zero(m):
+    """``m``, or 0 where it is infinite; NaN stays."""
+    return where(fabs(m) == INF, 0.0, m)
+
+
+HEAD = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, tiles = word(record, 0), word(record, 1), word(record, 2)
+    target, source, other = pointer_word(args, 1), pointer_word(args, 2), pointer_word(args, OTHER)
+    tops, sums = at_T(stack(1024), 0), at_float64(stack(1024), 0)
+    for unit in range(start, stop):
+        outer = unit // tiles
+        column = (unit % tiles) * TILE
+        n = min(TILE, width - column)
+        base = (outer * length * width + column) * SIZE
+"""
+
+# The vectoriser takes no maximum that NaN must win: 64 lanes side by side, in memory.
+ROW_TOP = """
+        x = at_T(source, base)
+        out = at_T(target, base)
+        lanes = min(length, 64)
+        for j in range(lanes):
+            tops[j] = x[j]
+        for low in range(64, length - 63, 64):
+            for j in range(64):
+                tops[j] = larger(x[low + j], tops[j])
+        for i in range(length // 64 * 64, length):
+            tops[0] = larger(x[i], tops[0])
+        top = tops[0]
+        for j in range(1, lanes):
+            top = larger(tops[j], top)
+        m = finite_or_zero(top)
+"""
+ROWS = {
+    SOFTMAX: ROW_TOP + """
+        total = float64(0.0)
+        for low in range(0, length, 512):
+            s = float64(0.0)
+            for i in range(low, min(low + 512, length)):
+                e = exp(x[i] - m)
+                out[i] = e
+                s += float64(e)
+            total += s
+        scale = T(float64(1.0) / total)
+        for i in range(length):
+            out[i] = out[i] * scale
+""",
+    LOG_SOFTMAX: ROW_TOP + """
+        total = float64(0.0)
+        for low in range(0, length, 512):
+            s = float64(0.0)
+            for i in range(low, min(low + 512, length)):
+                s += float64(exp(x[i] - m))
+            total += s
+        shift = log(T(total))
+        for i in range(length):
+            out[i] = (x[i] - m) - shift
+""",
+    LOGSUMEXP: ROW_TOP + """
+        total = float64(0.0)
+        for low in range(0, length, 512):
+            s = float64(0.0)
+            for i in range(low, min(low + 512, length)):
+                s += float64(exp(x[i] - m))
+            total += s
+        at_T(target, unit * SIZE)[0] = m + log(T(total))
+""",
+    SOFTMAX_BACKWARD: """
+        g = at_T(source, base)
+        y = at_T(other, base)
+        out = at_T(target, base)
+        total = float64(0.0)
+        for i in range(length):
+            total += float64(g[i] * y[i])
+        dot = T(total)
+        for i in range(length):
+            out[i] = (g[i] - dot) * y[i]
+""",
+    LOG_SOFTMAX_BACKWARD: """
+        g = at_T(source, base)
+        y = at_T(other, base)
+        out = at_T(target, base)
+        total = float64(0.0)
+        for i in range(length):
+            total += float64(g[i])
+        dot = T(total)
+        for i in range(length):
+            out[i] = g[i] - exp(y[i]) * dot
+""",
+}
+
+COLUMN_TOP = """
+        x = at_T(source, base)
+        for j in range(n):
+            tops[j] = x[j]
+            sums[j] = float64(0.0)
+        for r in range(1, length):
+            x = at_T(source, base + r * width * SIZE)
+            for j in range(n):
+                tops[j] = larger(x[j], tops[j])
+        for j in range(n):
+            tops[j] = finite_or_zero(tops[j])
+"""
+COLUMN_SUM = COLUMN_TOP + """
+        for r in range(length):
+            x = at_T(source, base + r * width * SIZE)
+            for j in range(n):
+                sums[j] += float64(exp(x[j] - tops[j]))
+"""
+COLUMNS = {
+    SOFTMAX: COLUMN_TOP + """
+        for r in range(length):
+            x = at_T(source, base + r * width * SIZE)
+            out = at_T(target, base + r * width * SIZE)
+            for j in range(n):
+                e = exp(x[j] - tops[j])
+                out[j] = e
+                sums[j] += float64(e)
+        for j in range(n):
+            tops[j] = T(float64(1.0) / sums[j])
+        for r in range(length):
+            out = at_T(target, base + r * width * SIZE)
+            for j in range(n):
+                out[j] = out[j] * tops[j]
+""",
+    LOG_SOFTMAX: COLUMN_SUM + """
+        for j in range(n):
+            sums[j] = float64(log(T(sums[j])))
+        for r in range(length):
+            x = at_T(source, base + r * width * SIZE)
+            out = at_T(target, base + r * width * SIZE)
+            for j in range(n):
+                out[j] = (x[j] - tops[j]) - T(sums[j])
+""",
+    LOGSUMEXP: COLUMN_SUM + """
+        out = at_T(target, (outer * width + column) * SIZE)
+        for j in range(n):
+            out[j] = tops[j] + log(T(sums[j]))
+""",
+    SOFTMAX_BACKWARD: """
+        for j in range(n):
+            sums[j] = float64(0.0)
+        for r in range(length):
+            g = at_T(source, base + r * width * SIZE)
+            y = at_T(other, base + r * width * SIZE)
+            for j in range(n):
+                sums[j] += float64(g[j] * y[j])
+        for r in range(length):
+            g = at_T(source, base + r * width * SIZE)
+            y = at_T(other, base + r * width * SIZE)
+            out = at_T(target, base + r * width * SIZE)
+            for j in range(n):
+                out[j] = (g[j] - T(sums[j])) * y[j]
+""",
+    LOG_SOFTMAX_BACKWARD: """
+        for j in range(n):
+            sums[j] = float64(0.0)
+        for r in range(length):
+            g = at_T(source, base + r * width * SIZE)
+            for j in range(n):
+                sums[j] += float64(g[j])
+        for r in range(length):
+            g = at_T(source, base + r * width * SIZE)
+            y = at_T(other, base + r * width * SIZE)
+            out = at_T(target, base + r * width * SIZE)
+            for j in range(n):
+                out[j] = g[j] - exp(y[j]) * T(sums[j])
+""",
+}
+
+
+@lru_cache(maxsize=None)
+def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
+    """``kernel(start, stop, args)`` for one member of the family; operands after the output: x, or g and the result."""
+    body = (COLUMNS if by_columns else ROWS)[name]
+    other = 3 if name.endswith("backward") else 2
+    text = HEAD + body
+    # ``T(`` is the cast; ``at_T`` the pointer.
+    return compile_kernel(text, f"{name} {dtype} {by_columns}",
+                          {"at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype],
+                           "TILE": TILE, "OTHER": other})

@@ -1,0 +1,120 @@
+"""Softmax, log_softmax, logsumexp and their cotangents: one fused launch over ``[outer, length, width]``."""
+from __future__ import annotations
+
+import math
+import struct
+from functools import lru_cache
+
+from ..dispatch import CALLS
+from ..dtypes import float32
+from ..errors import DTypeError, ShapeError
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.reduce import TILE
+from ..kernels.templates.softmax import finite_or_zero, larger, softmax_loop
+from ..layout import Layout
+from ..ops.reduce import kept_shape, reduced_dims
+from ..ops.shapes import wrap
+from ..rules import GeneralPlan, lowering
+from ..tensor import native
+from .reduce import PARALLEL_FROM, converted_first, kept_first
+
+__all__ = ["split_at"]
+
+
+def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    """``(outer, length, width)``: the elements before, along and after a dimension."""
+    return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1:])
+
+
+@lru_cache(maxsize=None)
+def kernel(name: str, dtype: str, by_columns: bool) -> int:
+    """Address of a member of the family."""
+    bindings = (("larger", larger), ("finite_or_zero", finite_or_zero), ("INF", math.inf), *_functions())
+    return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
+
+
+def _functions():
+    from ..kernels.scalars import FUNCTIONS
+    return (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]))
+
+
+def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout) -> GeneralPlan:
+    """The launch for contiguous operands split as ``dims``."""
+    outer, length, width = dims
+    by_columns = width > 1
+    tiles = -(-width // TILE) if by_columns else 1
+    units = outer * tiles if length and width else 0
+    work = length * min(width, TILE)
+    parallel = PARALLEL if units * work >= PARALLEL_FROM // 4 else 0
+    grain = max(1, PARALLEL_FROM // 16 // max(work, 1))
+    code = kernel(name, layouts[0].dtype.name, by_columns)
+    record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, struct.pack("3q", length, width, tiles))
+    return GeneralPlan(record, (out.template,), layouts)
+
+
+def ready(x) -> bool:
+    """Whether kernels take a tensor of this layout as it is."""
+    return x.contiguous and x.dtype.name in ("float32", "float64") and not x.neg
+
+
+def prepared(op, tensors, attributes):
+    """Several steps: contiguous operands, half types widened and the result narrowed."""
+    dtype = tensors[0].layout.dtype
+    if dtype.compute == "float32" and dtype is not float32:
+        tensors = tuple(CALLS["to_dtype"](x, float32) for x in tensors)
+    tensors = tuple(x if x.layout.contiguous else CALLS["contiguous_copy"](x) for x in tensors)
+    result = CALLS[op.name](*tensors, **attributes)
+    return result if result.layout.dtype is dtype else CALLS["to_dtype"](result, dtype)
+
+
+@lowering("softmax", "log_softmax")
+def _softmax(op, layouts, attributes):
+    x, dtype = layouts[0], attributes["dtype"]
+    if dtype is not None and dtype is not x.dtype:
+        return converted_first(dtype)
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+    dim = wrap(op.name, attributes["dim"], x.ndim)
+    if not ready(x):
+        return prepared
+    return family_plan(op.name, layouts, split_at(x.shape, dim), x.like())
+
+
+@lowering("softmax_backward", "log_softmax_backward")
+def _backward(op, layouts, attributes):
+    x, y = layouts
+    if x.shape != y.shape:
+        raise ShapeError(f"{op.name}: shapes {list(x.shape)} and {list(y.shape)} must be equal.")
+    if not (ready(x) and ready(y)):
+        return prepared
+    return family_plan(op.name, layouts, split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim)), x.like())
+
+
+@lowering("logsumexp")
+def _logsumexp(op, layouts, attributes):
+    x = layouts[0]
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"logsumexp: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
+    dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
+    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
+    neighbours = dims == tuple(range(dims[0], dims[-1] + 1)) if dims else True
+    if not (ready(x) and neighbours) or 0 in x.shape:
+        return lambda op, tensors, attributes: arranged(tensors[0], dims, out)
+    first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
+    split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
+    return family_plan("logsumexp", layouts, split, out)
+
+
+def arranged(x, dims, out: Layout):
+    """Bring the reduced dimensions to the end, compute in a dtype that kernels have, convert back."""
+    if x.layout.numel == 0:
+        return CALLS["new_full"](out, -math.inf)
+    if x.layout.dtype.name not in ("float32", "float64"):
+        x = CALLS["to_dtype"](x, float32)
+    x = CALLS["contiguous_copy"](kept_first(x, dims))
+    kept = x.layout.ndim - len(dims)
+    shape = x.layout.shape
+    split = math.prod(shape[:kept]), math.prod(shape[kept:]), 1
+    result = native.fresh(family_plan("logsumexp", (x.layout,), split, x.layout.like(None, out.shape)), x)
+    return result if result.layout.dtype is out.dtype else CALLS["to_dtype"](result, out.dtype)

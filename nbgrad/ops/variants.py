@@ -1,0 +1,291 @@
+"""Public functions that choose among declared operations: torch's signatures, with their options.
+
+NOTE [Variants]: a variant is written once, in terms of ``op(name)``, and built three times: ``op`` gives the operation itself,
+its in-place form, or its ``out=`` form. Python's operators do not pass here: ``x + y`` is the operation ``add`` directly.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from ..errors import ArgumentError, DTypeError
+from .core import composite, elementwise
+from .expr import scalar
+
+__all__ = ["VARIANTS", "Variant"]
+
+
+class Variant(NamedTuple):
+    """A public function over several operations.
+
+    Attributes:
+        names: of function and method; the first is its own.
+        build: ``build(op) -> function``, see NOTE [Variants].
+        method, function, inplace, out: which public forms it has.
+        operator: the special method that it replaces, for those that profit from a look at the operand.
+    """
+
+    names: tuple[str, ...]
+    build: Callable[[Callable[[str], Callable]], Callable]
+    method: bool
+    function: bool
+    inplace: bool
+    out: bool
+    operator: str | None
+
+
+VARIANTS: list[Variant] = []
+
+
+def variant(*names: str, method: bool = True, function: bool = True, inplace: bool = True, out: bool = True,
+            operator: str | None = None) -> Callable:
+    """Register the decorated ``build`` under ``names``."""
+    def register(build):
+        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator))
+        return build
+    return register
+
+
+# ---- sums ----------------------------------------------------------------------------------------------------------
+
+
+def require_alpha(name: str, alpha: Any, *operands: Any) -> None:
+    """A factor of integers is an integer."""
+    if isinstance(alpha, float) and not any(isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.differentiable) for x in operands):
+        raise DTypeError(f"{name}: alpha is {alpha}, expected an integer for integer operands.")
+
+
+@variant("add")
+def add(op):
+    plain, scaled = op("add"), op("add_scaled")
+
+    def add(input, other, *, alpha=1):
+        """input + alpha * other."""
+        if alpha == 1:
+            return plain(input, other)
+        require_alpha("add", alpha, input, other)
+        return scaled(input, other, alpha)
+    return add
+
+
+@variant("sub", "subtract")
+def sub(op):
+    plain, scaled = op("sub"), op("add_scaled")
+
+    def sub(input, other, *, alpha=1):
+        """input - alpha * other."""
+        if alpha == 1:
+            return plain(input, other)
+        require_alpha("sub", alpha, input, other)
+        return scaled(input, other, -alpha)
+    return sub
+
+
+@variant("rsub", inplace=False, out=False)
+def rsub(op):
+    plain = op("sub")
+
+    def rsub(input, other, *, alpha=1):
+        """other - alpha * input."""
+        return plain(other, input if alpha == 1 else input * alpha)
+    return rsub
+
+
+@variant("addcmul")
+def addcmul(op):
+    scaled = op("addcmul_scaled")
+
+    def addcmul(input, tensor1, tensor2, *, value=1):
+        """input + value * tensor1 * tensor2."""
+        return scaled(input, tensor1, tensor2, value)
+    return addcmul
+
+
+@variant("addcdiv")
+def addcdiv(op):
+    scaled = op("addcdiv_scaled")
+
+    def addcdiv(input, tensor1, tensor2, *, value=1):
+        """input + value * tensor1 / tensor2; floating operands only."""
+        return scaled(input, tensor1, tensor2, value)
+    return addcdiv
+
+
+# ---- quotients and powers ------------------------------------------------------------------------------------------
+
+
+@variant("div", "divide", "true_divide")
+def div(op):
+    plain = op("div")
+    rounded = {"floor": op("div_floor"), "trunc": op("div_trunc")}
+
+    def div(input, other, *, rounding_mode=None):
+        """input / other; rounding_mode "floor" or "trunc" rounds, and keeps integers integers."""
+        if rounding_mode is None:
+            return plain(input, other)
+        if rounding_mode not in rounded:
+            raise ArgumentError(f"div: rounding_mode is {rounding_mode!r}, expected None, 'floor' or 'trunc'.")
+        return rounded[rounding_mode](input, other)
+    return div
+
+
+# Quick forms of pow for one exponent each, which save less and need no logarithm.
+QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0"}
+elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, doc="x**0.", **QUICK)
+elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda: 1}, doc="x**1.", **QUICK)
+elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, doc="x**3.", **QUICK)
+elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, doc="x**-1.", **QUICK)
+elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, doc="x**0.5.", **{**QUICK, "complex": False})
+QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
+
+
+@variant("pow", operator="pow")
+def pow_(op):
+    general = op("pow")
+    quick = {exponent: op(name) for exponent, name in QUICK_POWERS.items()}
+    real_only = {0.5}
+
+    def pow(input, exponent):
+        """input to the power exponent; either may be a number."""
+        kind = type(exponent)
+        if (kind is int or kind is float) and hasattr(input, "dtype"):
+            dtype = input.dtype
+            if exponent in quick and dtype.differentiable and not (dtype.is_complex and exponent in real_only):
+                return quick[exponent](input)
+            if kind is int and exponent < 0 and not dtype.differentiable:
+                raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. Hint: use a float exponent.")
+        return general(input, exponent)
+    return pow
+
+
+def float_power(input, exponent):
+    """input to the power exponent, computed in double precision."""
+    wide = [x.to_dtype(double_of(x.dtype)) if hasattr(x, "dtype") else x for x in (input, exponent)]
+    return scalar.pow(*wide)
+
+
+def double_of(dtype):
+    """The double-precision dtype of its category."""
+    from ..dtypes import complex128, float64
+    return complex128 if dtype.is_complex else float64
+
+
+composite("float_power", float_power, doc=float_power.__doc__)
+
+# ---- limits and rounding -------------------------------------------------------------------------------------------
+
+
+@variant("clamp", "clip")
+def clamp(op):
+    both, low, high = op("clamp_both"), op("clamp_min"), op("clamp_max")
+
+    def clamp(input, min=None, max=None):
+        """input moved into [min, max]; each may be a number, a tensor or None."""
+        if min is None:
+            if max is None:
+                raise ArgumentError("clamp: min and max are None, expected at least one.")
+            return high(input, max)
+        return low(input, min) if max is None else both(input, min, max)
+    return clamp
+
+
+@variant("round")
+def round_(op):
+    plain, scaled, unscaled = op("round"), op("mul"), op("div")
+
+    def round(input, *, decimals=0):
+        """The nearest multiple of 10**-decimals, ties to even."""
+        if decimals == 0:
+            return plain(input)
+        if decimals > 0:
+            return unscaled(plain(scaled(input, 10.0 ** decimals)), 10.0 ** decimals)
+        return scaled(plain(unscaled(input, 10.0 ** -decimals)), 10.0 ** -decimals)
+    return round
+
+
+# ---- activations ---------------------------------------------------------------------------------------------------
+
+
+@variant("gelu", inplace=False, out=False)
+def gelu(op):
+    forms = {"none": op("gelu_erf"), "tanh": op("gelu_tanh")}
+
+    def gelu(input, approximate="none"):
+        """input times the normal distribution function of it; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+        if approximate not in forms:
+            raise ArgumentError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
+        return forms[approximate](input)
+    return gelu
+
+
+def with_inplace_flag(name: str) -> None:
+    """Register an activation whose function takes ``inplace=``, as torch.nn.functional's do."""
+    @variant(name, method=False, inplace=False, out=False)
+    def build(op):
+        plain, over = op(name), op(name + "_")
+
+        def activation(input, *args, inplace=False, **named):
+            return (over if inplace else plain)(input, *args, **named)
+        activation.__name__, activation.__doc__ = name, f"{name}; inplace=True overwrites input."
+        return activation
+
+
+for _name in ("relu", "silu", "leaky_relu", "elu"):
+    with_inplace_flag(_name)
+
+# ---- choice, comparison, copies ------------------------------------------------------------------------------------
+
+
+@variant("where", function=False, inplace=False, out=False)
+def where(op):
+    choose = op("where")
+
+    def where(input, condition, other):
+        """input where condition is true, else other."""
+        return choose(condition, input, other)
+    return where
+
+
+elementwise("isclose_finite", lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
+            predicate=True, method=False, function=False, inplace=False, out=False, doc="|x - y| <= atol + rtol * |y|.")
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Where |input - other| <= atol + rtol * |other|; infinities equal themselves only, NaN itself with ``equal_nan``."""
+    if rtol < 0 or atol < 0:
+        raise ArgumentError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"isclose: input is {input.dtype.name}, other is {other.dtype.name}, expected one dtype.")
+    if rtol == 0 and atol == 0:
+        close = scalar.eq(input, other)
+    else:
+        close = scalar.isclose_finite(*map(wide_integers, (input, other)), float(rtol), float(atol))
+    return close | (scalar.isnan(input) & scalar.isnan(other)) if equal_nan else close
+
+
+def wide_integers(x):
+    """Integers as float64; anything else as it is."""
+    return x if x.dtype.differentiable else x.to_dtype(double_of(x.dtype))
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether ``isclose`` holds everywhere: a Python bool."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input, other):
+    """Whether two tensors have one shape and equal elements: a Python bool."""
+    return input.shape == other.shape and bool(scalar.eq(input, other).all())
+
+
+for _function in (isclose, allclose, equal):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+
+
+@variant("copy", method=False, function=False, out=False)
+def copy(op):
+    write = op("copy")
+
+    def copy(input, src, non_blocking=False):
+        """Write src into input, converted and broadcast."""
+        return write(input, src)
+    return copy

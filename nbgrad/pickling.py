@@ -1,0 +1,116 @@
+"""Copies of tensors: pickled, deep and shallow. Tensors that share memory share it afterwards, within one pickle or deep copy.
+
+Only leaves are pickled and deeply copied: a history cannot be, and a result without it would not be the same tensor.
+"""
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from .dtypes import dtype_of
+from .errors import GradError
+from .graph import requires_grad
+from .layout import Layout
+from .storage import Storage, wrap_array
+from .tensor import Tensor, native, new_meta
+
+__all__ = ["install_pickling"]
+
+
+# ---- storages ------------------------------------------------------------------------------------------------------
+
+def reduce_storage(storage: Storage):
+    """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
+    array = storage.array
+    return storage_of, (np.ascontiguousarray(array).view(np.uint8), array.dtype.name, storage.writable)
+
+
+def storage_of(data: np.ndarray, name: str, writable: bool) -> Storage:
+    """The storage that ``reduce_storage`` describes, on memory of its own."""
+    array = np.array(data).view(dtype_of(name).numpy)
+    array.flags.writeable = writable
+    return wrap_array(array, writable)
+
+
+def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
+    """A storage on a copy of the memory, which may be written to."""
+    new = memo[id(storage)] = wrap_array(storage.array.copy())
+    return new
+
+
+# ---- tensors -------------------------------------------------------------------------------------------------------
+
+def reduce_tensor(x: Tensor, protocol):
+    """Storage, layout and the state that makes a leaf.
+
+    Raises:
+        GradError: ``x`` is no leaf.
+    """
+    require_leaf("pickle", x)
+    return tensor_of, (type(x), x.storage, x.layout, x.offset, bool(requires_grad(x)), attributes_of(x))
+
+
+def attributes_of(x: Tensor) -> dict | None:
+    """What the user has set on the tensor."""
+    return vars(x) or None
+
+
+def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: dict | None,
+              grad: Tensor | None = None) -> Tensor:
+    """A leaf of type ``kind`` on a storage."""
+    new = object.__new__(kind)
+    new.storage, new.layout, new.offset = storage, layout, offset
+    new.edge, new.needs_grad, new.meta = None, needs_grad, None
+    if attributes:
+        vars(new).update(attributes)
+    if grad is not None:
+        new.meta = new_meta()
+        new.meta.grad = grad
+    return new
+
+
+def require_leaf(op: str, x: Tensor) -> None:
+    """Refuse a tensor with a history."""
+    if not x.is_leaf:
+        raise GradError(f"{op}: only leaves can be copied, this tensor was computed by {x.grad_fn.name()}. "
+                        "Hint: x.detach(), or x.clone() to stay in the graph.")
+
+
+def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
+    """A leaf like ``x`` on a copy of its memory, with copies of its gradient and attributes; hooks stay behind.
+
+    Raises:
+        GradError: ``x`` is no leaf.
+    """
+    found = memo.get(id(x))
+    if found is not None:
+        return found
+    require_leaf("deepcopy", x)
+    grad = x.meta.grad if x.meta is not None else None
+    new = tensor_of(type(x), copy.deepcopy(x.storage, memo), x.layout, x.offset, bool(requires_grad(x)), None,
+                    copy.deepcopy(grad, memo))
+    memo[id(x)] = new
+    vars(new).update(copy.deepcopy(vars(x), memo))
+    return new
+
+
+def copy_tensor(x: Tensor) -> Tensor:
+    """Another tensor on the same memory, version and history."""
+    if type(x) is Tensor:
+        new = native.alias(x)
+    else:
+        new = tensor_of(type(x), x.storage, x.layout, x.offset, False, None)
+    new.edge, new.needs_grad = x.edge, x.needs_grad
+    if x.meta is not None and x.meta.base is not None:
+        new.meta = new_meta()
+        for name in ("base", "chain", "creation", "version", "node"):
+            setattr(new.meta, name, getattr(x.meta, name))
+    vars(new).update(vars(x))
+    return new
+
+
+def install_pickling() -> None:
+    """Hang the protocols on Tensor and Storage."""
+    Tensor.__reduce_ex__, Tensor.__deepcopy__, Tensor.__copy__ = reduce_tensor, deepcopy_tensor, copy_tensor
+    Storage.__reduce__, Storage.__deepcopy__ = reduce_storage, deepcopy_storage

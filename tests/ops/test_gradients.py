@@ -1,0 +1,133 @@
+"""Derivatives of every operation against finite differences of the reference."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS, apply
+from nbgrad.ops.core import OPS, Elementwise
+from nbgrad.ops.expr import evaluate
+from tests.samples import SAMPLES
+from tests.samples.checking import (close, expected, gradients, holds_numbers, numeric_gradients, results, run, tensors, to_tensor,
+                                    weights_of)
+
+DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
+                        if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
+SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
+COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False)]
+CONVENTIONS = [(name, point) for name, row in SAMPLES.items() for point in row.at]
+ELEMENTWISE = [name for name in DIFFERENTIABLE if isinstance(OPS[name], Elementwise)]
+
+
+def check_gradients(name: str, dtype: str) -> None:
+    """Compare the gradients of all cases with finite differences of the reference."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        operands = tensors(row, call, dtype, requires_grad=True)
+        found = gradients(row, operands, call, weights_of(expected(row, row.arrays(call, dtype), call)))
+        wanted = numeric_gradients(row, call, dtype)
+        assert len(found) == len(wanted)
+        for k, (got, want) in enumerate(zip(found, wanted)):
+            close(got.numpy(), want, 1e-7, f"{name}{call}: gradient of operand {k}")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient(name):
+    """Backward agrees with central differences in float64."""
+    check_gradients(name, "float64")
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_gradient(name):
+    """Of a complex operand: the derivative by the real part plus i times that by the imaginary part."""
+    check_gradients(name, "complex128")
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_second_order_gradient(name):
+    """Double backward agrees with central differences of the gradient along one direction, cotangents included."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        weights = weights_of(expected(row, arrays, call))
+        inputs = [x for x in _flat(arrays) if holds_numbers(x)]
+        directions = [np.sin(1 + np.arange(x.size).reshape(x.shape) + k) for k, x in enumerate(inputs)]
+
+        operands = [to_tensor(x, True) for x in arrays]
+        leaves = [x for x in _flat(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+        cotangents = [nbgrad.tensor(w, requires_grad=True) for w in weights]
+        first = differentiate(row, operands, call, cotangents, leaves, True)
+        probes = [nbgrad.tensor(np.cos(np.arange(x.size) + k).reshape(x.shape)) for k, x in enumerate(inputs)]
+        pairs = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
+        if not pairs:       # linear in everything but the cotangents, which nothing uses
+            continue
+        second = nbgrad.grad([g for g, _ in pairs], [*leaves, *cotangents], [p for _, p in pairs], allow_unused=True)
+        found = sum(np.vdot(d, g.numpy()) for d, g in zip([*directions, *weights_like(weights)], second) if g is not None)
+
+        def slope(step: float) -> float:
+            moved = iter([x + step * d for x, d in zip(inputs, directions)])
+            there = [[next(moved) if holds_numbers(e) else e for e in x] if isinstance(x, list) else
+                     next(moved) if holds_numbers(x) else x for x in arrays]
+            shifted = [nbgrad.tensor(w + step * v) for w, v in zip(weights, weights_like(weights))]
+            operands = [to_tensor(x, True) for x in there]
+            leaves = [x for x in _flat(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+            grads = differentiate(row, operands, call, shifted, leaves, False)
+            return sum(np.vdot(p.numpy(), g.numpy()) for g, p in zip(grads, probes) if g is not None)
+
+        wanted = (slope(1e-6) - slope(-1e-6)) / 2e-6
+        close(found, wanted, 1e-6, f"{name}{call}: second order along one direction")
+
+
+def differentiate(row, operands, call, cotangents, leaves, create_graph):
+    """The gradients of ``leaves``."""
+    outs = [(x, w) for x, w in zip(run(row, operands, call), cotangents) if x.requires_grad]
+    return nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph, allow_unused=True)
+
+
+def weights_like(weights):
+    """Directions for the cotangents."""
+    return [np.sin(2 + 0.7 * np.arange(w.size)).reshape(w.shape) for w in weights]
+
+
+def _flat(operands):
+    return [each for x in operands for each in (x if isinstance(x, list) else [x])]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_tangent_and_cotangent_are_adjoint(name):
+    """``<w, J t> == <J^T w, t>``: the forward rule and the backward rule are two readings of one declaration."""
+    row, op = SAMPLES[name], OPS[name]
+    for call in row.calls:
+        operands = tensors(row, call, requires_grad=True)
+        out, = run(row, operands, call)
+        weights = weights_of(results((out,)))
+        inputs = [(n, x) for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and n in op.partial_formulas]
+        tangents = {n: nbgrad.tensor(np.sin(k + np.arange(x.numel())).reshape(x.shape)) for k, (n, x) in enumerate(inputs)}
+        values = dict(zip(op.operands, operands)) | {n: d for n, d in zip(op.operands, op.defaults) if n not in op.operands[:len(operands)]}
+        values |= {f"t_{n}": t for n, t in tangents.items()} | {"out": out}
+        with nbgrad.no_grad():
+            tangent, = evaluate((op.jvp(tuple(tangents)),), values, apply)
+        forward = np.sum(weights[0] * (tangent.numpy() if isinstance(tangent, nbgrad.Tensor) else tangent))
+        found = gradients(row, operands, call, weights)
+        grads = dict(zip((n for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad), found))
+        backward = sum(np.vdot(tangents[n].numpy(), grads[n].numpy()) for n in tangents)
+        close(forward, backward, 1e-12, f"{name}{call}: <w, J t> against <J^T w, t>")
+
+
+@pytest.mark.parametrize("name, point", CONVENTIONS, ids=lambda x: str(x).replace(" ", ""))
+def test_convention_where_it_is_not_smooth(name, point):
+    """At a kink the derivative is the one that the row states."""
+    operands = [nbgrad.tensor(x, dtype=nbgrad.float64, requires_grad=True) for x in point]
+    CALLS[name](*operands).backward()
+    assert tuple(x.grad.item() for x in operands) == SAMPLES[name].at[point]
+
+
+@pytest.mark.parametrize("name", sorted(n for n, op in OPS.items() if getattr(op, "refuses_gradient", False)))
+def test_an_operation_without_derivative_says_so(name):
+    """Backward through it raises and names it; it is never silently zero."""
+    row = SAMPLES[name]
+    operands = tensors(row, row.calls[0], requires_grad=True)
+    out, = run(row, operands, row.calls[0])
+    with pytest.raises(nbgrad.NotSupportedError, match=f"^{name}: .*Hint"):
+        out.sum().backward()

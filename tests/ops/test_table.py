@@ -1,0 +1,66 @@
+"""Every operation has samples, every sample an operation; what rows claim of helpers is true."""
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+from nbgrad.grad_mode import special
+from nbgrad.ops.core import OPS
+from tests.samples import SAMPLES
+from tests.samples.checking import gradients, results, run, tensors, weights_of
+
+
+def test_every_operation_has_a_row():
+    """An operation without samples is not tested by anything: it may not exist."""
+    assert not sorted(set(OPS) - set(SAMPLES)), "declared without a row in tests/samples (docs/adding-an-op.md)"
+
+
+def test_every_row_names_an_operation():
+    """A row of an operation that is gone tests nothing."""
+    assert not sorted(set(SAMPLES) - set(OPS))
+
+
+def test_every_operation_can_be_called():
+    """Declaring is enough: the table of calls has every operation."""
+    assert not sorted(set(OPS) - set(CALLS))
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_every_operation_is_documented_and_public_as_declared(name):
+    """``doc`` says what it is; the names of function, method and aliases lead to it."""
+    op = OPS[name]
+    assert op.doc.strip(), f"{name}: no doc"
+    for public in (name, *op.aliases):
+        if op.function:
+            assert callable(getattr(nbgrad, public)), public
+            assert getattr(nbgrad, public).__doc__
+        if op.method:
+            assert hasattr(nbgrad.Tensor, public)
+
+
+class Watch:
+    """A special mode that notes which operations are recorded."""
+
+    def __init__(self):
+        self.names = set()
+
+    def recorded(self, node):
+        """Called with every new node."""
+        self.names.add(node.rule.name)
+
+
+@pytest.mark.parametrize("name", sorted(n for n, row in SAMPLES.items() if row.through))
+def test_a_helper_runs_in_the_operation_that_its_row_names(name):
+    """``through`` is a claim: the samples of that operation record the helper, forward or backward."""
+    row = SAMPLES[SAMPLES[name].through]
+    watch = Watch()
+    special.append(watch)
+    try:
+        for call in row.calls:
+            operands = tensors(row, call, requires_grad=True)
+            weights = weights_of(results(run(row, operands, call)))
+            gradients(row, operands, call, weights, create_graph=True)
+    finally:
+        special.remove(watch)
+    assert name in watch.names, f"{row.name} records {sorted(watch.names)}"

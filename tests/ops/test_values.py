@@ -1,0 +1,105 @@
+"""Values of every operation against NumPy in float64, by dtype."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+from nbgrad.ops.core import OPS, Elementwise
+from tests.samples import SAMPLES
+from tests.samples.checking import close, expected, results, run, to_tensor
+from tests.samples.row import Case
+
+ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
+ELEMENTWISE = sorted(name for name in ROWS if isinstance(OPS[name], Elementwise))
+# Relative to the largest value: a few roundings of each dtype.
+TOLERANCES = {"float64": 1e-14, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.6e-2, "complex64": 1e-6, "complex128": 1e-14}
+
+
+def takes(op, dtype: str) -> bool:
+    """Whether an elementwise operation is declared to be defined for a dtype."""
+    kind = getattr(nbgrad, dtype)
+    if kind.is_complex:
+        return op.complex
+    if dtype == "bool":
+        return not op.refuses_bool and op.policy != "floating"
+    return op.policy != ("integer" if kind.is_floating_point else "floating")
+
+
+def result_dtype(op, dtype: str) -> str:
+    """The dtype of the result that the declaration promises."""
+    if op.predicate:
+        return "bool"
+    if op.policy == "float" and not getattr(nbgrad, dtype).differentiable:
+        return "float32"
+    return dtype
+
+
+def widened(x):
+    """An operand as the reference gets it: exact, in float64, int64 or complex128."""
+    if isinstance(x, list):
+        return [widened(each) for each in x]
+    if not isinstance(x, np.ndarray) or x.dtype == bool:
+        return x
+    return x.astype({"i": np.int64, "u": np.int64, "c": np.complex128}.get(x.dtype.kind, np.float64))
+
+
+def check_value(row, call: Case, dtype: str, tolerance: float) -> tuple:
+    """Compare one call with the reference; returns the results."""
+    arrays = row.arrays(call, dtype)
+    out = run(row, [to_tensor(x) for x in arrays], call)
+    with np.errstate(all="ignore"):
+        wanted = expected(row, [widened(x) for x in arrays], call)
+    assert len(out) == len(wanted)
+    for got, want in zip(results(out), wanted):
+        close(got, want, tolerance, f"{row.name}{call} in {dtype}")
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ROWS)
+def test_value(name, dtype):
+    """The reference in float64 is met within a few roundings."""
+    row = SAMPLES[name]
+    if "float" in row.unlike or (isinstance(row.op, Elementwise) and not takes(row.op, dtype)):
+        dtype = "int64"
+    for call in row.calls:
+        check_value(row, call, dtype, TOLERANCES.get(dtype, 0.0))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", "float16", "bfloat16", "complex64", "complex128"])
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_value_and_dtype_of_elementwise(name, dtype):
+    """Defined exactly for the dtypes of the declaration, with its result dtype; else an error that names the operation."""
+    row, op = SAMPLES[name], OPS[name]
+    call = row.calls[0]
+    if dtype in row.unlike:
+        pytest.skip(row.unlike[dtype])
+    if not takes(op, dtype):
+        with pytest.raises(nbgrad.DTypeError, match=f"^{name}: "):
+            CALLS[name](*map(to_tensor, row.arrays(call, dtype)))
+        return
+    out, = check_value(row, call, dtype, TOLERANCES.get(dtype, TOLERANCES["float32"] if op.policy == "float" else 0.0))
+    assert out.dtype is getattr(nbgrad, result_dtype(op, dtype))
+
+
+@pytest.mark.parametrize("name", sorted(set(ROWS) - set(ELEMENTWISE)))
+def test_value_in_half_precision(name):
+    """Half types are computed in float32 and rounded once."""
+    row = SAMPLES[name]
+    if "half" in row.unlike:
+        pytest.skip(row.unlike["half"])
+    check_value(row, row.calls[0], "bfloat16", TOLERANCES["bfloat16"])
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_zero_dimensional_and_empty(name):
+    """A number as a 0-d tensor, and nothing at all: shapes () and (0, 3)."""
+    row, op = SAMPLES[name], OPS[name]
+    dtype = "float64" if takes(op, "float64") else "int64"
+    operands = row.calls[0].operands
+    for shape in ((), (0, 3)):
+        call = Case(tuple(shape if isinstance(x, tuple) else x for x in operands), {})
+        out = check_value(row, call, dtype, 1e-14)
+        assert out[0].shape == shape
