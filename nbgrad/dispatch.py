@@ -14,7 +14,7 @@ from typing import Any, Callable
 import numpy as np
 
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
-from .errors import ArgumentError, DeviceError, DTypeError, NotSupportedError
+from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
 from .node import Rule
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
@@ -113,11 +113,40 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     plans = PLANS[op.name]
     key = plan_key(operands)
     plan = plans.get(key)
+    if op.integer_divisor:
+        return checked_plan(op, operands, plans, key, plan)
     if plan is None:
         if len(plans) >= MOST_PLANS:
             plans.clear()
         plan = plans[key] = make_plan(op, operands)
     return plan
+
+
+CHECKED = "checked"
+
+
+def checked_plan(op: Elementwise, operands: tuple, plans: dict, key, plan: ElementwisePlan | None) -> ElementwisePlan:
+    """The plan of a division. Of integers it is kept where the fast path does not look, since each call must see the divisor.
+
+    Raises:
+        DivisionError: a divisor of integers is 0.
+    """
+    plan = plan or plans.get((CHECKED, key)) or make_plan(op, operands)
+    if len(plans) >= MOST_PLANS:
+        plans.clear()
+    plans[key if plan.compute.differentiable else (CHECKED, key)] = plan
+    require_divisor(op, plan.compute, operands)
+    return plan
+
+
+def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
+    """Refuse to divide integers by 0, which floats may be."""
+    if not op.integer_divisor or dtype.differentiable:
+        return
+    divisor = operands[op.operands.index(op.integer_divisor)]
+    if (divisor.numpy() == 0).any() if isinstance(divisor, Tensor) else divisor == 0:
+        raise DivisionError(f"{op.name}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
+                            "Hint: convert an operand to a floating dtype, or mask the zeros.")
 
 
 def check_operands(op: Elementwise, operands: tuple) -> None:
@@ -152,7 +181,7 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
         dtype = get_default_dtype()
     if op.policy == "integer" and dtype.differentiable:
         raise DTypeError(f"{op.name}: expected integer or bool operands, got {dtype}.")
-    if op.policy == "floating" and not dtype.differentiable:
+    if op.policy == "floating" and not result_dtype(tensors, []).differentiable:
         raise DTypeError(f"{op.name}: expected floating operands, got {dtype}. Hint: x.to(nbgrad.float32).")
     if op.refuses_bool and dtype is bool_:
         raise DTypeError(f"{op.name}: not defined for bool. Hint: logical_not, logical_xor and their like are.")
@@ -287,7 +316,8 @@ class ElementwiseRule(Rule):
         """The cotangents by operations on tensors, so that they are recorded in turn."""
         if "out" in values:
             values["out"] = saved_output(node, values["out"])
-        results = evaluate(self.results, {"g": g, **values}, apply)
+        results = [r if isinstance(r, Tensor) else CALLS["new_full"](g.layout.like(), r)     # a partial of 0 is a number
+                   for r in evaluate(self.results, {"g": g, **values}, apply)]
         return self.reduce(node.plan, results[0] if len(results) == 1 else results)
 
 
@@ -441,8 +471,8 @@ def unary(op: Elementwise, plans: dict) -> Callable:
     run = native.caller(plans, special, slow, record)
 
     # A Python function, because builtins do not bind as methods.
-    def call(x):
-        return run(x)
+    def call(input):
+        return run(input)
     return call
 
 
@@ -469,8 +499,8 @@ def binary(op: Elementwise, plans: dict) -> Callable:
     run = native.caller(plans, special, slow, record)
 
     # A Python function, because builtins do not bind as methods.
-    def call(x, y):
-        return run(x, y)
+    def call(input, other):
+        return run(input, other)
     return call
 
 
@@ -489,9 +519,14 @@ def nary(op: Elementwise) -> Callable:
     return call
 
 
+# torch's names of operands.
+OWN_NAMES = {"input": "x", "other": "y"}
+
+
 def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
     """Complete positional operands with named ones and defaults."""
     operands = list(operands)
+    named = {OWN_NAMES[name] if OWN_NAMES.get(name) in op.operands else name: value for name, value in named.items()}
     for name, default in zip(op.operands[len(operands):], defaults[len(operands):]):
         value = named.pop(name, default)
         if value is empty:

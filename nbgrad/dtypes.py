@@ -178,7 +178,8 @@ def result_dtype(tensors, numbers=()) -> DType:
     if full is None:
         result = zero
     elif zero is not None and zero.category > full.category:
-        result = promote_types(full, zero) if zero.category == COMPLEX else zero
+        # A complex one makes a floating tensor complex, and keeps its precision.
+        result = full.to_complex() if full.category == FLOATING else zero
     else:
         result = full
     for value in numbers:

@@ -8,7 +8,7 @@ A message names the operation, the argument, what came, what was expected and th
 from __future__ import annotations
 
 __all__ = ["NbgradError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
-           "VersionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError"]
+           "VersionError", "DivisionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError"]
 
 
 class NbgradError(Exception):
@@ -49,6 +49,10 @@ class VersionError(GradError):
 
 class InplaceError(GradError):
     """An in-place write that autograd cannot allow."""
+
+
+class DivisionError(NbgradError, ZeroDivisionError, RuntimeError):
+    """An integer divided by 0."""
 
 
 class CacheError(NbgradError, RuntimeError):

@@ -46,6 +46,7 @@ def inplace_call(op: Elementwise) -> Callable:
             if len(plans) >= MOST_PLANS:
                 plans.clear()
             plan = plans[key] = inplace_plan(op, operands)
+        dispatch.require_divisor(op, plan.compute, operands)
         for y in operands[1:]:
             if isinstance(y, Tensor) and y.storage.array is x.storage.array and partially_overlaps(x, y):
                 raise InplaceError(f"{op.name}_: an operand overlaps the memory that is written, at another offset or with other "
@@ -163,6 +164,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     if out.layout.expanded or any(isinstance(t, Tensor) and t.storage.array is out.storage.array and partially_overlaps(out, t)
                                   for t in operands):
         raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
+    dispatch.require_divisor(op, dtype, operands)
     plan = elementwise_plan(forward_formula(op), dtype, layouts, (out.layout,))
     native.into(plan, out, *operands)
     return out

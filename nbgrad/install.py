@@ -6,6 +6,7 @@ from typing import Callable
 
 from . import accumulate
 from .dispatch import CALLS, call_of
+from .errors import ArgumentError
 from .inplace import inplace_call, write_result
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
@@ -98,8 +99,18 @@ def install_operators() -> None:
             setattr(Tensor, f"__i{symbol}__", CALLS[name + "_"])
     for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():
         if name in CALLS:
-            setattr(Tensor, f"__{symbol}__", guarded(CALLS[name]) if name in COMPARISONS.values() else CALLS[name])
+            setattr(Tensor, f"__{symbol}__", equality(CALLS[name]) if symbol in ("eq", "ne") else CALLS[name])
     Tensor.__hash__ = object.__hash__
+
+
+def equality(call: Callable) -> Callable:
+    """``==`` and ``!=`` leave what is neither tensor nor number to Python, which compares identity: ``x == None`` is False."""
+    def compare(self, other):
+        try:
+            return call(self, other)
+        except ArgumentError:
+            return NotImplemented
+    return compare
 
 
 def guarded(call: Callable) -> Callable:

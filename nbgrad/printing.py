@@ -90,23 +90,22 @@ class printoptions:
 # ---- one element ---------------------------------------------------------------------------------------------------
 
 class Format(NamedTuple):
-    """How the elements of one tensor are written: ``text(value)``, aligned to ``width``."""
+    """How the elements of one tensor are written: ``text(value)``, aligned; ``width`` is what a line reckons with."""
 
     text: Callable
     width: int
 
-    def __call__(self, value) -> str:
-        return self.text(value).rjust(self.width)
-
 
 def format_for(values: np.ndarray) -> Format:
     """The common format of an array of bools, integers or floats."""
-    if values.dtype.kind != "f":
-        return Format(str, max((len(str(v)) for v in values.ravel().tolist()), default=1))
-    values = values.astype(np.float64)
-    shown = values[np.isfinite(values) & (values != 0)]
-    text = float_text(shown)
-    return Format(text, max((len(text(v)) for v in shown.tolist()), default=1))
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64)
+        values = values[np.isfinite(values) & (values != 0)]
+        plain: Callable = float_text(values)
+    else:
+        plain = str
+    width = max((len(plain(v)) for v in values.ravel().tolist()), default=1)
+    return Format(lambda value: plain(value).rjust(width), width)
 
 
 def float_text(shown: np.ndarray) -> Callable[[float], str]:
@@ -130,12 +129,12 @@ def needs_exponent(magnitudes: np.ndarray, whole: bool) -> bool:
 
 
 def complex_format(values: np.ndarray) -> Format:
-    """Real and imaginary parts have formats of their own; each element is as wide as both and the ``j``."""
+    """Real and imaginary parts have formats of their own; only the real ones are aligned."""
     real, imag = format_for(values.real), format_for(values.imag)
 
     def text(value):
-        part = imag(value.imag).lstrip() + "j"
-        return real(value.real) + ("" if part[0] in "+-" else "+") + part
+        part = imag.text(value.imag).lstrip() + "j"
+        return real.text(value.real) + ("" if part[0] in "+-" else "+") + part
     return Format(text, real.width + imag.width + 1)
 
 
@@ -156,7 +155,7 @@ def lines_of(values: np.ndarray, indent: int, summarize: bool, element: Format) 
     summarize_here = summarize and len(values) > 2 * n
     shown = [*values[:n], None, *values[len(values) - n:]] if summarize_here else values
     if values.ndim == 1:
-        texts = [" ..." if v is None else element(v.item()) for v in shown]
+        texts = [" ..." if v is None else element.text(v.item()) for v in shown]
         return bracketed(texts, indent, max(1, (_options.linewidth - indent) // (element.width + 2)))
     rows = ["..." if v is None else lines_of(v, indent + 1, summarize, element) for v in shown]
     return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
@@ -180,7 +179,7 @@ def body_of(x: Tensor, indent: int) -> str:
     if summarize and not shown.size:
         return "..." if values.ndim == 0 else "[" * values.ndim + "..." + "]" * values.ndim
     element = complex_format(shown) if values.dtype.kind == "c" else format_for(shown)
-    return element(values.item()) if values.ndim == 0 else lines_of(values, indent, summarize, element)
+    return element.text(values.item()) if values.ndim == 0 else lines_of(values, indent, summarize, element)
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------

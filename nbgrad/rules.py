@@ -186,7 +186,7 @@ def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1) -> tuple[Gen
         if slot not in slots and not slot.startswith("__"):
             setattr(template, slot, None)
     template.rule, template.backward, template.outputs = rule, rule.backward, outputs
-    return rule, native.builder(template, tuple(slots))
+    return rule, native.builder(template, tuple(slots), True)
 
 
 def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,
@@ -485,7 +485,7 @@ def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
         if slot not in ("seq", "plan", "edges") and not slot.startswith("__"):
             setattr(template, slot, None)
     template.rule, template.backward, template.outputs = rule, rule.backward, outputs
-    return native.builder(template, ("seq", "plan", "edges"))
+    return native.builder(template, ("seq", "plan", "edges"), True)
 
 
 # A view is made by text specialised to the signature: a slice with grad costs 0.35 x torch's; through *args it was 0.6.

@@ -10,6 +10,7 @@ from typing import Callable
 
 from . import casting, creation, dlpack, graph, interop, pickling, printing, random
 from .autograd import backward as run_backward
+from .dispatch import CALLS
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
 from .storage import Storage
@@ -185,12 +186,21 @@ def register_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     return graph.register_tensor_hook(x, hook)
 
 
+def as_operand(value, like: Tensor):
+    """An assigned value as a tensor."""
+    return value if isinstance(value, Tensor) else creation.tensor(value, dtype=like.layout.dtype.to_real())
+
+
 PROPERTIES = {
     "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
     "requires_grad": property(requires_grad, set_requires_grad, doc="Whether gradients flow into the tensor; of leaves assignable."),
     "data": property(get_data, set_data, doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
     "retains_grad": property(retains_grad), "_base": property(base_of),
+    "real": property(lambda x: CALLS["real"](x), lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
+                     doc="The real parts: a view of a complex tensor, a real tensor itself."),
+    "imag": property(lambda x: CALLS["imag"](x), lambda x, value: CALLS["copy_"](CALLS["imag"](x), as_operand(value, x)),
+                     doc="The imaginary parts of a complex tensor, as a view."),
 }
 METHODS = {
     "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward, "register_hook": register_hook,

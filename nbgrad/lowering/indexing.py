@@ -11,7 +11,7 @@ from typing import Callable
 import numpy as np
 
 from ..dispatch import CALLS
-from ..dtypes import DType, bool_, float32, int64
+from ..dtypes import bool_, float32, int64
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
@@ -25,7 +25,7 @@ from ..tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .elementwise import PARALLEL_FROM
 
-__all__ = ["array_of", "resolve", "write_points", "int64_index"]
+__all__ = ["WRITERS", "array_of", "int64_index", "positions_tensor"]
 
 MOST_WALKS = 4096
 _walks: dict[tuple, GeneralPlan] = {}
@@ -193,32 +193,395 @@ def read(op: str, x: Tensor, walk: Walk) -> Tensor:
 HALF = ("float16", "bfloat16")
 
 
-def write(op: str, x: Tensor, walk: Walk, values: Tensor, reduction: str) -> None:
-    """Write ``values``, of the walk's shape, into ``x`` along the walk; nothing is recorded.
+def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor, reduction: str) -> None:
+    """Write ``values`` into ``x`` along the walk that ``walk_of`` makes for a layout; nothing is recorded.
+
+    Args:
+        values: of a shape that broadcasts to the walk's.
+        reduction: one of REDUCTIONS; half types are combined in float32.
 
     Raises:
         DimError: an index is out of range; ``x`` is unchanged then.
     """
-    check_range(op, walk.index, walk.dim, walk.limit, walk.wraps)
-    count = numel_of(walk.shape)
-    if not count:
-        return
     dtype = x.layout.dtype
-    if values.layout.dtype is not dtype:
-        values = CALLS["to_dtype"](values, dtype)
     if dtype.name in HALF and reduction != "set":
         wide = CALLS["to_dtype"](x, float32)
-        write(op, wide, Walk(walk.index, walk.shape, walk.index_strides, same_walk(x.layout, wide.layout, walk), *rescaled(x, wide, walk)),
-              CALLS["to_dtype"](values, float32), reduction)
+        write(op, wide, walk_of, CALLS["to_dtype"](values, float32), reduction)
         native.into(remembered(("copy", wide.layout, x.layout), lambda: copy_plan(wide.layout, x.layout)), x, wide)
         return
-    kind = as_bits(x.layout).dtype.name if reduction == "set" else dtype.compute
+    walk = walk_of(x.layout)
+    check_range(op, walk.index, walk.dim, walk.limit, walk.wraps)
+    if not numel_of(walk.shape):
+        return
+    if values.layout.dtype is not dtype:
+        values = CALLS["to_dtype"](values, dtype)
+    if values.layout.shape != walk.shape:
+        values = CALLS["expand_shape"](values, walk.shape)
     if dtype is bool_ and reduction == "add":
         reduction = "or"
+    kind = as_bits(x.layout).dtype.name if reduction == "set" else dtype.compute
 
     def make():
         kernel = address(Program(f"scatter_{reduction}", scatter(kind, reduction), None))
         words = walk.words([walk.index_strides, values.layout.strides, walk.strides])
-        return GeneralPlan(pack_record(kernel, 1, 1, 1, (0, 0), flags_of(count), words), (x.layout.template,),
-                           (walk.index.layout, values.layout))
+        flags = flags_of(numel_of(walk.shape))
+        return GeneralPlan(pack_record(kernel, 1, 1, 1, (0, 0), flags, words), (x.layout.template,), (walk.index.layout, values.layout))
     native.into(remembered((reduction, x.layout, values.layout, *walk.key), make), x, walk.index, values)
+
+
+def along_walk(op: str, layout: Layout, dim: int, index) -> Walk:
+    """The walk of gather and scatter: an index of x's rank replaces the coordinate of one dimension.
+
+    Raises:
+        ShapeError: the index is larger than x in another dimension, or of another rank.
+    """
+    index = int64_index(op, index, strict=True)
+    dim, shape = shapes.wrap(op, dim, layout.ndim), index.layout.shape
+    if (len(shape) or 1) != (layout.ndim or 1):
+        raise ShapeError(f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each.")
+    if not layout.ndim:
+        return Walk(index, shape, index.layout.strides, (0,) * len(shape), 1, 1, False, 0)
+    if not shape:
+        return Walk(index, (1,), (0,), (0,), layout.strides[0], layout.shape[0], False, 0)
+    for d, (size, own) in enumerate(zip(shape, layout.shape)):
+        if d != dim and size > own and index.layout.numel:
+            raise ShapeError(f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}.")
+    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1:])
+    return Walk(index, shape, index.layout.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
+
+
+def rows_walk(op: str, layout: Layout, dim: int, index) -> Walk:
+    """The walk of index_select and its like: a one-dimensional index names slices of a dimension."""
+    index = int64_index(op, index)
+    if index.layout.ndim > 1:
+        raise ShapeError(f"{op}: index must have at most 1 dimension, got {index.layout.ndim}.")
+    dim, count = shapes.wrap(op, dim, layout.ndim), index.layout.numel
+    if not layout.ndim:
+        return Walk(index, (count,) if count != 1 else (), (1,) if count != 1 else (), (0,) if count != 1 else (), 1, 1, False, 0)
+    shape = (*layout.shape[:dim], count, *layout.shape[dim + 1:])
+    index_strides = (0,) * dim + (1,) + (0,) * (layout.ndim - dim - 1)
+    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1:])
+    return Walk(index, shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
+
+
+def flat_walk(layout: Layout, index: Tensor, wraps: bool = True) -> Walk:
+    """The walk over a row-major tensor seen as one row."""
+    shape = index.layout.shape
+    return Walk(index, shape, index.layout.strides, (0,) * len(shape), 1, layout.numel, wraps, None)
+
+
+# ---- points --------------------------------------------------------------------------------------------------------
+
+def resolve(op: str, layout: Layout, indices: tuple) -> tuple[list[int], list[Tensor]]:
+    """The indexed dimensions and their index tensors, broadcast to one shape.
+
+    Raises:
+        DimError: more indices than dimensions. ShapeError: they do not broadcast.
+    """
+    if len(indices) > layout.ndim:
+        raise DimError(f"{op}: {len(indices)} indices for {layout.ndim} dimensions.")
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    tensors = [int64_index(op, indices[d]) for d in dims]
+    shape = tensors[0].layout.shape
+    if any(t.layout.shape != shape for t in tensors):
+        shape = broadcast_shapes(op, [t.layout.shape for t in tensors])
+        tensors = [t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors]
+    return dims, tensors
+
+
+def points_walk(op: str, layout: Layout, indices: tuple) -> Walk:
+    """The walk of ``x[...]`` with index tensors: their dimensions stand where the indexed ones did if those are adjacent, else first."""
+    dims, tensors = resolve(op, layout, indices)
+    if len(dims) == 1:
+        d = dims[0]
+        index, step, limit, wraps, dim = tensors[0], layout.strides[d], layout.shape[d], True, d
+    else:
+        index = offsets(op, layout, dims, tensors)
+        step, limit, wraps, dim = 1, 1 + sum(max(layout.shape[d] - 1, 0) * layout.strides[d] for d in dims), False, None
+    adjacent = dims[-1] - dims[0] == len(dims) - 1
+    lead = dims[0] if adjacent else 0
+    rest = [d for d in range(layout.ndim) if d not in dims]
+    before, after = rest[:lead], rest[lead:]
+    points = index.layout
+    shape = (*(layout.shape[d] for d in before), *points.shape, *(layout.shape[d] for d in after))
+    strides = (*(layout.strides[d] for d in before), *(0 for _ in points.shape), *(layout.strides[d] for d in after))
+    index_strides = (*(0 for _ in before), *points.strides, *(0 for _ in after))
+    return Walk(index, shape, index_strides, strides, step, limit, wraps, dim)
+
+
+def offsets(op: str, layout: Layout, dims: list[int], tensors: list[Tensor]) -> Tensor:
+    """Several indices of one shape as offsets in elements.
+
+    Raises:
+        DimError: the first index that is out of range.
+    """
+    first = tensors[0].layout
+    if first.numel:
+        def make():
+            words = [first.numel]
+            for d in dims:
+                words += [layout.shape[d], layout.strides[d]]
+            record = pack_record(address(Program("linear", linear(len(dims)), None)), blocks(first.numel), 1, 2, (0,) * len(dims),
+                                 flags_of(first.numel), struct.pack(f"{len(words)}q", *words))
+            return GeneralPlan(record, (first.template, status_layout(first.numel).template), (first,) * len(dims))
+        key = ("linear", tuple(dims), tuple((layout.shape[d], layout.strides[d]) for d in dims), first)
+        tensors = [t if t.layout is first else CALLS["clone_like"](t, first) for t in tensors]
+        out, status = native.fresh(remembered(key, make), *tensors)
+        if not found_bad(status):
+            return out
+        for d, t in zip(dims, tensors):
+            check_range(op, t, d, layout.shape[d], True)
+    return zeros(first)
+
+
+@lowering("index", style="run")
+def _index(op, tensors, attributes):
+    x, = tensors
+    return read("index", x, points_walk("index", x.layout, attributes["indices"]))
+
+
+@lowering("index_backward", style="run")
+def _index_backward(op, tensors, attributes):
+    g, = tensors
+    out = zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
+    write(op.name, out, lambda layout: points_walk(op.name, layout, attributes["indices"]), g, "add")
+    return out
+
+
+# ---- writers: each writes into its first operand, unrecorded -------------------------------------------------------
+
+WRITERS: dict[str, Callable] = {}
+
+
+def writer(*names: str):
+    """Register ``f(op, x, others, attributes)``, which writes into x, as the lowering of functional operations.
+
+    The functional form writes into a copy; ``lowering/subscript.py`` makes the recorded in-place forms of the same.
+    """
+    def register(function):
+        for name in names:
+            WRITERS[name] = function
+
+            def run(op, tensors, attributes, function=function):
+                x = tensors[0]
+                out = CALLS["clone_like"](x, x.layout if x.layout.dense else x.layout.like())
+                function(op, out, tensors[1:], attributes)
+                return out
+            lowering(name, style="run")(run)
+        return function
+    return register
+
+
+def scalar_values(op, x: Tensor, value) -> Tensor:
+    """A number as a 0-d tensor of x's dtype."""
+    if isinstance(value, Tensor):
+        raise ArgumentError(f"{op.name}: expected a number, got a Tensor.")
+    return CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+
+
+@writer("index_write")
+def _index_write(op, x, others, attributes):
+    values, = others
+    reduction = "add" if attributes["accumulate"] else "set"
+    if x.layout.dtype is not values.layout.dtype:
+        raise DTypeError(f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+                         "Hint: values.to(x.dtype).")
+    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), values, reduction)
+
+
+@writer("index_zeroed")
+def _index_zeroed(op, x, others, attributes):
+    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), scalar_values(op, x, 0), "set")
+
+
+def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
+    """The source of scatter, cut to the index's shape."""
+    if src.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"{op}: src is {src.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+    if not isinstance(index, Tensor):
+        return src
+    shape = index.layout.shape
+    if (src.layout.ndim or 1) != (len(shape) or 1) or any(a < b for a, b in zip(src.layout.shape, shape)):
+        raise ShapeError(f"{op}: index has shape {list(shape)}, src {list(src.layout.shape)}; expected an index no larger than src.")
+    if len(src.layout.shape) != len(shape):
+        return CALLS["reshape"](src, shape)
+    for d, (a, b) in enumerate(zip(src.layout.shape, shape)):
+        if a != b:
+            src = CALLS["slice"](src, d, 0, b, 1)
+    return src
+
+
+def scatter_into(op, x, src, attributes, reduction: str) -> None:
+    """Scatter along a dimension."""
+    name, dim, index = op.name.partition("_src")[0].partition("_value")[0], attributes["dim"], attributes["index"]
+    src = source_of(name, x, src, index) if attributes.get("value") is None else src
+    write(name, x, lambda layout: along_walk(name, layout, dim, index), src, reduction)
+
+
+@writer("scatter_src")
+def _scatter_src(op, x, others, attributes):
+    scatter_into(op, x, others[0], attributes, "set")
+
+
+@writer("scatter_value")
+def _scatter_value(op, x, others, attributes):
+    scatter_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set")
+
+
+@writer("scatter_add_src")
+def _scatter_add(op, x, others, attributes):
+    scatter_into(op, x, others[0], attributes, "add")
+
+
+def index_into(op, x, source, attributes, reduction: str) -> None:
+    """Write slices of a dimension."""
+    name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+
+    def walk_of(layout):
+        walk = rows_walk(name, layout, dim, index)
+        if source.layout.ndim and source.layout.shape != walk.shape:
+            raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(walk.shape)}.")
+        return walk
+    write(name, x, walk_of, source, reduction)
+
+
+@writer("index_add_source")
+def _index_add(op, x, others, attributes):
+    index_into(op, x, others[0], attributes, "add")
+
+
+@writer("index_copy_source")
+def _index_copy(op, x, others, attributes):
+    index_into(op, x, others[0], attributes, "set")
+
+
+@writer("index_fill_value")
+def _index_fill(op, x, others, attributes):
+    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set")
+
+
+@writer("index_fill_tensor")
+def _index_fill_tensor(op, x, others, attributes):
+    if others[0].layout.ndim:
+        raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
+    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set")
+
+
+@writer("masked_scatter")
+def _masked_scatter(op, x, others, attributes):
+    mask, source = others
+    positions = mask_positions("masked_scatter", x.layout.shape, mask)
+    count = positions.layout.numel
+    if source.layout.numel < count:
+        raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+    values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
+    if x.layout.contiguous:
+        write("masked_scatter", x, lambda layout: flat_walk(layout, positions), values, "set")
+        return
+    whole = CALLS["contiguous_copy"](x)
+    write("masked_scatter", whole, lambda layout: flat_walk(layout, positions), values, "set")
+    native.into(remembered(("copy", whole.layout, x.layout), lambda: copy_plan(whole.layout, x.layout)), x, whole)
+
+
+# ---- along one dimension -------------------------------------------------------------------------------------------
+
+def zeros_for(g: Tensor, attributes: dict) -> Tensor:
+    """Zeros of the operand's shape, to collect a cotangent."""
+    return zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
+
+
+@lowering("gather", style="run")
+def _gather(op, tensors, attributes):
+    x, = tensors
+    walk = along_walk("gather", x.layout, attributes["dim"], attributes["index"])
+    out = read("gather", x, walk)
+    shape = attributes["index"].layout.shape
+    return out if out.layout.shape == shape else CALLS["reshape"](out, shape)
+
+
+@lowering("gather_backward", style="run")
+def _gather_backward(op, tensors, attributes):
+    g, out = tensors[0], zeros_for(tensors[0], attributes)
+    write("gather", out, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]), g, "add")
+    return out
+
+
+@lowering("index_select", style="run")
+def _index_select(op, tensors, attributes):
+    x, = tensors
+    return read("index_select", x, rows_walk("index_select", x.layout, attributes["dim"], attributes["index"]))
+
+
+@lowering("index_select_backward", style="run")
+def _index_select_backward(op, tensors, attributes):
+    g, out = tensors[0], zeros_for(tensors[0], attributes)
+    write("index_select", out, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]), g, "add")
+    return out
+
+
+@lowering("take", style="run")
+def _take(op, tensors, attributes):
+    x = CALLS["contiguous"](tensors[0])
+    return read("take", x, flat_walk(x.layout, int64_index("take", attributes["index"], strict=True)))
+
+
+@lowering("take_backward", style="run")
+def _take_backward(op, tensors, attributes):
+    g, out = tensors[0], zeros_for(tensors[0], attributes)
+    index = int64_index("take", attributes["index"])
+    write("take", out, lambda layout: flat_walk(layout, index), g, "add")
+    return out
+
+
+# ---- masks ---------------------------------------------------------------------------------------------------------
+
+def mask_positions(op: str, shape: tuple, mask) -> Tensor:
+    """Where a mask, broadcast to ``shape``, is true: positions in row-major order."""
+    if not isinstance(mask, Tensor) or mask.layout.dtype is not bool_:
+        got = mask.layout.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
+        raise DTypeError(f"{op}: mask must be a bool tensor, got {got}.")
+    if mask.layout.shape != shape:
+        mask = CALLS["expand_shape"](mask, shape)
+    return positions_tensor(np.flatnonzero(array_of(mask)))
+
+
+def positions_tensor(array: np.ndarray) -> Tensor:
+    """An int64 array as a tensor."""
+    array = np.ascontiguousarray(array, np.int64)
+    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape))
+
+
+@lowering("masked_select", style="run")
+def _masked_select(op, tensors, attributes):
+    x, mask = tensors[0], attributes["mask"]
+    if isinstance(mask, Tensor):
+        shape = broadcast_shapes("masked_select", [x.layout.shape, mask.layout.shape])
+        x = x if x.layout.shape == shape else CALLS["expand_shape"](x, shape)
+    positions = mask_positions("masked_select", x.layout.shape, mask)
+    x = CALLS["contiguous"](x)
+    return read("masked_select", x, flat_walk(x.layout, positions))
+
+
+@lowering("masked_select_backward", style="run")
+def _masked_select_backward(op, tensors, attributes):
+    g, mask, own = tensors[0], attributes["mask"], tuple(attributes["shape"])
+    shape = broadcast_shapes("masked_select", [own, mask.layout.shape])
+    out = zeros(layout_of(g.layout.dtype, shape, None, g.layout.device))
+    positions = mask_positions("masked_select", shape, mask)
+    write("masked_select", out, lambda layout: flat_walk(layout, positions), g, "set")
+    return out if shape == own else CALLS["sum_to"](out, own)
+
+
+@lowering("masked_scatter_backward", style="run")
+def _masked_scatter_backward(op, tensors, attributes):
+    g, mask = tensors
+    shape = tuple(attributes["shape"])
+    picked = CALLS["masked_select"](g, mask)
+    out = zeros(layout_of(g.layout.dtype, (numel_of(shape),), None, g.layout.device))
+    part = CALLS["slice"](out, 0, 0, picked.layout.numel, 1)
+    native.into(copy_plan(picked.layout, part.layout), part, picked)
+    return CALLS["reshape"](out, shape)

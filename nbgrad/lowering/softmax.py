@@ -10,7 +10,8 @@ from ..dtypes import float32
 from ..errors import DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
-from ..kernels.templates.reduce import TILE
+from ..kernels.scalars import FUNCTIONS
+from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import finite_or_zero, larger, softmax_loop
 from ..layout import Layout
 from ..ops.reduce import kept_shape, reduced_dims
@@ -30,13 +31,10 @@ def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
 @lru_cache(maxsize=None)
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    bindings = (("larger", larger), ("finite_or_zero", finite_or_zero), ("INF", math.inf), *_functions())
+    bindings = (("larger", larger), ("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
+                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max), ("least_key", least_key),
+                *KEY_CONSTANTS[dtype])
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
-
-
-def _functions():
-    from ..kernels.scalars import FUNCTIONS
-    return (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]))
 
 
 def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout) -> GeneralPlan:

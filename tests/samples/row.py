@@ -139,18 +139,18 @@ class Row:
 def draw(rng: np.random.Generator, shape: tuple[int, ...], domain: tuple, dtype: str) -> np.ndarray:
     """Numbers of a domain, as ``dtype`` holds them."""
     if dtype == "bool":
-        return rng.random(shape) < 0.5
+        return np.asarray(rng.random(shape) < 0.5)
     kind = np.dtype(dtype).kind if dtype != "bfloat16" else "f"
     if kind == "c":
-        return (draw(rng, shape, domain, "float64") + 1j * draw(rng, shape, domain, "float64")).astype(dtype)
+        return np.asarray(draw(rng, shape, domain, "float64") + 1j * draw(rng, shape, domain, "float64"), dtype)
     if kind in "iu":
         low = 0 if kind == "u" else -np.inf
         whole = [n for a, b in domain for n in range(int(np.ceil(a)), int(b) + 1) if n >= low]
-        return rng.choice(whole, shape).astype(dtype)
+        return np.asarray(rng.choice(whole, shape), dtype)
     widths = np.array([b - a for a, b in domain])
     which = rng.choice(len(domain), shape, p=widths / widths.sum())
     numbers = np.array([a for a, _ in domain])[which] + rng.random(shape) * widths[which]
-    return np.asarray(numbers).astype(numpy_dtype(dtype))
+    return np.asarray(numbers, numpy_dtype(dtype))
 
 
 def numpy_dtype(name: str) -> np.dtype:

@@ -93,7 +93,7 @@ class Twin:
         """A Tensor on x's memory and version, without history."""
         return self.tensor(x.layout.template, x.storage, x.offset, False, None)
 
-    def builder(self, template: Any, slots: tuple[str, ...]) -> Callable:
+    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
         """``build(*values)``: a copy of ``template`` with ``values`` in ``slots``."""
         kind = type(template)
         named = [s for cls in kind.__mro__ for s in getattr(cls, "__slots__", ()) if not s.startswith("__")]

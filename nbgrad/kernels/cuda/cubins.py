@@ -1,45 +1,74 @@
 """``make cubins``, ``python -m nbgrad.kernels.cuda.cubins``: compile and check every CUDA kernel; needs no GPU.
 
-Ends with "N kernels, M failed" and the exit status 1 if any did. What was built and passed is kept by content in the
-cache of compiled kernels, so that a second run only builds what changed.
+Says what the release has no kernel for, and how many kernels were held to each inspected property. Ends with "N kernels, M
+failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels, so
+that a second run only builds what changed.
 """
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import cache, partial
+from multiprocessing import get_context
+from typing import NamedTuple
 
 from ...errors import KernelError
 from .build import ARCH
+from .gates import failed, property_of
 from .store import CubinStore, default_store, load_or_build
-from .table import Entry, kernels
+from .table import Entry, Skipped, kernels, skipped
 
-__all__ = ["build_all", "main"]
+__all__ = ["Options", "Result", "build_all", "build_one", "main"]
+
+CHUNK = 8  # kernels that a process is handed at once: some take 0.1 s, some 4 s
 
 
-def build_all(entries: Iterable[Entry], arch: str = ARCH,
-              store: CubinStore | None = None) -> Iterator[tuple[str, bool, str]]:
-    """``(label, whether it came from the store, reason of failure or "")`` of every entry, as it is done."""
-    for label, recipe, gates in entries:
-        try:
-            _, stored = load_or_build(recipe, gates, arch, store)
-            yield label, stored, ""
-        except Exception as error:  # of Numba, NVVM, nvJitLink or a gate: one kernel's failure is a line of the report
-            yield label, False, f"{type(error).__name__}: {error}"
+class Options(NamedTuple):
+    """What the processes that build need to know."""
+
+    arch: str = ARCH
+    fresh: bool = False
+
+    @property
+    def store(self) -> CubinStore:
+        """Where kernels are kept."""
+        return CubinStore(None) if self.fresh else default_store()
+
+
+class Result(NamedTuple):
+    """What became of one kernel.
+
+    Attributes:
+        stored: whether it came from the store.
+        registers: of a thread.
+        reason: of failure, or "".
+    """
+
+    label: str
+    stored: bool
+    registers: int
+    reason: str
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status."""
-    options = parse(arguments)
-    chosen = [entry for entry in kernels() if options.match in entry.label]
-    store = CubinStore(None) if options.fresh else default_store()
-    stored, failures = 0, []
-    for label, was_stored, reason in progress(build_all(chosen, options.arch, store), len(chosen), options.arch):
-        stored += was_stored
-        if reason:
-            failures.append(f"{label}\n    {reason if options.match else reason.splitlines()[0]}")
+    asked = parse(arguments)
+    chosen = [entry for entry in kernels() if asked.match in entry.label]
+    without = [skip for skip in skipped() if asked.match in skip.label]
+    if asked.list:
+        print(*(entry.label for entry in chosen), *(f"{label}: skipped: {reason}" for label, reason in without), sep="\n")
+        return 0
+    options = Options(asked.arch, asked.fresh)
+    results = list(progress(build_all(chosen, options, asked.jobs), len(chosen), asked.arch))
+    failures = [f"{r.label}\n    {r.reason if asked.match else r.reason.splitlines()[0]}" for r in results if r.reason]
     print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
-    print(f"{options.arch}: {stored} of {len(chosen)} from the cache ({store.directory or 'no folder'})")
+    print(*skips(without), *inspected(chosen, results), sep="\n")
+    print(f"{asked.arch}: {sum(r.stored for r in results)} of {len(chosen)} from the cache "
+          f"({options.store.directory or 'no folder'})")
     print(f"{len(chosen)} kernels, {len(failures)} failed")
     return 1 if failures or not chosen else 0
 
@@ -49,16 +78,88 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--arch", default=ARCH, help="GPU architecture (default: %(default)s)")
     parser.add_argument("--match", default="", help="only kernels whose name contains this; errors are shown in full")
     parser.add_argument("--fresh", action="store_true", help="neither read nor write the cache")
+    parser.add_argument("--list", action="store_true", help="name the kernels, and what has none and why; build nothing")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
-def progress(results: Iterator[tuple[str, bool, str]], total: int, arch: str) -> Iterator[tuple[str, bool, str]]:
+# ---- building ------------------------------------------------------------------------------------------------------
+
+def build_all(entries: Sequence[Entry], options: Options = Options(), jobs: int = 1) -> Iterator[Result]:
+    """The result of every entry as it is done, in any order; in this process if ``jobs`` is 1."""
+    if jobs == 1 or len(entries) <= CHUNK:
+        yield from map(partial(build_one, options=options), entries)
+        return
+    labels = [entry.label for entry in entries]
+    # Spawned, not forked: the progress bar has a thread. What a kernel is made of is code, which no process can send to
+    # another, so each enumerates the table for itself (1 s) and is sent labels.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        chunks = {pool.submit(build_labels, part, options): part for part in chunked(labels)}
+        for done in as_completed(chunks):
+            yield from results_of(done, chunks[done])
+
+
+def build_one(entry: Entry, options: Options) -> Result:
+    """Build and check a kernel, or take it from the store; a failure is a result too."""
+    try:
+        kernel, stored = load_or_build(entry.recipe, entry.gates, options.arch, options.store)
+        return Result(entry.label, stored, kernel.registers, "")
+    except Exception as error:  # of Numba, NVVM, nvJitLink or a gate: one kernel's failure is a line of the report
+        return Result(entry.label, False, 0, f"{type(error).__name__}: {error}")
+
+
+def build_labels(labels: Sequence[str], options: Options) -> list[Result]:
+    """In a process of the pool: the entries of these labels."""
+    return [build_one(entries_by_label()[label], options) for label in labels]
+
+
+@cache
+def entries_by_label() -> dict[str, Entry]:
+    """The table of this process."""
+    return {entry.label: entry for entry in kernels()}
+
+
+def chunked(labels: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (labels[k:k + CHUNK] for k in range(0, len(labels), CHUNK))
+
+
+def results_of(done: Future, labels: Sequence[str]) -> Iterable[Result]:
+    """What a process sent back; if it ended instead (killed, out of memory), its kernels have failed."""
+    if (error := done.exception()) is not None:
+        return [Result(label, False, 0, f"{type(error).__name__}: {error or 'the process ended'}") for label in labels]
+    return done.result()
+
+
+# ---- the report ----------------------------------------------------------------------------------------------------
+
+def progress(results: Iterator[Result], total: int, arch: str) -> Iterator[Result]:
     """Pass ``results`` on, under a progress bar."""
     try:
         from rich.progress import track
     except ImportError as error:
         raise KernelError("cubins: the progress bar needs rich. Hint: pip install 'nbgrad[cuda]'.") from error
     yield from track(results, f"kernels for {arch}", total=total)
+
+
+def skips(without: Iterable[Skipped]) -> Iterator[str]:
+    """One line for every reason."""
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in without:
+        by_reason.setdefault(reason, []).append(label)
+    for reason, labels in by_reason.items():
+        yield f"skipped ({reason}): {', '.join(labels)}"
+
+
+def inspected(entries: Sequence[Entry], results: Sequence[Result]) -> Iterator[str]:
+    """A line for every property that gates inspect: how many kernels were held to it, and how many lack it."""
+    reasons = {result.label: result.reason for result in results}
+    held = Counter(gate for entry in entries for gate in map(property_of, entry.gates))
+    lacking = Counter(gate for entry in entries for gate in failed(entry.gates, reasons[entry.label]))
+    for gate, count in held.items():
+        yield f"{count:6} kernels inspected, {lacking[gate]} failed: {gate}"
+    used = sorted(result.registers for result in results if result.registers)
+    if used:
+        yield f"registers a thread: {used[0]} to {used[-1]}, median {used[len(used) // 2]}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from ...lowering.elementwise import Formula
 from ...ops.core import OPS, Elementwise
 from ...ops.expr import postorder
 from ...optim import rules as updates
-from ..codegen import KNOWN_FOR_INTEGERS, is_integer, render, scalar_function, scalar_names
+from ..codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
+from ..prims import PRIMS
 from .access import Function
 from .templates import Operand, array, value
 
@@ -94,15 +95,11 @@ def dtypes_of(op: Elementwise) -> Iterable[str]:
 
 def reason_against(op: Elementwise, dtype: str) -> str | None:
     """Why there is no kernel of ``op`` at ``dtype``; None if there is one."""
-    compute, formula = dtype_of(dtype).compute, forward_formula(op)
-    nodes = [node for node in postorder(formula.results) if node.op not in ("symbol", "constant")]
-    if is_integer(compute) and any(node.op in KNOWN_FOR_INTEGERS for node in nodes):
+    made = forward(op, dtype)
+    if is_integer(made.dtype) and any(node.op in KNOWN_FOR_INTEGERS for node in postorder([op.expression()])):
         return "of integers it is a constant: a fill"
-    for node in nodes:
-        called = render(node, dict.fromkeys(node.args, "x"), compute).partition("(")[0]
-        if called.isidentifier() and called not in ("x", "where", *scalar_names(compute)):
-            return f"there is no scalar function {called}"
-    return None
+    unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS)
+    return f"there is no scalar function {', '.join(sorted(unknown))}" if unknown else None
 
 
 # ---- the forms of an operation -------------------------------------------------------------------------------------
@@ -148,7 +145,7 @@ def backwards(op: Elementwise, dtype: str) -> Iterator[Operation]:
 
 def backward_name(rule) -> str:
     """``mul_backward_x_y``: the operands whose cotangents a kernel computes."""
-    computed = [op_name for op_name, result in zip((rule.op.operands[k] for k in rule.wanted), rule.results)
+    computed = [rule.op.operands[k] for k, result in zip(rule.wanted, rule.results)
                 if any(result is r for r in rule.computed)]
     return "_".join([rule.op.name, "backward", *computed])
 
@@ -200,6 +197,6 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     inputs = tuple(value(dtype) if param in numbers else array("bool" if boolean else dtype) for param, boolean in params)
     outputs = tuple("bool" if predicate and not overwritten else dtype for predicate in formula.predicates)
     names = [param for param, _ in params]
-    into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in names)
+    into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in mentioned)
     divides = is_integer(compute) and any(node.op in DIVIDES for node in postorder(formula.results))
     return Operation(scalar, inputs, outputs, compute, into, divides)

@@ -1,26 +1,33 @@
 """Every kernel that a release carries: ``kernels()``. ``make cubins`` builds them all and holds them to their gates.
 
-Layouts are enumerated here, operations in ``operations()``. An operation is a scalar function with the dtypes of its
-operands and results; each gives a contiguous and a strided kernel.
+Layouts are enumerated here, operations in ``operations.py``. All have a contiguous kernel with vector accesses; some have
+strided ones. What is strided otherwise is copied first, which every pair of dtypes has a strided kernel for.
 """
 from __future__ import annotations
 
 import itertools
-from typing import Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ...dtypes import BOOL, COMPLEX, DTYPES, dtype_of
-from .. import scalars
-from .access import Function, compute_dtype
+from ...ops.core import OPS, General
+from ..templates.philox import DISTRIBUTIONS
+from .access import compute_dtype
 from .build import Recipe, right_everywhere
 from .gates import Gate, gates_for
 from .monoids import MONOIDS, monoid
+from .operations import FLOATS, Operation, Skipped, operations, skipped as skipped_operations
+from .random import random_fill, random_source
 from .reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
 from .templates import Template, accumulate, array, elementwise, index_source, single, strided, value
 
-__all__ = ["Entry", "Operation", "kernels", "operations", "copies", "reductions"]
+__all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
-FLOATS = ("float32", "float64", "float16", "bfloat16")
-STRIDED_DIMS = (1, 2, 3)  # after collapsing, more are rare
+DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
+# Operations whose strided kernels a release carries.
+STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
+                     "tanh_backward_x"))
+MONOID_OF = {"sum_over": "sum", "amax": "max", "amin": "min"}  # where the names differ
 
 
 class Entry(NamedTuple):
@@ -31,124 +38,45 @@ class Entry(NamedTuple):
     gates: tuple[Gate, ...]
 
 
-class Operation(NamedTuple):
-    """A scalar function and what it is applied to.
-
-    Attributes:
-        scalar: before ``instantiate``; see ``codegen.scalar_function``.
-        inputs: dtypes of its operands; ``"bool"`` for a truth value.
-        outputs: dtypes of its results.
-        dtype: in which it computes.
-        divides: whether it divides integers.
-    """
-
-    scalar: Function
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    dtype: str
-    divides: bool = False
-
-
 def kernels() -> Iterator[Entry]:
-    """All of them, one by one; building is up to the caller."""
+    """All of them, one by one, in the same order in every process; building is up to the caller."""
     seen = set()
-    for found in itertools.chain(*map(operation_kernels, operations()), copies(), reductions()):
+    for found in itertools.chain(*map(operation_kernels, operations()), copies(), reductions(), random_numbers()):
         if found.label not in seen:  # reductions of several dtypes can share the kernel of a stage
             seen.add(found.label)
             yield found
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# WIRE: the op table. Until it is enumerated here, representative scalars stand for it: arithmetic, a fused backward
-# kernel, comparisons, a selection, and all functions of ``scalars``.
-# ---------------------------------------------------------------------------------------------------------------------
+def skipped() -> Iterator[Skipped]:
+    """The elementwise operations and reductions of the table that have no kernel, with the reason."""
+    yield from skipped_operations()
+    for op in OPS.values():
+        if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
+            if MONOID_OF.get(op.name, op.name) not in MONOIDS:
+                yield Skipped(op.name, "no monoid: it is composed of reductions that have one, or waits for its own")
+            elif op.name != "any" and op.name != "all":
+                yield Skipped(f"{op.name} complex64, complex128", "a complex sum is a sum of its real view's columns")
 
-def operations() -> Iterator[Operation]:
-    """Every operation at every dtype that it takes."""
-    for dtype in (*FLOATS, "int32", "int64", "uint8"):
-        compute = compute_dtype(dtype)
-        for scalar in (add, mul):
-            yield Operation(scalar, (dtype, dtype), (dtype,), compute)
-        yield Operation(less, (dtype, dtype), ("bool",), compute)
-        yield Operation(select, ("bool", dtype, dtype), (dtype,), compute)
-    for dtype in FLOATS:
-        compute = compute_dtype(dtype)
-        yield Operation(div, (dtype, dtype), (dtype,), compute)
-        yield Operation(mul_vjp, (dtype,) * 3, (dtype,) * 2, compute)
-        for name in ("exp", "tanh"):
-            yield Operation(scalars.FUNCTIONS[name], (dtype,), (dtype,), compute)
-    for dtype in FLOATS[:2]:
-        for name, scalar in scalars.FUNCTIONS.items():
-            output = "bool" if name in ("isnan", "isinf", "isfinite") else dtype
-            yield Operation(scalar, (dtype,) * scalar.__code__.co_argcount, (output,), dtype)
-    for dtype in ("int32", "int64", "uint8"):
-        for name, scalar in scalars.INT_FUNCTIONS.items():
-            divides = name in ("floor_divide", "remainder", "fmod")
-            yield Operation(scalar, (dtype,) * scalar.__code__.co_argcount, (dtype,), dtype, divides)
-    for dtype in ("complex64", "complex128"):
-        for scalar in (add, mul):
-            yield Operation(scalar, (dtype, dtype), (dtype,), dtype)
-
-
-def add(x, y):
-    return x + y
-
-
-def mul(x, y):
-    return x * y
-
-
-def div(x, y):
-    return x / y
-
-
-def less(x, y):
-    return x < y
-
-
-def select(condition, x, y):
-    return where(condition, x, y)  # noqa: F821  (bound by instantiate)
-
-
-def mul_vjp(g, x, y):
-    return g * y, g * x
-
-
-def identity(x):
-    return x
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Layouts: what kernels an operation, a copy or a reduction needs.
-# ---------------------------------------------------------------------------------------------------------------------
 
 def operation_kernels(operation: Operation) -> Iterator[Entry]:
-    """One operation, contiguous and strided; its last operand also as one element in memory."""
-    arrays = tuple(map(array, operation.inputs))
-    yield entry(elementwise(arrays, operation.outputs), operation)
-    if len(arrays) > 1:
-        yield entry(elementwise((*arrays[:-1], single(operation.inputs[-1])), operation.outputs), operation)
-    for ndim in STRIDED_DIMS:
-        yield entry(strided(arrays, operation.outputs, ndim), operation, **index_source(32))
-    yield entry(strided(arrays, operation.outputs, STRIDED_DIMS[-1], 64), operation, **index_source(64))
+    """One operation: contiguous; some also strided, with indices of 32 and of 64 bits."""
+    yield entry(elementwise(operation.inputs, operation.outputs, operation.into), operation)
+    if operation.scalar.__name__ in STRIDED:
+        for bits in (32, 64):
+            yield entry(strided(operation.inputs, operation.outputs, DIMS, bits), operation, **index_source(bits))
 
 
 def copies() -> Iterator[Entry]:
     """Conversion between any two dtypes, contiguous and strided; fills; accumulation of gradients."""
-    for source in DTYPES:
-        for target in DTYPES:
-            compute = conversion_dtype(source.name, target.name)
-            operation = Operation(identity, (source.name,), (target.name,), compute)
-            yield entry(elementwise((array(source.name),), (target.name,)), operation)
-            for ndim in STRIDED_DIMS[1:]:
-                yield entry(strided((array(source.name),), (target.name,), ndim), operation, **index_source(32))
+    for source, target in itertools.product((dtype.name for dtype in DTYPES), repeat=2):
+        copy = Operation(identity, (array(source),), (target,), conversion_dtype(source, target))
+        yield entry(elementwise(copy.inputs, copy.outputs), copy)
+        yield entry(strided(copy.inputs, copy.outputs, DIMS), copy, **index_source(32))
     for dtype in DTYPES:
         compute = compute_dtype(dtype.name)
-        if dtype.category == COMPLEX:
-            yield entry(elementwise((single(dtype.name),), (dtype.name,)), Operation(identity, (), (), compute))
-        else:
-            yield entry(elementwise((value("int64" if dtype.category == BOOL else dtype.name),), (dtype.name,)),
-                        Operation(identity, (), (), compute))
+        number = single if dtype.category == COMPLEX else value
+        fill = Operation(identity, (number("int64" if dtype.category == BOOL else dtype.name),), (dtype.name,), compute)
+        yield entry(elementwise(fill.inputs, fill.outputs), fill)
         if dtype.differentiable:
             yield entry(accumulate(dtype.name), Operation(add, (), (), compute))
 
@@ -175,7 +103,7 @@ def reduction_kernels(name: str, dtype: str) -> Iterator[Entry]:
     """One reduction of one dtype."""
     compute = compute_dtype(dtype)
     output = "int64" if name.startswith("arg") else dtype
-    of, operation = monoid(name, compute), Operation(identity, (dtype,), (output,), compute)
+    of, operation = monoid(name, compute), Operation(identity, (array(dtype),), (output,), compute)
     for stage in STAGES:
         yield entry(reduce_rows(of, (dtype,), output, stage), operation, **of.source())
         yield entry(reduce_columns(of, (dtype,), output, stage), operation, **of.source())
@@ -184,7 +112,22 @@ def reduction_kernels(name: str, dtype: str) -> Iterator[Entry]:
     yield entry(reduce_short_rows(of, (dtype,), output), operation, **of.source())
 
 
+def random_numbers() -> Iterator[Entry]:
+    """Every distribution; half types are narrowed from float32."""
+    for name, dtype in DISTRIBUTIONS:
+        yield entry(random_fill(name, dtype), Operation(identity, (), (dtype,), dtype), **random_source(name, dtype))
+
+
 def entry(template: Template, operation: Operation, **source) -> Entry:
+    """A template around an operation's scalar function."""
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
     guarded = right_everywhere(operation.scalar) is not operation.scalar  # the precise version works on integers
     return Entry(recipe.name, recipe, gates_for(template, operation.dtype, operation.divides or guarded))
+
+
+def identity(x):
+    return x
+
+
+def add(x, y):
+    return x + y

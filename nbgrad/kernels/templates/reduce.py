@@ -16,13 +16,15 @@ float ones only under flags that forbid NaN.
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
 
 from ..codegen import register_source
 
-__all__ = ["Fold", "rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS"]
+__all__ = ["Fold", "rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS",
+           "key_max", "key_min", "float_of_max", "float_of_min", "least_key", "KEY_CONSTANTS", "KEY_TYPES"]
 
 TILE = 128              # columns that one unit of work accumulates side by side
 WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
@@ -186,3 +188,41 @@ def columns(fold: Fold) -> Callable:
                           {"INIT": fold.init, "STEP": fold.step.format(s="s[i]", x="x[i]"), "IN": fold.memory,
                            "ACC": fold.acc, "OUT_SIZE": WIDTHS[fold.out], "OUT": fold.out, "SIZE": WIDTHS[fold.memory],
                            "TILE": TILE})
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+# SHIFT, MAGNITUDE (all bits but the sign), INFINITE (bits of infinity), LEAST (smallest integer): bound per dtype.
+
+def key_max(bits):
+    """The key of a float's bits: greater for the greater float, greatest for NaN."""
+    key = ixor(bits, iand(ishr(bits, SHIFT), MAGNITUDE))
+    return where(iand(bits, MAGNITUDE) > INFINITE, iadd(MAGNITUDE, 0), key)
+
+
+def key_min(bits):
+    """The key of a float's bits: greater for the smaller float, greatest for NaN."""
+    key = ixor(ixor(bits, iand(ishr(bits, SHIFT), MAGNITUDE)), -1)
+    return where(iand(bits, MAGNITUDE) > INFINITE, iadd(MAGNITUDE, 0), key)
+
+
+def float_of_max(key):
+    """The float behind a ``key_max``."""
+    return fbits(ixor(key, iand(ishr(key, SHIFT), MAGNITUDE)))
+
+
+def float_of_min(key):
+    """The float behind a ``key_min``."""
+    turned = ixor(key, -1)
+    return where(key == MAGNITUDE, NAN, fbits(ixor(turned, iand(ishr(turned, SHIFT), MAGNITUDE))))
+
+
+def least_key():
+    """Below every key."""
+    return iadd(LEAST, 0)
+
+
+KEY_CONSTANTS = {
+    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)), ("NAN", math.nan)),
+    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)), ("NAN", math.nan)),
+}
+KEY_TYPES = {"float32": "int32", "float64": "int64"}

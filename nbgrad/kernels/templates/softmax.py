@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Callable
 
-from .reduce import TILE, WIDTHS, compile_kernel
+from .reduce import KEY_TYPES, TILE, WIDTHS, compile_kernel
 
 __all__ = ["softmax_loop", "SOFTMAX", "LOG_SOFTMAX", "LOGSUMEXP", "SOFTMAX_BACKWARD", "LOG_SOFTMAX_BACKWARD"]
 
@@ -44,22 +44,15 @@ def kernel(start, stop, args):
         base = (outer * length * width + column) * SIZE
 """
 
-# The vectoriser takes no maximum that NaN must win: 64 lanes side by side, in memory.
 ROW_TOP = """
         x = at_T(source, base)
+        keys = at_KEY(source, base)
         out = at_T(target, base)
-        lanes = min(length, 64)
-        for j in range(lanes):
-            tops[j] = x[j]
-        for low in range(64, length - 63, 64):
-            for j in range(64):
-                tops[j] = larger(x[low + j], tops[j])
-        for i in range(length // 64 * 64, length):
-            tops[0] = larger(x[i], tops[0])
-        top = tops[0]
-        for j in range(1, lanes):
-            top = larger(tops[j], top)
-        m = finite_or_zero(top)
+        top = least_key()
+        for i in range(length):
+            key = key_max(keys[i])
+            top = where(key > top, key, top)
+        m = finite_or_zero(float_of_max(top))
 """
 ROWS = {
     SOFTMAX: ROW_TOP + """
@@ -207,5 +200,5 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     text = HEAD + body
     # ``T(`` is the cast; ``at_T`` the pointer.
     return compile_kernel(text, f"{name} {dtype} {by_columns}",
-                          {"at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype],
+                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(", "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype],
                            "TILE": TILE, "OTHER": other})

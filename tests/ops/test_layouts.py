@@ -1,0 +1,122 @@
+"""Where operands lie in memory changes nothing."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+from nbgrad.ops.core import OPS, Elementwise
+from tests.samples import SAMPLES
+from tests.samples.checking import close, gradients, results, run, tensors, to_tensor, weights_of
+from tests.samples.row import Case
+
+ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and "layout" not in row.unlike)
+ELEMENTWISE = [name for name in ROWS if isinstance(OPS[name], Elementwise)]
+
+
+def transposed(x: np.ndarray) -> nbgrad.Tensor:
+    """``x`` with its elements in the opposite order of dimensions in memory."""
+    return nbgrad.from_numpy(np.ascontiguousarray(x.T).T)
+
+
+def strided(x: np.ndarray) -> nbgrad.Tensor:
+    """``x`` as every second element of a larger array, from its second element on."""
+    holder = np.full(tuple(2 * n + 1 for n in x.shape), 7, x.dtype)
+    part = holder[tuple(slice(1, None, 2) for _ in x.shape)]
+    part[...] = x
+    return nbgrad.from_numpy(part)
+
+
+LAYOUTS = {"transposed": transposed, "strided": strided}
+
+
+def placed(x, place):
+    """An operand in another layout; anything but arrays as it is."""
+    if isinstance(x, list):
+        return [placed(each, place) for each in x]
+    return place(x) if isinstance(x, np.ndarray) else x
+
+
+def dtype_for(name: str) -> str:
+    """float64, or int64 for operations of integers."""
+    return "int64" if getattr(OPS[name], "policy", "") == "integer" else "float64"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_gradients_in_another_layout(name, layout):
+    """Transposed and strided operands give the results and gradients of contiguous ones."""
+    row = SAMPLES[name]
+    tolerance = 0.0 if name in ELEMENTWISE else 1e-14
+    for call in row.calls:
+        arrays = row.arrays(call, dtype_for(name))
+        plain = [to_tensor(x, True) for x in arrays]
+        moved = [require(x) for x in placed(arrays, LAYOUTS[layout])]
+        wanted = results(run(row, plain, call))
+        for got, want in zip(results(run(row, moved, call)), wanted):
+            close(got, want, tolerance, f"{name}{call} of {layout} operands")
+        if row.differentiable and "gradient" not in row.unlike:
+            weights = weights_of(wanted)
+            for got, want in zip(gradients(row, moved, call, weights), gradients(row, plain, call, weights)):
+                close(got.numpy(), want.numpy(), 1e-14, f"{name}{call}: gradient of {layout} operands")
+
+
+def require(x):
+    """Make floating tensors require grad, also in sequences."""
+    if isinstance(x, list):
+        return [require(each) for each in x]
+    return x.requires_grad_() if isinstance(x, nbgrad.Tensor) and x.dtype.differentiable else x
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if len(OPS[name].operands) > 1 and OPS[name].policy != "first"])
+def test_broadcasting_is_expanding(name):
+    """Broadcast operands give what copies of them in the common shape give, and their gradients are those copies' sums."""
+    row, op = SAMPLES[name], OPS[name]
+    shapes = ((2, 1, 3), (4, 1), (3,), ())
+    call = Case(tuple(shapes[k] for k in range(len(op.operands))), {})
+    arrays = row.arrays(call, dtype_for(name))
+    small = [to_tensor(x, True) for x in arrays]
+    full = [to_tensor(np.array(np.broadcast_to(x, (2, 4, 3))), True) for x in arrays]
+    expanded = [x.detach().expand(2, 4, 3) for x in small]
+    wanted, = results(run(row, full, call))
+    for operands in (small, expanded):
+        got, = results(run(row, operands, call))
+        close(got, wanted, 0.0, f"{name}{call}")
+    if row.differentiable:
+        weights = weights_of([wanted])
+        leaves = [x for x in small if x.dtype.differentiable]
+        for x, got, want in zip(leaves, gradients(row, small, call, weights), gradients(row, full, call, weights)):
+            axes = tuple(range(3 - x.ndim)) + tuple(3 - x.ndim + d for d, n in enumerate(x.shape) if n == 1)
+            summed = want.numpy().sum(axes).reshape(x.shape)
+            close(got.numpy(), summed, 1e-13, f"{name}{call}: gradient of a broadcast operand")
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if len(OPS[name].operands) > 1 and OPS[name].policy != "first"])
+def test_a_python_number_is_a_zero_dimensional_operand(name):
+    """Each operand in turn as a Python number: the same values, dtype and gradients as with a 0-d tensor of it."""
+    row, op = SAMPLES[name], OPS[name]
+    call = Case(tuple((2, 3) for _ in op.operands), {})
+    arrays = row.arrays(call, dtype_for(name))
+    for k in range(len(op.operands)):
+        value = arrays[k].flat[0].item()
+        number = [value if i == k else to_tensor(x, True) for i, x in enumerate(arrays)]
+        zero_dim = [to_tensor(np.array(value)) if i == k else x for i, x in enumerate(number)]
+        got, want = CALLS[name](*number), CALLS[name](*zero_dim)
+        assert got.dtype is want.dtype
+        assert got.requires_grad is want.requires_grad
+        close(got.detach().numpy(), want.detach().numpy(), 0.0, f"{name}: operand {k} a number")
+        if want.requires_grad and not op.refuses_gradient:
+            weights = weights_of([want.detach().numpy()])
+            for g, w in zip(gradients(row, number, call, weights), gradients(row, zero_dim, call, weights)):
+                close(g.numpy(), w.numpy(), 0.0, f"{name}: gradient beside operand {k}, a number")
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if not OPS[name].predicate])
+def test_the_result_keeps_the_memory_order(name):
+    """The result of a transposed operand is laid out like it, as torch's."""
+    row = SAMPLES[name]
+    call = Case(tuple((2, 3) if isinstance(x, tuple) else x for x in row.calls[0].operands), {})
+    out = run(row, [placed(x, transposed) for x in row.arrays(call, dtype_for(name))], call)[0]
+    assert out.stride() == (1, 2)
+    assert tensors(row, call, dtype_for(name))[0].stride() == (3, 1)
