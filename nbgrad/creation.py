@@ -15,7 +15,7 @@ from .dtypes import (BOOL, FLOATING, INTEGER, DType, bool_, complex64, dtype_of,
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .graph import requires_grad as has_grad
 from .interop import from_numpy, item, values_of
-from .layout import Layout, layout_of, like_strides
+from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
@@ -94,6 +94,9 @@ def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
             raise ArgumentError(f"{op}: sizes must be integers, got {size!r}.") from None
         if shape[-1] < 0:
             raise ShapeError(f"{op}: sizes must be >= 0, got {list(sizes)}.")
+    # Strides must be int64 even where a size is 0.
+    if math.prod(size or 1 for size in shape) >= MOST_ELEMENTS:
+        raise ShapeError(f"{op}: sizes {shape} give 2**62 elements or more.")
     return tuple(shape)
 
 
@@ -239,7 +242,7 @@ def python_number(op: str, value):
     return value
 
 
-def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are integers.
 
     Raises:
@@ -250,7 +253,8 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: b
     tensor([1, 4, 7])
     """
     if end is None:
-        start, end = 0, start
+        start, end = None, start
+    start = 0 if start is None else start
     start, end, step = (python_number("arange", v) for v in (start, end, step))
     integers = all(isinstance(v, int) for v in (start, end, step))
     if dtype is None:

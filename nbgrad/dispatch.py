@@ -195,8 +195,11 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
 
 
 @lru_cache(maxsize=None)
-def forward_formula(op: Elementwise) -> Formula:
-    """The formula of the result."""
+def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
+    """The formula of the result; bits of bool operands are truth values, not numbers."""
+    if dtype is bool_ and op.policy == "integer":
+        params = tuple((name, True) for name in op.operands)
+        return Formula(op.name, params, (op.formula(*(symbol(*param) for param in params)),))
     return Formula(op.name, op.params, (op.expression(),))
 
 
@@ -207,7 +210,7 @@ def make_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     tensors = [layout for layout in layouts if layout is not None]
     shape = broadcast_shapes(op.name, [layout.shape for layout in tensors])
     out = result_layout(bool_ if op.predicate else dtype, shape, tensors)
-    plan = elementwise_plan(forward_formula(op), dtype, layouts, (out,), plan_type=ElementwisePlan)
+    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan)
     return finish_plan(plan, op, operands, layouts, dtype, out)
 
 
@@ -510,7 +513,7 @@ def nary(op: Elementwise) -> Callable:
     empty = op.signature.empty
 
     def call(*operands, **named):
-        if named or len(operands) < len(names):
+        if named or len(operands) != len(names):
             operands = bind(op, operands, named, defaults, empty)
         if special:
             return intercept(op, operands)

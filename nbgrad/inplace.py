@@ -136,7 +136,7 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     if shape != own.shape:
         raise ShapeError(f"{op.name}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
                          "operations cannot change a shape. Hint: use the out-of-place form.")
-    plan = elementwise_plan(forward_formula(op), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan)
+    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan)
     return finish_plan(plan, op, operands, layouts, dtype, own)
 
 
@@ -165,7 +165,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
                                   for t in operands):
         raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
     dispatch.require_divisor(op, dtype, operands)
-    plan = elementwise_plan(forward_formula(op), dtype, layouts, (out.layout,))
+    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
     native.into(plan, out, *operands)
     return out
 

@@ -517,13 +517,15 @@ def movement_call(op: Movement) -> Callable:
 
     def find(x, *args):
         check_tensor(op, "x", x)
-        args = tuple(map(hashable, args))
-        plan = plans.get((x.layout, *args))
+        # A tensor is no key: its value may change.
+        args = tuple(a.__index__() if isinstance(a, Tensor) else hashable(a) for a in args)
+        key = (x.layout, *args) if args else x.layout
+        plan = plans.get(key)
         if plan is None:
             plan = ViewPlan(op, x.layout, args)
             if len(plans) >= MOST_PLANS:
                 plans.clear()
-            plans[(x.layout, *args)] = plan
+            plans[key] = plan
         return plan
 
     names = list(op.signature.parameters)[1:]

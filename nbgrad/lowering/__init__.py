@@ -9,6 +9,6 @@ def load() -> None:
     # One line a module; order does not matter.
     from . import complex  # noqa: F401
     from . import copy  # noqa: F401
-    from . import join  # noqa: F401
+    from . import indexing, join, subscript  # noqa: F401
     from . import linalg  # noqa: F401
-    from . import reduce, softmax  # noqa: F401
+    from . import reduce, scan, softmax, sort  # noqa: F401

@@ -168,12 +168,15 @@ def numel_of(shape: tuple) -> int:
     return count
 
 
-def read(op: str, x: Tensor, walk: Walk) -> Tensor:
-    """``x`` along a walk, row-major.
+def read(op: str, x: Tensor, walk_of: Callable[[Layout], Walk]) -> Tensor:
+    """``x`` along the walk that ``walk_of`` makes for its layout; the result is row-major.
 
     Raises:
         DimError: an index is out of range.
     """
+    if x.layout.conj or x.layout.neg:
+        x = CALLS["contiguous_copy"](x)
+    walk = walk_of(x.layout)
     count = numel_of(walk.shape)
     out = layout_of(x.layout.dtype, walk.shape, None, x.layout.device)
     if not count or not walk.limit:
@@ -204,17 +207,18 @@ def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor,
         DimError: an index is out of range; ``x`` is unchanged then.
     """
     dtype = x.layout.dtype
-    if dtype.name in HALF and reduction != "set":
-        wide = CALLS["to_dtype"](x, float32)
-        write(op, wide, walk_of, CALLS["to_dtype"](values, float32), reduction)
+    lazy = x.layout.conj or x.layout.neg
+    if lazy or (dtype.name in HALF and reduction != "set"):
+        wide = CALLS["contiguous_copy"](x) if lazy else CALLS["to_dtype"](x, float32)
+        write(op, wide, walk_of, CALLS["to_dtype"](values, wide.layout.dtype), reduction)
         native.into(remembered(("copy", wide.layout, x.layout), lambda: copy_plan(wide.layout, x.layout)), x, wide)
         return
     walk = walk_of(x.layout)
     check_range(op, walk.index, walk.dim, walk.limit, walk.wraps)
     if not numel_of(walk.shape):
         return
-    if values.layout.dtype is not dtype:
-        values = CALLS["to_dtype"](values, dtype)
+    if values.layout.dtype is not dtype or values.layout.conj or values.layout.neg:
+        values = CALLS["contiguous_copy"](CALLS["to_dtype"](values, dtype))
     if values.layout.shape != walk.shape:
         values = CALLS["expand_shape"](values, walk.shape)
     if dtype is bool_ and reduction == "add":
@@ -337,7 +341,7 @@ def offsets(op: str, layout: Layout, dims: list[int], tensors: list[Tensor]) -> 
 @lowering("index", style="run")
 def _index(op, tensors, attributes):
     x, = tensors
-    return read("index", x, points_walk("index", x.layout, attributes["indices"]))
+    return read("index", x, lambda layout: points_walk("index", layout, attributes["indices"]))
 
 
 @lowering("index_backward", style="run")
@@ -497,8 +501,7 @@ def zeros_for(g: Tensor, attributes: dict) -> Tensor:
 @lowering("gather", style="run")
 def _gather(op, tensors, attributes):
     x, = tensors
-    walk = along_walk("gather", x.layout, attributes["dim"], attributes["index"])
-    out = read("gather", x, walk)
+    out = read("gather", x, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]))
     shape = attributes["index"].layout.shape
     return out if out.layout.shape == shape else CALLS["reshape"](out, shape)
 
@@ -513,7 +516,7 @@ def _gather_backward(op, tensors, attributes):
 @lowering("index_select", style="run")
 def _index_select(op, tensors, attributes):
     x, = tensors
-    return read("index_select", x, rows_walk("index_select", x.layout, attributes["dim"], attributes["index"]))
+    return read("index_select", x, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]))
 
 
 @lowering("index_select_backward", style="run")
@@ -526,7 +529,8 @@ def _index_select_backward(op, tensors, attributes):
 @lowering("take", style="run")
 def _take(op, tensors, attributes):
     x = CALLS["contiguous"](tensors[0])
-    return read("take", x, flat_walk(x.layout, int64_index("take", attributes["index"], strict=True)))
+    index = int64_index("take", attributes["index"], strict=True)
+    return read("take", x, lambda layout: flat_walk(layout, index))
 
 
 @lowering("take_backward", style="run")
@@ -563,7 +567,7 @@ def _masked_select(op, tensors, attributes):
         x = x if x.layout.shape == shape else CALLS["expand_shape"](x, shape)
     positions = mask_positions("masked_select", x.layout.shape, mask)
     x = CALLS["contiguous"](x)
-    return read("masked_select", x, flat_walk(x.layout, positions))
+    return read("masked_select", x, lambda layout: flat_walk(layout, positions))
 
 
 @lowering("masked_select_backward", style="run")

@@ -10,16 +10,19 @@ first, narrowed last), layouts that have no walk, and results of so many element
 """
 from __future__ import annotations
 
+import math
 import struct
 from functools import lru_cache
 from typing import Callable, NamedTuple
 
 from ..dispatch import CALLS
-from ..dtypes import DType, complex128, float32, float64, int64
-from ..errors import DTypeError, RangeError
+from ..dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
+from ..errors import DimError, DTypeError, RangeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
-from ..kernels.templates.reduce import TILE, WIDTHS, Fold, add_plain, columns, rows, two_sum
+from ..kernels.templates.reduce import (KEY_CONSTANTS, KEY_TYPES, TILE, WIDTHS, Fold, add_plain, arg_loop, columns, deviation_of,
+                                        either, float_of_max, float_of_min, int_key_max, int_key_min, key_max, key_min,
+                                        larger_key, least_key, multiply, rows, two_sum, variance_loop, variance_of)
 from ..layout import Layout, layout_of
 from ..ops.reduce import kept_shape, reduced_dims
 from ..rules import GeneralPlan, lowering
@@ -218,7 +221,7 @@ def in_pieces(folds: Reduction, layout: Layout, out: Layout):
     return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))
 
 
-_DTYPES = {d.name: d for d in (float32, float64, int64, complex128)}
+_DTYPES = {d.name: d for d in (float32, float64, int32, int64, complex128)}
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------
@@ -255,14 +258,14 @@ def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
     memory = source.compute
     if source.is_complex:
         finish = mean_complex if mean else total_complex
-        return Fold("sum", memory, "complex128", out.name, "(float64(0.0) + 0j)", "{s} + {x}", False,
+        return Fold("sum", memory, "complex128", out.compute, "(float64(0.0) + 0j)", "{s} + {x}", False,
                     (("merge", add_plain), ("finish", finish)))
     if source.is_floating_point:
         finish = mean_float if mean else total_float
         merge = two_sum if source is float64 else add_plain
-        return Fold("sum", memory, "float64", out.name, "float64(0.0)", "{s} + float64({x})", True,
+        return Fold("sum", memory, "float64", out.compute, "float64(0.0)", "{s} + float64({x})", True,
                     (("merge", merge), ("finish", finish)))
-    return Fold("sum", memory, "int64", out.name, "int64(0)", "{s} + int64({x})", False,
+    return Fold("sum", memory, "int64", out.compute, "int64(0)", "{s} + int64({x})", False,
                 (("merge", add_plain), ("finish", total_int)))
 
 
@@ -317,3 +320,258 @@ def _sum_over(op, layouts, attributes):
         raise RangeError(f"sum_to: {list(shape)} does not broadcast to {list(x.shape)}.")
     dims = (*range(lead), *(d for d in range(lead, x.ndim) if shape[d - lead] != x.shape[d]))
     return reduction(sum_reduction, x, dims, x.like(None, shape))
+
+
+# ---- products, counts, truth, norms ----------------------------------------------------------------------------------
+
+def first_part(hi, lo, times, over):
+    """The accumulator itself."""
+    return hi
+
+
+def is_zero(hi, lo, times, over):
+    """Whether no flag was raised."""
+    return hi == 0
+
+
+def root(hi, lo, times, over):
+    """The square root of the sum."""
+    return sqrt(hi)  # noqa: F821
+
+
+@lru_cache(maxsize=None)
+def product_reduction(source: DType, out: DType) -> Reduction:
+    """Products, of floats in float64."""
+    acc, init, step = "int64", "int64(1)", "{s} * int64({x})"
+    if source.is_complex:
+        acc, init, step = "complex128", "(float64(1.0) + 0j)", "{s} * {x}"
+    elif source.is_floating_point:
+        acc, init, step = "float64", "float64(1.0)", "{s} * float64({x})"
+    return Reduction(Fold("product", source.compute, acc, out.compute, init, step, False,
+                          (("merge", multiply), ("finish", first_part))))
+
+
+def counted(name: str, source: DType, out: DType, step: str, merge: Callable, finish: Callable) -> Reduction:
+    """Reductions that only ask of every element whether it is zero."""
+    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, False, (("merge", merge), ("finish", finish)))
+    return Reduction(fold)
+
+
+@lru_cache(maxsize=None)
+def any_reduction(source: DType, out: DType) -> Reduction:
+    """Whether an element is not zero."""
+    return counted("any", source, out, "{s} | int64({x} != 0)", either, first_part)
+
+
+@lru_cache(maxsize=None)
+def all_reduction(source: DType, out: DType) -> Reduction:
+    """Whether no element is zero."""
+    return counted("all", source, out, "{s} | int64({x} == 0)", either, is_zero)
+
+
+@lru_cache(maxsize=None)
+def count_reduction(source: DType, out: DType) -> Reduction:
+    """How many elements are not zero."""
+    return counted("count", source, out, "{s} + int64({x} != 0)", add_plain, total_int)._replace(multiplies=True)
+
+
+@lru_cache(maxsize=None)
+def norm1_reduction(source: DType, out: DType) -> Reduction:
+    """Sums of magnitudes."""
+    return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)", "{s} + fabs(float64({x}))", False,
+                          (("merge", add_plain), ("finish", total_float))), multiplies=True)
+
+
+@lru_cache(maxsize=None)
+def norm2_reduction(source: DType, out: DType) -> Reduction:
+    """Roots of sums of squares, in float64: squares of float32 neither overflow nor vanish."""
+    return Reduction(Fold("norm2", source.compute, "float64", out.compute, "float64(0.0)",
+                          "{s} + float64({x}) * float64({x})", False, (("merge", add_plain), ("finish", root))))
+
+
+def simple(kind: Callable, result: Callable[[DType], DType]) -> Callable:
+    """The lowering of a reduction over ``dim`` and ``keepdim`` whose result dtype follows from the operand's."""
+    def plan(op, layouts, attributes):
+        x = layouts[0]
+        dims = reduced_dims(op.name, x.ndim, attributes["dim"])
+        return reduction(kind, x, dims, x.like(result(x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
+    return plan
+
+
+def truth_dtype(dtype: DType) -> DType:
+    """uint8 keeps itself, as in torch; the rest is bool."""
+    return dtype if dtype is uint8 else bool_
+
+
+lowering("any")(simple(any_reduction, truth_dtype))
+lowering("all")(simple(all_reduction, truth_dtype))
+lowering("count_nonzero")(simple(count_reduction, lambda dtype: int64))
+lowering("norm1")(simple(norm1_reduction, lambda dtype: dtype))
+lowering("norm2")(simple(norm2_reduction, lambda dtype: dtype))
+
+
+@lowering("prod")
+def _prod(op, layouts, attributes):
+    x, dtype = layouts[0], attributes["dtype"]
+    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
+        return converted_first(dtype)
+    dims = reduced_dims("prod", x.ndim, attributes["dim"])
+    out = x.dtype if x.dtype.differentiable else int64
+    return reduction(product_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+# ---- extrema ---------------------------------------------------------------------------------------------------------
+
+def int_of_max(key):
+    """The integer behind ``int_key_max``."""
+    return key
+
+
+def int_of_min(key):
+    """The integer behind ``int_key_min``."""
+    return ~key
+
+
+def extremum(hi, lo, times, over):
+    """The number behind the greatest key."""
+    return number_of(hi)  # noqa: F821
+
+
+def key_bindings(source: DType, largest: bool) -> tuple:
+    """``key``, ``number_of`` and ``least`` for a dtype."""
+    if source.is_floating_point:
+        key, back = (key_max, float_of_max) if largest else (key_min, float_of_min)
+        return ("key", key), ("number_of", back), ("least", least_key), *KEY_CONSTANTS[source.name]
+    key, back = (int_key_max, int_of_max) if largest else (int_key_min, int_of_min)
+    return ("key", key), ("number_of", back), ("least", least_key), ("LEAST", -(1 << 63))
+
+
+@lru_cache(maxsize=None)
+def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
+    """Maxima or minima, through integer keys."""
+    floating = source.is_floating_point
+    memory = KEY_TYPES.get(source.name, source.compute)
+    acc = KEY_TYPES.get(source.name, "int64")
+    bindings = (("merge", larger_key), ("finish", extremum), *key_bindings(source, largest))
+    dtype = source.name if floating else None
+    name = "amax" if largest else "amin"
+    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", False, bindings, dtype)
+    piece = whole._replace(out=acc, bindings=(("merge", larger_key), ("finish", first_part), *bindings[2:]))
+    merge = whole._replace(memory=acc, step="where({x} > {s}, {x}, {s})")
+    return Reduction(whole, piece, merge)
+
+
+def require_order(op: str, x: Layout, dims: tuple[int, ...]) -> None:
+    """Refuse what has no extremum."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"{op}: complex numbers have no order, got {x.dtype}.")
+    for d in dims:
+        if x.shape[d] == 0:
+            raise DimError(f"{op}: dimension {d} of {list(x.shape)} has no elements, so there is no extremum.")
+
+
+@lowering("amax", "amin")
+def _amax(op, layouts, attributes):
+    x = layouts[0]
+    dims = reduced_dims(op.name, x.ndim, attributes["dim"])
+    require_order(op.name, x, dims)
+    kind = largest if op.name == "amax" else smallest
+    return reduction(kind, x, dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+def largest(source: DType, out: DType) -> Reduction:
+    """Maxima."""
+    return extremum_reduction(True, source, out)
+
+
+def smallest(source: DType, out: DType) -> Reduction:
+    """Minima."""
+    return extremum_reduction(False, source, out)
+
+
+# ---- along one dimension of [outer, length, width] ---------------------------------------------------------------------
+
+def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    """``(outer, length, width)``: the elements before, along and after a dimension."""
+    return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1:])
+
+
+def split_launch(code: int, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int) -> bytes:
+    """The record of a kernel over ``[outer, length, width]``; ``own`` are its further words."""
+    outer, length, width = split
+    tiles = -(-width // TILE) if by_columns else 1
+    units, work = (outer * tiles if length and width else 0), length * min(width, TILE)
+    parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
+    grain = max(1, PARALLEL_FROM // 8 // max(work, 1))
+    words = struct.pack(f"{3 + len(own)}q", length, width, tiles, *own)
+    return pack_record(code, units, grain, 1, (0,) * operands, parallel, words)
+
+
+def arranged(tensors: tuple) -> tuple:
+    """The tensors, contiguous, half types widened."""
+    result = []
+    for x in tensors:
+        if x.layout.dtype.compute == "float32":
+            x = x if x.layout.dtype is float32 else CALLS["to_dtype"](x, float32)
+        result.append(x if x.layout.contiguous and not x.layout.neg else CALLS["contiguous_copy"](x))
+    return tuple(result)
+
+
+def prepared(op, tensors, attributes):
+    """Several steps: operands that kernels take, the same call, the result in the operand's dtype if that was widened."""
+    dtype = tensors[0].layout.dtype
+    result = CALLS[op.name](*arranged(tensors), **attributes)
+    half = dtype.compute == "float32" and dtype is not float32 and result.layout.dtype is float32
+    return CALLS["to_dtype"](result, dtype) if half else result
+
+
+def ready(layout: Layout) -> bool:
+    """Whether kernels over ``[outer, length, width]`` take the operand as it is."""
+    half = layout.dtype.compute == "float32" and layout.dtype is not float32
+    return layout.contiguous and not (half or layout.neg or layout.conj)
+
+
+@lowering("argmax", "argmin")
+def _argmax(op, layouts, attributes):
+    x, dim = layouts[0], attributes["dim"]
+    if not ready(x):
+        return prepared
+    dims = reduced_dims(op.name, x.ndim, dim)
+    require_order(op.name, x, dims)
+    split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
+    by_columns = split[2] > 1
+    floating = x.dtype.is_floating_point
+    bindings = key_bindings(x.dtype, op.name == "argmax")
+    code = address(Program(op.name, arg_loop(x.dtype.compute, by_columns), x.dtype.name if floating else None, bindings))
+    out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
+    return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)
+
+
+@lowering("variance", "deviation")
+def _variance(op, layouts, attributes):
+    x = layouts[0]
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
+    dims = reduced_dims("var", x.ndim, attributes["dim"])
+    neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
+    if not ready(x):
+        return prepared
+    if not neighbours:
+        return lambda op, tensors, attributes: reordered(op, tensors[0], dims, attributes)
+    first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
+    split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
+    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
+    if split[1] == 0:
+        return lambda op, tensors, attributes: CALLS["new_full"](out, math.nan)
+    by_columns = split[2] > 1
+    bindings = (("finish", variance_of if op.name == "variance" else deviation_of),)
+    code = address(Program(op.name, variance_loop(x.dtype.name, by_columns), None, bindings, True))
+    return GeneralPlan(split_launch(code, split, 1, by_columns, attributes["correction"]), (out.template,), layouts)
+
+
+def reordered(op, x: Tensor, dims: tuple[int, ...], attributes: dict) -> Tensor:
+    """Reduce dimensions that are no neighbours: bring them to the end."""
+    shape = kept_shape(x.layout.shape, dims, attributes["keepdim"])
+    y = CALLS["contiguous_copy"](kept_first(x, dims))
+    last = tuple(range(x.layout.ndim - len(dims), x.layout.ndim))
+    return CALLS["view_shape"](CALLS[op.name](y, **{**attributes, "dim": last, "keepdim": False}), shape)

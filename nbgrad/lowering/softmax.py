@@ -18,14 +18,7 @@ from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..rules import GeneralPlan, lowering
 from ..tensor import native
-from .reduce import PARALLEL_FROM, converted_first, kept_first
-
-__all__ = ["split_at"]
-
-
-def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    """``(outer, length, width)``: the elements before, along and after a dimension."""
-    return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1:])
+from .reduce import PARALLEL_FROM, converted_first, kept_first, prepared, ready, split_at
 
 
 @lru_cache(maxsize=None)
@@ -49,21 +42,6 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     code = kernel(name, layouts[0].dtype.name, by_columns)
     record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, struct.pack("3q", length, width, tiles))
     return GeneralPlan(record, (out.template,), layouts)
-
-
-def ready(x) -> bool:
-    """Whether kernels take a tensor of this layout as it is."""
-    return x.contiguous and x.dtype.name in ("float32", "float64") and not x.neg
-
-
-def prepared(op, tensors, attributes):
-    """Several steps: contiguous operands, half types widened and the result narrowed."""
-    dtype = tensors[0].layout.dtype
-    if dtype.compute == "float32" and dtype is not float32:
-        tensors = tuple(CALLS["to_dtype"](x, float32) for x in tensors)
-    tensors = tuple(x if x.layout.contiguous else CALLS["contiguous_copy"](x) for x in tensors)
-    result = CALLS[op.name](*tensors, **attributes)
-    return result if result.layout.dtype is dtype else CALLS["to_dtype"](result, dtype)
 
 
 @lowering("softmax", "log_softmax")

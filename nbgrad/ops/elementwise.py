@@ -118,8 +118,8 @@ elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits t
 elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
 elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
 elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
-elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", doc="x * 2**y.")
-elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", doc="x // 2**y.")
+elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True, doc="x * 2**y.")
+elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True, doc="x // 2**y.")
 elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, inplace=False, out=False, doc="x is not a number.")
 elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, inplace=False, out=False, doc="x is infinite.")
 elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, inplace=False, out=False, doc="x is neither infinite nor NaN.")
@@ -149,20 +149,20 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max), {"x": lambda x, 
 # ---- activations ---------------------------------------------------------------------------------------------------
 
 # `x <= 0`, not `x > 0`, so that NaN passes through.
-elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, doc="max(x, 0).")
+elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, out=False, doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", doc="1 / (1 + e**-x).")
 elementwise("silu", lambda x: x * scalar.sigmoid(x),
-            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", doc="x * sigmoid(x).")
+            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False, doc="x * sigmoid(x).")
 elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
             {"x": lambda x: scalar.sigmoid(-x)}, policy="floating", node="LogSigmoidBackward0", doc="log(sigmoid(x)).")
 elementwise("softplus", lambda x, beta=1.0, threshold=20.0: where(x * beta > threshold, x, scalar.log1p(scalar.exp(x * beta)) / beta),
             {"x": lambda x, beta, threshold: where(x * beta > threshold, 1, scalar.sigmoid(x * beta))}, policy="floating",
             inplace=False, doc="log(1 + e**(beta x)) / beta; x itself where beta x > threshold.")
 elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
-            {"x": lambda x, negative_slope: where(x > 0, 1, negative_slope)}, policy="floating",
+            {"x": lambda x, negative_slope: where(x > 0, 1, negative_slope)}, policy="floating", out=False,
             doc="x where x > 0, else negative_slope * x.")
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
-            {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating",
+            {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating", out=False,
             doc="x where x > 0, else alpha * (e**x - 1).")
 _CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # noqa: E731  (of the normal distribution)
 elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},

@@ -35,7 +35,7 @@ def placed(x, place):
     """An operand in another layout; anything but arrays as it is."""
     if isinstance(x, list):
         return [placed(each, place) for each in x]
-    return place(x) if isinstance(x, np.ndarray) else x
+    return (place(x) if x.ndim else to_tensor(x)) if isinstance(x, np.ndarray) else x
 
 
 def dtype_for(name: str) -> str:

@@ -7,6 +7,9 @@ import numpy as np
 
 from .row import NONZERO, POSITIVE, REAL, SMALL, UNIT, case, row
 
+# Of `alpha=2` and the like.
+FACTOR = {"bool": "the factor 2 makes an integer of it"}
+
 erf = np.vectorize(math.erf, otypes=[float])
 
 
@@ -23,7 +26,8 @@ def scaled(*shapes, **numbers):
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
 row("add", np.add, saves="")
-row("add_scaled", lambda x, y, alpha: x + alpha * y, REAL, scaled((2, 3), (3,), alpha=2), saves="")
+row("add_scaled", lambda x, y, alpha: x + alpha * y, REAL, scaled((2, 3), (3,), alpha=2), saves="alpha",
+    unlike=FACTOR)
 row("sub", np.subtract, saves="")
 row("mul", np.multiply, saves="x y")
 row("div", np.divide, NONZERO, saves="x y")
@@ -41,7 +45,8 @@ row("pow", np.power, POSITIVE, at={(0.0, 2.0): (0.0, 0.0), (0.0, 0.0): (0.0, 0.0
 row("abs", np.abs, at={(0.0,): (0.0,)}, saves="x")
 row("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0)), at={(0.0,): (0.0,)}, saves="")
 row("lerp", lambda x, end, weight: x + weight * (end - x))
-row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2, 3), (3,), (2, 1), value=2))
+row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2, 3), (3,), (2, 1), value=2),
+    unlike=FACTOR)
 row("addcdiv_scaled", lambda x, y, z, value: x + value * y / z, NONZERO, scaled((2, 3), (3,), (2, 1), value=2))
 
 # ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
@@ -96,8 +101,8 @@ row("bitwise_and", np.bitwise_and)
 row("bitwise_or", np.bitwise_or)
 row("bitwise_xor", np.bitwise_xor)
 row("bitwise_not", np.bitwise_not)
-row("bitwise_left_shift", np.left_shift, SMALL, unlike={"bool": "a shift of truth values"})
-row("bitwise_right_shift", np.right_shift, SMALL, unlike={"bool": "a shift of truth values"})
+row("bitwise_left_shift", np.left_shift, SMALL)
+row("bitwise_right_shift", np.right_shift, SMALL)
 row("isnan", np.isnan, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -np.inf, 0.0])))
 row("isinf", np.isinf, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -np.inf, 0.0])))
 row("isfinite", np.isfinite, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -np.inf, 0.0])))

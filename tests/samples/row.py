@@ -145,7 +145,7 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], domain: tuple, dtype:
         return np.asarray(draw(rng, shape, domain, "float64") + 1j * draw(rng, shape, domain, "float64"), dtype)
     if kind in "iu":
         low = 0 if kind == "u" else -np.inf
-        whole = [n for a, b in domain for n in range(int(np.ceil(a)), int(b) + 1) if n >= low]
+        whole = [n for a, b in domain for n in range(int(np.ceil(a)), int(np.floor(b)) + 1) if n >= low]
         return np.asarray(rng.choice(whole, shape), dtype)
     widths = np.array([b - a for a, b in domain])
     which = rng.choice(len(domain), shape, p=widths / widths.sum())

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...errors import KernelError
 from .build import ARCH
-from .gates import failed, property_of
+from .gates import property_of
 from .store import CubinStore, default_store, load_or_build
 from .table import Entry, Skipped, kernels, skipped
 
@@ -151,15 +151,13 @@ def skips(without: Iterable[Skipped]) -> Iterator[str]:
 
 
 def inspected(entries: Sequence[Entry], results: Sequence[Result]) -> Iterator[str]:
-    """A line for every property that gates inspect: how many kernels were held to it, and how many lack it."""
-    reasons = {result.label: result.reason for result in results}
-    held = Counter(gate for entry in entries for gate in map(property_of, entry.gates))
-    lacking = Counter(gate for entry in entries for gate in failed(entry.gates, reasons[entry.label]))
-    for gate, count in held.items():
-        yield f"{count:6} kernels inspected, {lacking[gate]} failed: {gate}"
-    used = sorted(result.registers for result in results if result.registers)
-    if used:
-        yield f"registers a thread: {used[0]} to {used[-1]}, median {used[len(used) // 2]}"
+    """A line for every property that gates inspect: of how many kernels it holds, all their gates considered."""
+    passed = {result.label for result in results if not result.reason}
+    held = Counter(property_of(gate) for entry in entries if entry.label in passed for gate in entry.gates)
+    yield from (f"{count:6} kernels: {what}" for what, count in held.items())
+    registers = sorted(result.registers for result in results if not result.reason)
+    if registers:
+        yield f"       registers of a thread: {registers[0]} to {registers[-1]}, median {registers[len(registers) // 2]}"
 
 
 if __name__ == "__main__":

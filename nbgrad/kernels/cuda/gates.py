@@ -14,7 +14,7 @@ from .access import Access, compute_dtype
 from .build import BLOCKS_RESIDENT, Kernel
 from .templates import BLOCK, Template
 
-__all__ = ["Gate", "check", "gates_for", "no_float64", "no_spills", "few_registers", "global_access", "no_division",
+__all__ = ["Gate", "check", "gates_for", "property_of", "no_float64", "no_spills", "few_registers", "global_access", "no_division",
            "no_wide_index", "memory_access"]
 
 Gate = Callable[[Kernel], "str | None"]
@@ -92,6 +92,18 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
     pattern = r"^\s+(?:@\S+\s+)?(ld|st)\.global\S*?(?:\.v(\d))?\.[busf](\d+)\s"
     for direction, vector, bits in re.findall(pattern, ptx, flags=re.M):
         yield {"ld": "load", "st": "store"}[direction], int(vector or 1) * int(bits) // 8
+
+
+PROPERTIES = {
+    no_spills: "nothing spilled, no local memory", few_registers: f"at most {MAX_REGISTERS} registers",
+    global_access: "every access is to global, shared or parameter memory", memory_access: "the vector accesses promised",
+    no_float64: "no float64 instruction", no_division: "no integer division", no_wide_index: "indices stay in 32 bits",
+}
+
+
+def property_of(gate: Gate) -> str:
+    """What holds of a kernel that passes ``gate``."""
+    return PROPERTIES[getattr(gate, "func", gate)]  # memory_access comes as a partial
 
 
 def spell(accesses: dict) -> str:

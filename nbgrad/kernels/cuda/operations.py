@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ...dispatch import forward_formula, rule_of
 from ...dtypes import dtype_of
+from ...errors import KernelError
 from ...fused import formula_of
 from ...lowering.elementwise import Formula
 from ...ops.core import OPS, Elementwise
@@ -24,7 +25,7 @@ from ..prims import PRIMS
 from .access import Function
 from .templates import Operand, array, value
 
-__all__ = ["FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards", "inplace",
+__all__ = ["FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards", "inplace", "named",
            "operation", "operations", "skipped", "update", "with_number"]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in float32
@@ -75,11 +76,11 @@ def operations() -> Iterator[Operation]:
 def skipped() -> Iterator[Skipped]:
     """The operations of the table without a kernel."""
     for op in elementwise_ops():
-        reasons = {reason: None for dtype in dtypes_of(op) if (reason := reason_against(op, dtype))}
-        yield from (Skipped(op.name, reason) for reason in reasons)
+        reasons = ((dtype, reason_against(op, dtype)) for dtype in dtypes_of(op))
+        yield from (Skipped(f"{op.name} {dtype}", reason) for dtype, reason in reasons if reason)
         if op.complex:
-            yield Skipped(f"{op.name} complex64, complex128", "complex formulas have no scalar functions for CUDA; "
-                          "conversions and accumulation have")
+            yield Skipped(f"{op.name} complex", "complex formulas have no scalar functions for CUDA; conversions and "
+                          "accumulation have kernels")
 
 
 def elementwise_ops() -> Iterator[Elementwise]:
@@ -200,3 +201,20 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in mentioned)
     divides = is_integer(compute) and any(node.op in DIVIDES for node in postorder(formula.results))
     return Operation(scalar, inputs, outputs, compute, into, divides)
+
+
+def named(name: str, dtype: str) -> Operation:
+    """The operation whose scalar function is called ``name``: mul, mul_number, mul_, mul_backward_x_y, adam.
+
+    Raises:
+        KernelError: there is none at that dtype.
+    """
+    for rule in update_rules():
+        if rule.__name__ == name:
+            return update(rule, dtype)
+    for op in elementwise_ops():
+        if name.startswith(op.name) and dtype in dtypes_of(op):
+            for made in (*forwards(op, dtype), *backwards(op, dtype)):
+                if made.scalar.__name__ == name:
+                    return made
+    raise KernelError(f"cuda: no operation {name} in {dtype}. Hint: python -m nbgrad.kernels.cuda.cubins --list names all.")

@@ -226,3 +226,142 @@ KEY_CONSTANTS = {
     "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)), ("NAN", math.nan)),
 }
 KEY_TYPES = {"float32": "int32", "float64": "int64"}
+
+
+def int_key_max(x):
+    """An integer as its own key."""
+    return int64(x)
+
+
+def int_key_min(x):
+    """Inverted, integers sort the other way."""
+    return ~int64(x)
+
+
+def larger_key(hi, lo, s):
+    """``merge`` of maxima."""
+    return where(s > hi, s, hi), lo
+
+
+def multiply(hi, lo, s):
+    """``merge`` of products."""
+    return hi * s, lo
+
+
+def either(hi, lo, s):
+    """``merge`` of flags."""
+    return hi | s, lo
+
+
+# ---- two passes and positions, over [outer, length, width], contiguous --------------------------------------------------
+# Record words: length, width, tiles a block of columns; what else there is follows.
+
+ARG_ROWS = """
+def kernel(start, stop, args):
+    length = word(pointer_word(args, 0), 0)
+    out = p_int64(args, 1)
+    for row in range(start, stop):
+        x = at_KEY(pointer_word(args, 2), row * length * SIZE)
+        top = least()
+        for i in range(length):
+            k = key(x[i])
+            top = where(k > top, k, top)
+        i = 0
+        while key(x[i]) != top:
+            i += 1
+        out[row] = i
+"""
+ARG_COLUMNS = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, tiles = word(record, 0), word(record, 1), word(record, 2)
+    tops, places = at_ACC(stack(1024), 0), at_ACC(stack(1024), 0)
+    for unit in range(start, stop):
+        outer = unit // tiles
+        column = (unit % tiles) * TILE
+        n = min(TILE, width - column)
+        out = at_int64(pointer_word(args, 1), (outer * width + column) * 8)
+        base = pointer_word(args, 2) + (outer * length * width + column) * SIZE
+        x = at_KEY(base, 0)
+        for j in range(n):
+            tops[j] = key(x[j])
+            places[j] = 0
+        for r in range(1, length):
+            x = at_KEY(base, r * width * SIZE)
+            for j in range(n):
+                k = key(x[j])
+                places[j] = where(k > tops[j], r, places[j])
+                tops[j] = where(k > tops[j], k, tops[j])
+        for j in range(n):
+            out[j] = places[j]
+"""
+VARIANCE_ROWS = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, taken = word(record, 0), word(record, 3)
+    out = p_T(args, 1)
+    for row in range(start, stop):
+        x = at_T(pointer_word(args, 2), row * length * SIZE)
+        total = float64(0.0)
+        for i in range(length):
+            total += float64(x[i])
+        mean = total / float64(length)
+        squares = float64(0.0)
+        for i in range(length):
+            away = float64(x[i]) - mean
+            squares += away * away
+        out[row] = finish(squares, length - taken)
+"""
+VARIANCE_COLUMNS = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, tiles, taken = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    means, squares = at_float64(stack(1024), 0), at_float64(stack(1024), 0)
+    for unit in range(start, stop):
+        outer = unit // tiles
+        column = (unit % tiles) * TILE
+        n = min(TILE, width - column)
+        out = at_T(pointer_word(args, 1), (outer * width + column) * SIZE)
+        base = pointer_word(args, 2) + (outer * length * width + column) * SIZE
+        for j in range(n):
+            means[j] = float64(0.0)
+            squares[j] = float64(0.0)
+        for r in range(length):
+            x = at_T(base, r * width * SIZE)
+            for j in range(n):
+                means[j] += float64(x[j])
+        for j in range(n):
+            means[j] = means[j] / float64(length)
+        for r in range(length):
+            x = at_T(base, r * width * SIZE)
+            for j in range(n):
+                squares[j] += (float64(x[j]) - means[j]) * (float64(x[j]) - means[j])
+        for j in range(n):
+            out[j] = finish(squares[j], length - taken)
+"""
+
+
+def variance_of(squares, freedom):
+    """The variance; NaN or infinite where nothing is left after the correction."""
+    return squares / float64(max(freedom, 0))
+
+
+def deviation_of(squares, freedom):
+    """The standard deviation."""
+    return sqrt(squares / float64(max(freedom, 0)))
+
+
+@lru_cache(maxsize=None)
+def arg_loop(dtype: str, by_columns: bool) -> Callable:
+    """``kernel(start, stop, args)``: the first position of the greatest ``key``."""
+    memory = KEY_TYPES.get(dtype, dtype)
+    return compile_kernel(ARG_COLUMNS if by_columns else ARG_ROWS, f"arg {dtype} {by_columns}",
+                          {"at_KEY": f"at_{memory}", "at_ACC": f"at_{KEY_TYPES.get(dtype, 'int64')}", "SIZE": WIDTHS[dtype],
+                           "TILE": TILE})
+
+
+@lru_cache(maxsize=None)
+def variance_loop(dtype: str, by_columns: bool) -> Callable:
+    """``kernel(start, stop, args)``: the mean, then the squares around it; the fourth word is the correction."""
+    return compile_kernel(VARIANCE_COLUMNS if by_columns else VARIANCE_ROWS, f"variance {dtype} {by_columns}",
+                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "SIZE": WIDTHS[dtype], "TILE": TILE})

@@ -1,0 +1,106 @@
+"""Scans and moves along one dimension of ``[outer, length, width]``, contiguous; as source text; CPU.
+
+Record words: length, width, tiles a block of columns, whether the walk is from the end, and one number of the loop's own.
+A unit of work is ``TILE`` neighbouring columns, so that the sequential walk along the dimension vectorises across them.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from .reduce import TILE, WIDTHS, compile_kernel
+
+__all__ = ["scan_loop", "pick_loop", "place_loop", "shift_loop", "SCANS"]
+
+SCAN = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, tiles, reverse = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    memory = stack(2048)
+    carry = at_ACC(memory, 0)
+    for unit in range(start, stop):
+        outer = unit // tiles
+        column = (unit % tiles) * TILE
+        n = min(TILE, width - column)
+        for j in range(n):
+            carry[j] = INIT
+        for r in range(length):
+            row = outer * length + (length - 1 - r if reverse != 0 else r)
+            position = row * width + column
+            out = at_OUT(pointer_word(args, 1), position * OUT_SIZE)
+            x = at_IN(pointer_word(args, 2), position * SIZE)
+            y = at_IN(pointer_word(args, SECOND), position * SIZE)
+            for j in range(n):
+                BODY
+"""
+# Text of one step. ``lagged``: the factor is that of the step before; see ops/reduce.py.
+SCANS = {
+    "sum": ("carry[j] = carry[j] + ACC(x[j])", "out[j] = carry[j]"),
+    "product": ("carry[j] = carry[j] * ACC(x[j])", "out[j] = carry[j]"),
+    "product_before": ("out[j] = carry[j]", "carry[j] = carry[j] * ACC(x[j])"),
+    "recurrence": ("carry[j] = ACC(y[j]) + ACC(x[j]) * carry[j]", "out[j] = carry[j]"),
+    "recurrence_lagged": ("value = ACC(y[j]) + carry[j]", "out[j] = value", "carry[j] = ACC(x[j]) * value"),
+}
+
+PICK = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, count = word(record, 0), word(record, 1), word(record, 4)
+    out, x, index = p_T(args, 1), p_T(args, 2), p_int64(args, 3)
+    for outer in range(start, stop):
+        for k in range(count):
+            for j in range(width):
+                position = (outer * count + k) * width + j
+                MOVE
+"""
+GATHER = "out[position] = x[(outer * length + index[position]) * width + j]"
+SCATTER = "out[(outer * length + index[position]) * width + j] = x[position]"
+CLEAR = """        for k in range(length * width):
+            out[outer * length * width + k] = 0
+"""
+
+SHIFT = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, by = word(record, 0), word(record, 1), word(record, 4)
+    out, x = p_T(args, 1), p_T(args, 2)
+    for outer in range(start, stop):
+        for r in range(length):
+            to = (outer * length + r) * width
+            inside = 0 <= r - by < length
+            for j in range(width):
+                out[to + j] = x[to + j - by * width] if inside else 0
+"""
+
+
+@lru_cache(maxsize=None)
+def scan_loop(name: str, source: str, acc: str, out: str) -> Callable:
+    """``kernel(start, stop, args)`` of one of ``SCANS``: accumulates in ``acc`` and stores ``out``."""
+    cast = "" if acc.startswith("complex") else acc
+    body = "\n                ".join(SCANS[name]).replace("ACC", cast)
+    init = "1" if name.startswith("product") else "0"
+    return compile_kernel(SCAN, f"scan {name} {source} {out}",
+                          {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}", "at_IN": f"at_{source}",
+                           "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
+                           "SECOND": 3 if name.startswith("recurrence") else 2})
+
+
+@lru_cache(maxsize=None)
+def pick_loop(bits: str) -> Callable:
+    """``kernel``: the elements at an index along the dimension; the fifth word is their number."""
+    return compile_kernel(PICK, f"pick {bits}", {"MOVE": GATHER, "p_T": f"p_{bits}"})
+
+
+@lru_cache(maxsize=None)
+def place_loop(bits: str) -> Callable:
+    """``kernel``: zeros, with elements put at an index along the dimension; no index may come twice."""
+    text = PICK.replace("        for k in range(count):", CLEAR + "        for k in range(count):")
+    return compile_kernel(text, f"place {bits}", {"MOVE": SCATTER, "p_T": f"p_{bits}"})
+
+
+@lru_cache(maxsize=None)
+def shift_loop(bits: str) -> Callable:
+    """``kernel``: elements moved by the fifth word along the dimension; zeros come in."""
+    return compile_kernel(SHIFT, f"shift {bits}", {"p_T": f"p_{bits}"})

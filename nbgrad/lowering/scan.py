@@ -1,0 +1,82 @@
+"""Scans, and elements picked and placed, along one dimension."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..dtypes import int64
+from ..errors import ShapeError
+from ..kernels.cpu.build import Program, address
+from ..kernels.templates.scan import pick_loop, place_loop, scan_loop, shift_loop
+from ..layout import Layout
+from ..ops.shapes import wrap
+from ..rules import GeneralPlan, lowering
+from .reduce import converted_first, prepared, ready, split_at, split_launch
+
+_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
+_ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
+
+
+@lru_cache(maxsize=None)
+def scan_kernel(name: str, source: str, out: str) -> int:
+    """Address of a scan: floats accumulate in float64, integers in int64."""
+    return address(Program(f"scan_{name}", scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out), None))
+
+
+def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, reverse: bool) -> GeneralPlan:
+    """The launch of a scan over contiguous operands."""
+    x = layouts[0]
+    code = scan_kernel(name, x.dtype.compute, out.dtype.compute)
+    split = split_at(x.shape, wrap(name, dim, x.ndim))
+    return GeneralPlan(split_launch(code, split, len(layouts), True, int(reverse)), (out.template,), layouts)
+
+
+@lowering("scan_sum", "scan_product")
+def _scan(op, layouts, attributes):
+    x, dtype = layouts[0], attributes["dtype"]
+    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
+        return converted_first(dtype)
+    if not ready(x):
+        return prepared
+    name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")
+    out = x.like(x.dtype if x.dtype.differentiable else int64)
+    return scan_plan(name, layouts, attributes["dim"], out, attributes["reverse"])
+
+
+@lowering("recurrence")
+def _recurrence(op, layouts, attributes):
+    if not all(map(ready, layouts)):
+        return prepared
+    name = "recurrence_lagged" if attributes["lagged"] else "recurrence"
+    return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
+
+
+@lru_cache(maxsize=None)
+def mover(name: str, bits: str) -> int:
+    """Address of ``pick``, ``place`` or ``shift`` for elements of so many bytes."""
+    loop = {"pick": pick_loop, "place": place_loop, "shift": shift_loop}[name](bits)
+    return address(Program(name, loop, None))
+
+
+@lowering("shift_along")
+def _shift(op, layouts, attributes):
+    x = layouts[0]
+    if not x.contiguous:
+        return prepared
+    split = split_at(x.shape, wrap("shift", attributes["dim"], x.ndim))
+    record = split_launch(mover("shift", _BITS[x.dtype.itemsize]), split, 1, False, 0, attributes["by"])
+    return GeneralPlan(record, (x.like().template,), layouts)
+
+
+@lowering("pick", "place")
+def _pick(op, layouts, attributes):
+    x, index = layouts
+    if not (x.contiguous and index.contiguous):
+        return prepared
+    dim = wrap(op.name, attributes["dim"], x.ndim)
+    if op.name == "place" and x.shape != index.shape:
+        raise ShapeError(f"place: values {list(x.shape)} and index {list(index.shape)} must have one shape.")
+    shape = index.shape if op.name == "pick" else (*x.shape[:dim], attributes["size"], *x.shape[dim + 1:]) if x.shape else ()
+    outer, count, width = split_at(index.shape, dim)
+    length = split_at(x.shape if op.name == "pick" else shape, dim)[1]
+    record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), (outer, length, width), 2, False, 0, count)
+    return GeneralPlan(record, (x.like(None, shape).template,), layouts)

@@ -1,0 +1,478 @@
+"""``x[...]`` and ``x[...] = value``, the recorded in-place forms of the writers, and what masks are turned into.
+
+NOTE [Subscript]: an index is read from left to right. Ints, slices, None and ``...`` make a view; index tensors (lists, arrays,
+masks) are noted with the dimension they meet and applied to that view afterwards. Where they meet adjacent dimensions, their
+shape takes the place of those; else it comes first. A mask of n dimensions stands for n index tensors, True and False for a
+dimension of size 1 or 0. These are torch's rules; NumPy's differ where an int stands among index tensors.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..dispatch import CALLS
+from ..dtypes import bool_, uint8
+from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..grad_mode import mode
+from ..layout import layout_of
+from ..ops.core import OPS, composite
+from ..rules import bound_arguments, check_tensor, needs_gradient, record_result, run_plan
+from ..storage import wrap_array
+from ..tensor import ASK, Tensor, native, new_tensor
+from .indexing import WRITERS, array_of, positions_tensor
+
+__all__ = ["getitem", "setitem"]
+
+WHOLE = slice(None)
+
+
+# ---- reading an index ----------------------------------------------------------------------------------------------
+
+def getitem(x, key):
+    """``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks."""
+    # The two commonest keys first: benchmarks/test_overhead.py.
+    kind = type(key)
+    if kind is slice:
+        return SLICE(x, 0, key.start, key.stop, key.step)
+    if kind is int:
+        return SELECT(x, 0, key)
+    if kind is tuple:
+        view = plain_view(x, key)
+        if view is not x:
+            return view
+    view, indices = place(x, key)
+    if not indices:
+        return CALLS["alias"](view) if view is x else view
+    return CALLS["index"](view, indices)
+
+
+def plain_view(x: Tensor, key: tuple) -> Tensor:
+    """The view of a tuple of ints and slices; ``x`` itself where there is more to it."""
+    view, dim = x, 0
+    for item in key:
+        kind = type(item)
+        if kind is int:
+            view = SELECT(view, dim, item)
+        elif kind is slice:
+            if item.start is not None or item.stop is not None or item.step is not None:
+                view = SLICE(view, dim, item.start, item.stop, item.step)
+            dim += 1
+        else:
+            return x
+    return view if dim <= view.layout.ndim else x
+
+
+def SLICE(x, dim, start, end, step):
+    """The view of a slice; replaced by the operation's own call when it is installed."""
+    call = globals()["SLICE"] = CALLS["slice"]
+    return call(x, dim, start, end, step)
+
+
+def SELECT(x, dim, index):
+    """The view of an int; replaced by the operation's own call when it is installed."""
+    call = globals()["SELECT"] = CALLS["select"]
+    return call(x, dim, index)
+
+
+def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
+    """The view that a key's basic parts make, and the index tensor that meets each of its dimensions (None: none).
+
+    Raises:
+        DimError: too many indices, or one out of range. ArgumentError, DTypeError: something that is no index.
+    """
+    items = [as_item(item) for item in (key if type(key) is tuple else (key,))]
+    consumed = sum(map(dimensions_of, items))
+    ndim = x.layout.ndim
+    if consumed > ndim:
+        raise DimError(f"index: {consumed} indices for {ndim} dimensions.")
+    if sum(item is Ellipsis for item in items) > 1:
+        raise DimError("index: '...' may occur once.")
+    dim, indices = 0, {}
+    for item in items:
+        if item is Ellipsis:
+            dim += ndim - consumed
+        elif item is None:
+            x = CALLS["unsqueeze"](x, dim)
+            dim += 1
+        elif type(item) is slice:
+            if item != WHOLE or len(items) == 1:
+                x = CALLS["slice"](x, dim, item.start, item.stop, item.step)
+            dim += 1
+        elif type(item) is int:
+            x = CALLS["select"](x, dim, item)
+        elif type(item) is bool:
+            x = CALLS["unsqueeze"](x, dim)
+            indices[dim] = positions_tensor(np.zeros(int(item), np.int64))
+            dim += 1
+        else:
+            for index in index_tensors(item, x.layout.shape[dim:], dim):
+                indices[dim] = index
+                dim += 1
+    return x, tuple(indices.get(d) for d in range(max(indices) + 1)) if indices else ()
+
+
+def as_item(item: Any):
+    """One part of a key: None, ``...``, an int, a bool, a slice of ints, or an index tensor."""
+    if item is None or item is Ellipsis or type(item) in (int, bool):
+        return item
+    if isinstance(item, slice):
+        return slice(*(None if end is None else as_int(end) for end in (item.start, item.stop, item.step)))
+    if isinstance(item, Tensor):
+        return scalar_item(item) if not item.layout.ndim else item
+    if isinstance(item, (np.bool_, np.integer)):
+        return item.item()
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        return array_index(item)
+    return as_int(item)
+
+
+def as_int(value) -> int:
+    """An int, or what has ``__index__``.
+
+    Raises:
+        ArgumentError: anything else.
+    """
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        raise ArgumentError(f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and lists "
+                            "of ints or bools.") from None
+
+
+def scalar_item(x: Tensor):
+    """A 0-d index: an int, or a truth value."""
+    value = array_of(x)[()].item()
+    if not isinstance(value, (int, bool)):
+        raise DimError(f"index: index tensors must be of ints or bools, got {x.layout.dtype.name}.")
+    return value
+
+
+def array_index(value) -> Tensor:
+    """A list or an array as an index tensor."""
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        value = [array_of(v) if isinstance(v, Tensor) else v for v in value]
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(f"index: a {type(value).__name__} that is no array of ints: {error}.") from None
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        array = array.astype(np.int64)
+    if array.dtype.kind == "b":
+        return new_tensor(wrap_array(np.ascontiguousarray(array).reshape(-1).copy()), layout_of(bool_, array.shape))
+    if array.dtype.kind not in "iu":
+        raise DimError(f"index: a {type(value).__name__} of {array.dtype} is no index; expected ints or bools.")
+    return positions_tensor(array.copy())
+
+
+def dimensions_of(item) -> int:
+    """How many dimensions of the tensor a part of a key uses up."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    if isinstance(item, Tensor) and is_mask(item):
+        return item.layout.ndim
+    return 1
+
+
+def is_mask(x: Tensor) -> bool:
+    """Whether an index tensor selects by truth values."""
+    return x.layout.dtype in (bool_, uint8)
+
+
+def index_tensors(item: Tensor, shape: tuple, dim: int):
+    """The int64 indices that an index tensor stands for: itself, or where a mask is true, one a dimension.
+
+    Raises:
+        DimError: a mask of another shape than what it meets, or an index of floats.
+    """
+    if not is_mask(item):
+        if item.layout.dtype.differentiable:
+            raise DimError(f"index: index tensors must be of ints or bools, got {item.layout.dtype.name}.")
+        return (item,)
+    if item.layout.dtype is uint8:
+        warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=4)
+    if item.layout.shape != shape[:item.layout.ndim]:
+        raise DimError(f"index: a mask of shape {list(item.layout.shape)} meets dimensions of sizes {list(shape[:item.layout.ndim])} at "
+                       f"dimension {dim}.")
+    return tuple(map(positions_tensor, np.nonzero(array_of(item))))
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+def setitem(x, key, value):
+    """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
+    if isinstance(key, Tensor) and key.layout.dtype is bool_ and key.layout.ndim and not isinstance(value, (Tensor, np.ndarray, list, tuple)):
+        fill_mask(x, key, value)
+        return
+    view, indices = place(x, key)
+    value = as_value(x, value)
+    if not indices:
+        view = CALLS["alias"](view) if view is x else view
+        if isinstance(value, Tensor):
+            CALLS["copy_"](view, trimmed(value, view.layout.shape))
+        else:
+            CALLS["fill_"](view, value)
+        return
+    if not isinstance(value, Tensor):
+        value = CALLS["new_full"](layout_of(view.layout.dtype, ()), value)
+    shape = result_shape(view, indices)
+    value = trimmed(value, shape)
+    if value.layout.dtype is not view.layout.dtype:
+        value = CALLS["to_dtype"](value, view.layout.dtype)
+    INPLACE["index_write"](view, value, indices, False)
+
+
+def fill_mask(x: Tensor, mask: Tensor, value) -> None:
+    """``x[mask] = number`` without finding the positions."""
+    shape, ndim = mask.layout.shape, mask.layout.ndim
+    if shape != x.layout.shape[:ndim]:
+        raise DimError(f"index: a mask of shape {list(shape)} for a tensor of shape {list(x.layout.shape)}.")
+    if ndim < x.layout.ndim:
+        mask = CALLS["reshape"](mask, shape + (1,) * (x.layout.ndim - ndim))
+    CALLS["masked_fill_"](x, mask, value)
+
+
+def as_value(x: Tensor, value):
+    """What is written: a number or a tensor."""
+    if isinstance(value, Tensor) or type(value) in (int, float, bool, complex):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (np.ndarray, list, tuple)):
+        from ..creation import tensor
+        return tensor(value) if isinstance(value, np.ndarray) else tensor(value, dtype=x.layout.dtype)
+    raise ArgumentError(f"index: cannot write a {type(value).__name__}; expected a number, a tensor or an array.")
+
+
+def trimmed(value: Tensor, shape: tuple) -> Tensor:
+    """``value`` without dimensions of size 1 in front that the place has not.
+
+    Raises:
+        ShapeError: it does not broadcast to the place.
+    """
+    own = value.layout.shape
+    extra = len(own) - len(shape)
+    if extra > 0 and all(size == 1 for size in own[:extra]):
+        value = CALLS["reshape"](value, own[extra:])
+        own = own[extra:]
+    if len(own) > len(shape) or any(a not in (1, b) for a, b in zip(reversed(own), reversed(shape))):
+        raise ShapeError(f"index: a value of shape {list(value.layout.shape)} does not broadcast to {list(shape)}.")
+    return value
+
+
+def result_shape(view: Tensor, indices: tuple) -> tuple:
+    """The shape of ``index``."""
+    from .indexing import points_walk
+    return points_walk("index", view.layout, indices).shape
+
+
+# ---- recorded in-place forms ---------------------------------------------------------------------------------------
+
+def inplace_writer(name: str):
+    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and recorded."""
+    def call(x, *args, **kwargs):
+        op, function = OPS[name], WRITERS[name]
+        tensors, attributes = bound_arguments(op, (x, *args), kwargs)
+        for operand, tensor in zip(op.operands, tensors):
+            check_tensor(op, operand, tensor)
+        recorded = mode.enabled and any(map(needs_gradient, tensors))
+        check(op, x, recorded)
+        finish = record_before(op, x, tensors, attributes) if recorded else None
+        enabled, mode.enabled = mode.enabled, False
+        try:
+            function(op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
+        finally:
+            mode.enabled = enabled
+        if finish:
+            finish()
+        return x
+    return call
+
+
+def check(op, x: Tensor, recorded: bool) -> None:
+    """Refuse writes that autograd cannot follow."""
+    from ..views import check_inplace
+    check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
+
+
+def apart(x: Tensor, other: Tensor) -> Tensor:
+    """``other``, copied if it shares memory with ``x``."""
+    from ..inplace import overlapping
+    shared = other.storage.array is x.storage.array and overlapping(x, other)
+    return CALLS["clone"](other) if shared else other
+
+
+def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
+    """Make the node of a write before it happens; the function returned gives it to ``x`` afterwards.
+
+    Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
+    """
+    from ..graph import edge_of
+    from ..views import rebase
+    is_view = x.needs_grad is ASK
+    old_edge = edge_of(x.meta.base) if is_view and x.meta.base.needs_grad else None
+    own = needs_gradient(x)
+    before, holder = native.alias(x), native.alias(x)
+    if own:
+        before.edge, before.needs_grad = edge_of(x), True
+    operands = (before, *tensors[1:])
+    plan, guarded = run_plan(op, operands, attributes, x)
+    record_result(op, plan, operands, holder, guarded)
+    node = holder.edge
+    return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
+
+
+PUBLIC_NAMES = {"index_write": "index_put", "scatter_src": "scatter", "scatter_value": "scatter", "scatter_add_src": "scatter_add",
+                "index_add_source": "index_add", "index_copy_source": "index_copy", "index_fill_value": "index_fill",
+                "index_fill_tensor": "index_fill"}
+INPLACE = {name: inplace_writer(name) for name in WRITERS}
+
+
+def scatter(x, dim, index, src=None, *, value=None, reduce=None):
+    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it."""
+    return scattered(CALLS, x, dim, index, src, value, reduce)
+
+
+def scatter_(x, dim, index, src=None, *, value=None, reduce=None):
+    """In place: scatter."""
+    return scattered(INPLACE, x, dim, index, src, value, reduce)
+
+
+def scattered(calls: dict, x, dim, index, src, value, reduce):
+    """Functional or in place, by where the calls come from."""
+    src = value if src is None else src
+    if reduce not in (None, "add"):
+        raise ArgumentError(f"scatter: reduce must be None or 'add', got {reduce!r}.")
+    if isinstance(src, Tensor):
+        from ..ops.indexing import fitted
+        return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
+    if reduce:
+        src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape), src)
+        return calls["scatter_add_src"](x, src, dim, index)
+    return calls["scatter_value"](x, dim, index, src)
+
+
+def scatter_add_(x, dim, index, src):
+    """In place: scatter_add."""
+    from ..ops.indexing import fitted
+    return INPLACE["scatter_add_src"](x, fitted(src, index), dim, index)
+
+
+def index_add_(x, dim, index, source, *, alpha=1):
+    """In place: index_add."""
+    return INPLACE["index_add_source"](x, source if alpha == 1 else source * alpha, dim, index)
+
+
+def index_copy_(x, dim, index, source):
+    """In place: index_copy."""
+    return INPLACE["index_copy_source"](x, source, dim, index)
+
+
+def index_fill_(x, dim, index, value):
+    """In place: index_fill."""
+    name = "index_fill_tensor" if isinstance(value, Tensor) else "index_fill_value"
+    return INPLACE[name](x, value, dim, index) if isinstance(value, Tensor) else INPLACE[name](x, dim, index, value)
+
+
+def masked_scatter_(x, mask, source):
+    """In place: masked_scatter."""
+    return INPLACE["masked_scatter"](x, mask, source)
+
+
+def index_put(x, indices, values, accumulate=False):
+    """``x`` with ``values`` written (or added) at a tuple of index tensors or masks."""
+    return put(CALLS, x, indices, values, accumulate)
+
+
+def index_put_(x, indices, values, accumulate=False):
+    """In place: index_put."""
+    return put(INPLACE, x, indices, values, accumulate)
+
+
+def put(calls: dict, x, indices, values, accumulate):
+    """Functional or in place, by where the calls come from."""
+    view, tensors = place(x, tuple(WHOLE if index is None else index for index in indices))
+    if view is not x:
+        raise ArgumentError("index_put: indices must be tensors of ints or bools. Hint: x[...] = values takes ints and slices.")
+    values = trimmed(values, result_shape(x, tensors))
+    return calls["index_write"](x, values, tensors, bool(accumulate))
+
+
+# ---- positions -----------------------------------------------------------------------------------------------------
+
+def nonzero(x, *, as_tuple=False):
+    """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
+    check_is_tensor("nonzero", x)
+    array = array_of(x)
+    if as_tuple:
+        return tuple(map(positions_tensor, np.nonzero(array if array.ndim else array.reshape(1))))
+    if not array.ndim:
+        return positions_tensor(np.zeros((int(bool(array)), 0), np.int64))
+    return positions_tensor(np.argwhere(array))
+
+
+def argwhere(x):
+    """The indices of the elements that are not zero, a row each."""
+    return nonzero(x)
+
+
+def check_is_tensor(op: str, x) -> None:
+    """Refuse anything but a tensor."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"{op}: x must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
+
+
+def repeat_interleave(x, repeats, dim=None):
+    """Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row."""
+    if dim is None:
+        x, dim = CALLS["reshape"](x, (-1,) if x.layout.numel else (0,)), 0
+    dim = dim + x.layout.ndim if dim < 0 else dim
+    size = x.layout.shape[dim]
+    counts = array_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")
+    if counts.ndim > 1 or (counts.size not in (1, size)) or (counts < 0).any():
+        raise ShapeError(f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}.")
+    if counts.size == 1:
+        wide = CALLS["unsqueeze"](x, dim + 1)
+        count = int(counts.reshape(-1)[0])
+        shape = (*x.layout.shape[:dim + 1], count, *x.layout.shape[dim + 1:])
+        return CALLS["flatten"](CALLS["clone"](CALLS["contiguous"](CALLS["expand_shape"](wide, shape))), dim, dim + 1)
+    return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
+
+
+# ---- joins by the number of dimensions -----------------------------------------------------------------------------
+
+def at_least(x: Tensor, ndim: int) -> Tensor:
+    """``x`` with dimensions of size 1 added as NumPy does: a row, a row of a matrix, a matrix of depth 1."""
+    while x.layout.ndim < ndim:
+        x = CALLS["unsqueeze"](x, 0 if x.layout.ndim != 2 else 2)
+    return x
+
+
+def hstack(tensors):
+    """Tensors side by side: along the second dimension, or the first of rows."""
+    tensors = tuple(at_least(x, 1) for x in tensors)
+    return CALLS["cat"](tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1)
+
+
+def vstack(tensors):
+    """Tensors below one another; rows become matrices of one row."""
+    return CALLS["cat"](tuple(at_least(x, 2) for x in tensors), 0)
+
+
+def dstack(tensors):
+    """Tensors behind one another, along the third dimension."""
+    return CALLS["cat"](tuple(at_least(x, 3) for x in tensors), 2)
+
+
+for _function in (scatter, index_put, nonzero, argwhere, repeat_interleave):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, masked_scatter_, index_put_):
+    composite(_function.__name__, _function, function=False, doc=_function.__doc__)
+for _function in (hstack, dstack):
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+composite("vstack", vstack, method=False, aliases=("row_stack",), doc=vstack.__doc__)
+composite("getitem", getitem, function=False, aliases=("__getitem__",), doc=getitem.__doc__)
+composite("setitem", setitem, function=False, aliases=("__setitem__",), doc=setitem.__doc__)
