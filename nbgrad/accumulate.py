@@ -24,7 +24,7 @@ from typing import Callable
 from .errors import GradError
 from .grad_mode import mode
 from .layout import Layout, layout_of
-from .tensor import Tensor, new_meta
+from .tensor import Tensor, native, new_meta
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 
@@ -67,7 +67,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 elif mode.enabled:
                     meta.grad = ADD(held, g)
                 else:
-                    ADD_INTO(held, g)
+                    add_into(held, g)
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
             if hook(leaf) is not None:
@@ -79,8 +79,35 @@ def own_copy(g: Tensor, wanted: Layout) -> Tensor:
     return COPY(g, wanted)
 
 
-# Set by the operations' modules, which need this one: x + y, in-place x += y, a copy, a copy into a layout.
+_into_plans: dict[tuple[Layout, Layout], object] = {}
+
+
+def add_into(held: Tensor, g: Tensor) -> None:
+    """``held += g``, nothing recorded: the engine's own sums, without the checks of ``add_``."""
+    try:
+        plan = _into_plans[held.layout, g.layout]
+    except KeyError:
+        plan = new_into_plan(held, g)
+    if plan is None or not held.storage.writable:
+        ADD_INTO(held, g)
+    else:
+        native.into(plan, held, g)
+
+
+def new_into_plan(held: Tensor, g: Tensor):
+    """The plan of ``held += g`` where one kernel reads both directly, else None; kept."""
+    plan = INPLACE_PLAN(held, g)
+    if len(plan.layouts) != 1:
+        plan = None
+    if len(_into_plans) > 4096:
+        _into_plans.clear()
+    _into_plans[held.layout, g.layout] = plan
+    return plan
+
+
+# Set by install.py, from modules that need this one: x + y, in-place x += y, its plan, a copy, a copy into a layout.
 ADD: Callable = None            # type: ignore[assignment]
 ADD_INTO: Callable = None       # type: ignore[assignment]
+INPLACE_PLAN: Callable = None   # type: ignore[assignment]
 CLONE: Callable = None          # type: ignore[assignment]
 COPY: Callable = None           # type: ignore[assignment]

@@ -56,7 +56,8 @@ def new_full(layout: Layout, value) -> Tensor:
         layout = layout.like()
     if value == 0:
         return allocated("zeros", layout, np.zeros)
-    return allocated("full", layout, np.full, value)
+    with np.errstate(over="ignore"):        # what is too large for a floating dtype becomes infinite
+        return allocated("full", layout, np.full, value)
 
 
 def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:

@@ -251,7 +251,7 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
         buffers[node] = g
     elif g is not None:
         if node in owned and not create_graph and held.layout is g.layout:
-            accumulation.ADD_INTO(held, g)
+            accumulation.add_into(held, g)
         else:
             buffers[node] = accumulation.ADD(held, g)
             owned.add(node)

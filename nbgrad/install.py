@@ -7,7 +7,7 @@ from typing import Callable
 from . import accumulate
 from .dispatch import CALLS, call_of
 from .errors import ArgumentError
-from .inplace import inplace_call, write_result
+from .inplace import inplace_call, inplace_plan, write_result
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
 from .ops.variants import VARIANTS, Variant
@@ -40,6 +40,7 @@ def install() -> None:
     install_variants()
     accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
     accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
+    accumulate.INPLACE_PLAN = lambda *operands: inplace_plan(OPS["add"], operands)
 
 
 def install_elementwise(op: Elementwise) -> None:

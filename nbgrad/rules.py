@@ -10,7 +10,7 @@ import inspect
 from functools import lru_cache
 from typing import Any, Callable
 
-from .dispatch import CALLS, announced, MOST_PLANS, compile_text, saved_output, saved_value
+from .dispatch import CALLS, node_template, announced, MOST_PLANS, compile_text, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .node import Rule
@@ -114,26 +114,30 @@ class GeneralRule(Rule):
         return super().saved(node, name) if slot is None else RawSaved(node, slot)
 
     def backward(self, node: Node, g, create_graph: bool):
-        """Evaluate the formulas."""
-        values = {}
+        """Evaluate the formulas: text made when first used, kept for all nodes."""
+        made = self.compiled = self.generate()
+        return made(node, g, create_graph)
+
+    def generate(self) -> Callable:
+        """``backward(node, g, create_graph)``: check versions, call the formulas with what they name."""
+        lines = ["def backward(node, g, create_graph):"]
         for i, name in enumerate(self.saved_names):
-            value = (node.s0, node.s1, node.s2)[i]
-            if value is None or value.storage.version != (node.v0, node.v1, node.v2)[i]:
-                value = unpack(node, i)
-            values[name] = saved_output(node, value) if name == "out" and create_graph else value
-        facts = node.plan.facts
-        if node.attrs is not None:
-            facts = {**facts, **node.attrs.values()}
-        values["g"] = g
-        results = tuple(formula(*[values[p] if p in values else facts[p] for p in params])
-                        for formula, params in zip(self.formulas, self.params))
+            lines += [f"    {name} = node.s{i}",
+                      f"    if {name} is None or {name}.storage.version != node.v{i}: {name} = unpack(node, {i})"]
+            if name == "out":
+                lines.append("    if create_graph: out = saved_output(node, out)")
+        known = {"g", *self.saved_names}
+        if any(p not in known for names in self.params for p in names):
+            lines += ["    facts = node.plan.facts",
+                      "    if node.attrs is not None: facts = {**facts, **node.attrs.values()}"]
+        calls = [f"f{k}({', '.join(p if p in known else f'facts[{p!r}]' for p in names)})" for k, names in enumerate(self.params)]
         if self.spread:
-            rest = results[1:]
-            results = (*results[0], *rest)
-            if len(node.edges) == 1:
-                return results[0]
-            return results
-        return results[0] if self.single else results
+            lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})", "    return results[0] if len(node.edges) == 1 else results"]
+        else:
+            lines.append(f"    return {', '.join(calls)}")
+        scope = {"unpack": unpack, "saved_output": saved_output, **{f"f{k}": f for k, f in enumerate(self.formulas)}}
+        exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(self.wanted)}"), scope)
+        return scope["backward"]
 
 
 _ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}
@@ -185,8 +189,18 @@ def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1) -> tuple[Gen
     for slot in Node.__slots__:
         if slot not in slots and not slot.startswith("__"):
             setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = rule, rule.backward, outputs
+    template.rule, template.backward, template.outputs = rule, rule.generate(), outputs
     return rule, native.builder(template, tuple(slots), True)
+
+
+@lru_cache(maxsize=None)
+def recorder(op: General, mask: int) -> Callable:
+    """``record(plan, out, *operands)`` of a planned operation, for a subset of its operands as bits."""
+    wanted = tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    rule = GeneralRule(op, wanted)
+    template = node_template(rule, rule.generate(), len(rule.saved_names))
+    saved = tuple((-1 if name == "out" else op.operands.index(name), False) for name in rule.saved_names)
+    return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved, edge_of)
 
 
 def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,
@@ -210,11 +224,15 @@ def needs_gradient(x) -> bool:
 
 def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
     """Give the first result of an operation its node, if an operand needs a gradient."""
-    wanted = tuple(name for name, x in zip(op.operands, tensors) if name in op.vjps and needs_gradient(x))
-    if wanted and out.layout.dtype.differentiable:
-        edges = tuple(x.edge or edge_of(x) for name, x in zip(op.operands, tensors) if name in wanted)
-        out.edge = make_node(op, plan, wanted, edges, dict(zip(op.operands, tensors)), out, guarded)
-        out.needs_grad = True
+    mask, bit = 0, 1
+    for name, x in zip(op.operands, tensors):
+        if x.needs_grad and name in op.vjps and needs_gradient(x):
+            mask |= bit
+        bit <<= 1
+    if mask and out.layout.dtype.differentiable:
+        recorder(op, mask)(plan, out, *tensors)
+        if guarded is not None:
+            out.edge.attrs = guarded
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
@@ -264,9 +282,13 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
 
     def slow(*args, **kwargs):
         tensors, attributes = bound_arguments(op, args, kwargs)
+        return miss(*tensors, *attributes.values())
+
+    def miss(*values):
+        tensors = values[:count]
         for name, x in zip(op.operands, tensors):
             check_tensor(op, name, x)
-        attributes = {name: hashable(value) for name, value in attributes.items()}
+        attributes = {name: hashable(value) for name, value in zip(names[count:], values[count:])}
         key = (*(x.layout for x in tensors), *attributes.values())
         plan = plans.get(key)
         if plan is None:
@@ -289,16 +311,16 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     operands, attributes = names[:count], names[count:]
     parameters = argument_text(op, "_defaults")
     key = ", ".join([f"{n}.layout" for n in operands] + attributes)
-    passed = ", ".join(operands + [f"{n}={n}" for n in attributes])
+    passed = ", ".join(names)
     needs = " or ".join(f"{n}.needs_grad" for n in operands)
     lines = [f"def call({parameters}):",
              f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
              f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
-             f"    except (AttributeError, KeyError, TypeError): return slow({passed})",
+             f"    except (AttributeError, KeyError, TypeError): return miss({passed})",
              f"    out = fresh(plan, {', '.join(operands)})",
              f"    if ({needs}) and mode.enabled: record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)",
              "    return out"]
-    scope = {"plans": plans, "slow": slow, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
+    scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
              "intercept": intercept_general, "record": record_result, "_defaults": default_values(op)}
     exec(compile_text("\n".join(lines) + "\n", f"{op.name} call"), scope)
     scope["call"].plans = plans

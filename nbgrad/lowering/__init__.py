@@ -10,5 +10,5 @@ def load() -> None:
     from . import complex  # noqa: F401
     from . import copy  # noqa: F401
     from . import indexing, join, subscript  # noqa: F401
-    from . import linalg  # noqa: F401
+    from . import linalg, losses  # noqa: F401
     from . import reduce, scan, softmax, sort  # noqa: F401

@@ -5,6 +5,7 @@ dtypes, which operands are single elements. A shape never seen before costs a fe
 """
 from __future__ import annotations
 
+import struct
 import sys
 from functools import lru_cache
 
@@ -84,6 +85,15 @@ def work(numel: int, nanoseconds: float) -> tuple[int, int]:
     return (PARALLEL if parallel else 0), max(4096, int(GRAIN / nanoseconds) // 512 * 512)
 
 
+def resized_record(record: bytes, numel: int, formula: Formula, dtype: str) -> bytes:
+    """The record of a contiguous launch for another number of elements."""
+    flags, grain = work(numel, cost(formula, dtype))
+    return record[:8] + _SIZE.pack(numel, grain) + record[24:40] + _FLAGS.pack(flags) + record[48:]
+
+
+_SIZE, _FLAGS = struct.Struct("2q"), struct.Struct("q")
+
+
 @lru_cache(maxsize=1)
 def iterator() -> int:
     """Address of the strided iterator."""
@@ -117,7 +127,7 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     codes = tuple(0 if layout is not None else NUMBER_CODES[dtype] for layout in operands)
     # Conversion to bool asks whether a number is not 0; it does not keep the low byte.
     wanted = tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params)
-    singles = tuple(layout is None or (layout.numel == 1 and outs[0].numel != 1) for layout in operands)
+    singles = tuple(layout is None or (outs[0].numel != 1 and is_single(layout)) for layout in operands)
     direct = (all(out.dense and out.strides == order and out.dtype.name == ("bool" if predicate else dtype)
                   for out, predicate in zip(outs, formula.predicates))
               and all(layout is None or _reads_directly(layout, single, name, outs[0])
@@ -133,6 +143,11 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
         return plan_type(pack_record(code, numel, grain, len(outs), codes[inplace:], flags), templates, passed)
     params = _iteration(formula, dtype, operands, outs, singles, wanted)
     return plan_type(pack_record(iterator(), numel, grain, len(outs), codes, flags, params), templates, operands)
+
+
+def is_single(layout: Layout) -> bool:
+    """Whether every position shows the same element: one element, or expanded from one."""
+    return layout.numel == 1 or (layout.expanded and not any(t for s, t in zip(layout.shape, layout.strides) if s > 1))
 
 
 def _reads_directly(layout: Layout, single: bool, name: str, out: Layout) -> bool:

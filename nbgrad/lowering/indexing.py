@@ -23,7 +23,7 @@ from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array
 from ..tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
-from .elementwise import PARALLEL_FROM
+from .join import PARALLEL_FROM
 
 __all__ = ["WRITERS", "array_of", "int64_index", "positions_tensor"]
 
@@ -61,7 +61,7 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
     """An index as a row-major int64 tensor.
 
     Args:
-        strict: refuse int32 and narrower, as gather and scatter do.
+        strict: refuse integers narrower than int32, as gather and scatter do.
 
     Raises:
         ArgumentError, DTypeError: it is no tensor, or not of integers.
@@ -70,8 +70,8 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
         raise ArgumentError(f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index).")
     dtype = index.layout.dtype
     if dtype is not int64:
-        if strict or dtype.name not in ("int32", "int16", "int8", "uint8"):
-            raise DTypeError(f"{op}: index must be int64, got {dtype.name}. Hint: index.to(nbgrad.int64).")
+        if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")):
+            raise DTypeError(f"{op}: index must be int64 or int32, got {dtype.name}. Hint: index.to(nbgrad.int64).")
         index = CALLS["to_dtype"](index, int64)
     return index if index.layout.contiguous else CALLS["contiguous_copy"](index)
 

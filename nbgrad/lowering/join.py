@@ -16,9 +16,11 @@ from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..tensor import Tensor, native
 from .copy import _as_bits as as_bits, copy_plan
-from .elementwise import GRAIN, PARALLEL_FROM
 
 __all__ = ["place_plan", "Part"]
+
+# Elements from which a launch lets other Python threads run, and uses threads where its units allow it; elements a share.
+PARALLEL_FROM, GRAIN = 1 << 15, 1 << 13
 
 # What `place` may be given in one launch: its result and its inputs.
 MOST_PARTS = MOST_OPERANDS - 2
@@ -299,7 +301,7 @@ def _triangle(op, tensors, attributes):
     *_, rows, columns = layout.shape
     bits = as_bits(layout)
     kernel = address(Program("triangle", triangle(bits.dtype.name), None))
-    words = struct.pack("4q", rows, columns, max(min(diagonal, columns), -rows), op.name == "triu")
+    words = struct.pack("4q", rows, columns, max(min(diagonal, columns), -rows), int(op.name == "triu"))
     units = layout.numel // columns
     flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
     plan = GeneralPlan(pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words), (layout.template,), (layout,))

@@ -422,28 +422,31 @@ def _prod(op, layouts, attributes):
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
 
-def int_of_max(key):
-    """The integer behind ``int_key_max``."""
-    return key
+# ``instantiate`` keeps one copy of a function per dtype: a function must not mean different things through one bound name, so
+# each of these says by itself which key it undoes.
+
+def float_maximum(hi, lo, times, over):
+    """The float of the greatest ``key_max``."""
+    return float_of_max(hi)
 
 
-def int_of_min(key):
-    """The integer behind ``int_key_min``."""
-    return ~key
+def float_minimum(hi, lo, times, over):
+    """The float of the greatest ``key_min``."""
+    return float_of_min(hi)
 
 
-def extremum(hi, lo, times, over):
-    """The number behind the greatest key."""
-    return number_of(hi)  # noqa: F821
+def int_minimum(hi, lo, times, over):
+    """The integer of the greatest ``int_key_min``."""
+    return ~hi
 
 
 def key_bindings(source: DType, largest: bool) -> tuple:
-    """``key``, ``number_of`` and ``least`` for a dtype."""
+    """``finish``, ``key`` and ``least`` for a dtype."""
     if source.is_floating_point:
-        key, back = (key_max, float_of_max) if largest else (key_min, float_of_min)
-        return ("key", key), ("number_of", back), ("least", least_key), *KEY_CONSTANTS[source.name]
-    key, back = (int_key_max, int_of_max) if largest else (int_key_min, int_of_min)
-    return ("key", key), ("number_of", back), ("least", least_key), ("LEAST", -(1 << 63))
+        finish, key = (float_maximum, key_max) if largest else (float_minimum, key_min)
+        return ("finish", finish), ("key", key), ("least", least_key), *KEY_CONSTANTS[source.name]
+    finish, key = (first_part, int_key_max) if largest else (int_minimum, int_key_min)
+    return ("finish", finish), ("key", key), ("least", least_key), ("LEAST", -(1 << 63))
 
 
 @lru_cache(maxsize=None)
@@ -452,7 +455,7 @@ def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
     floating = source.is_floating_point
     memory = KEY_TYPES.get(source.name, source.compute)
     acc = KEY_TYPES.get(source.name, "int64")
-    bindings = (("merge", larger_key), ("finish", extremum), *key_bindings(source, largest))
+    bindings = (("merge", larger_key), *key_bindings(source, largest))
     dtype = source.name if floating else None
     name = "amax" if largest else "amin"
     whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", False, bindings, dtype)
@@ -575,3 +578,10 @@ def reordered(op, x: Tensor, dims: tuple[int, ...], attributes: dict) -> Tensor:
     y = CALLS["contiguous_copy"](kept_first(x, dims))
     last = tuple(range(x.layout.ndim - len(dims), x.layout.ndim))
     return CALLS["view_shape"](CALLS[op.name](y, **{**attributes, "dim": last, "keepdim": False}), shape)
+
+
+@lowering("power_norm", style="run")
+def _power_norm(op, tensors, attributes):
+    x, p = tensors[0], attributes["p"]
+    total = CALLS["sum"](CALLS["pow"](CALLS["abs"](x), p), attributes["dim"], attributes["keepdim"])
+    return CALLS["pow"](total, 1 / p)

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-from ..errors import ShapeError
+from ..errors import DTypeError, RangeError, ShapeError
 from .core import composite, general, movement
 from .expr import scalar
 from .shapes import wrap
@@ -119,3 +120,283 @@ def logsumexp_cotangent(g, x, out, x_shape, dim):
 
 general("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
         doc="log(sum(exp(x))) over dimensions, without overflow.")
+
+
+# ---- extrema ---------------------------------------------------------------------------------------------------------
+
+class Extremum(NamedTuple):
+    """What ``max`` and ``min`` along a dimension return, and ``sort`` and ``topk``."""
+
+    values: Any
+    indices: Any
+
+
+class Extrema(NamedTuple):
+    """What ``aminmax`` returns."""
+
+    min: Any
+    max: Any
+
+
+def even_cotangent(g, x, out, x_shape, x_dtype, dim):
+    """The cotangent of an extremum, shared evenly among the elements that attain it."""
+    attained = scalar.eq(x, scalar.spread(out, x_shape, dim)).to_dtype(x_dtype)
+    return scalar.spread(g / attained.sum(dim, g.ndim == len(x_shape)), x_shape, dim) * attained
+
+
+for _name, _which in (("amax", "Greatest"), ("amin", "Smallest")):
+    general(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
+            doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
+for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
+    general(_name, lambda x, dim=None, keepdim=False: x,
+            doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
+
+# Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice.
+general("pick", lambda x, index, dim: x, {"x": lambda g, index, x_shape, dim: scalar.place(g, index, dim, size_at(x_shape, dim))},
+        operands=("x", "index"), method=False, function=False, node="GatherBackward0", doc="Elements at an index along dim.")
+general("place", lambda x, index, dim, size: x, {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
+        operands=("x", "index"), method=False, function=False, node="ScatterBackward0", doc="Zeros with x at an index along dim.")
+
+
+def size_at(shape, dim) -> int:
+    """The size of a dimension; of the 0-d tensor's one, 1."""
+    return shape[dim] if shape else 1
+
+
+def along(x, dim, keepdim, indices) -> Extremum:
+    """Values and indices of an extremum, from its indices with ``keepdim``."""
+    values = scalar.pick(x, indices, dim)
+    if keepdim or not x.shape:
+        return Extremum(values, indices)
+    shape = kept_shape(x.shape, (wrap("max", dim, len(x.shape)),), False)
+    return Extremum(scalar.view_shape(values, shape), scalar.view_shape(indices, shape))
+
+
+def extremum_of(name: str, whole: str, index: str, pairwise: str):
+    """``max`` or ``min``: of all elements, along a dimension, or of two tensors."""
+    def function(x, dim=None, keepdim=False, *, other=None):
+        if other is not None or hasattr(dim, "_apply"):
+            return getattr(scalar, pairwise)(x, dim if other is None else other)
+        if dim is None:
+            return getattr(scalar, whole)(x)
+        return along(x, dim, keepdim, getattr(scalar, index)(x, dim, True))
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+composite("max", extremum_of("max", "amax", "argmax", "maximum"),
+          doc="Greatest element; along dim (values, indices), the gradient goes to that index; of two tensors, elementwise.")
+composite("min", extremum_of("min", "amin", "argmin", "minimum"),
+          doc="Smallest element; along dim (values, indices), the gradient goes to that index; of two tensors, elementwise.")
+
+
+def aminmax(x, *, dim=None, keepdim=False):
+    """Smallest and greatest element, over all dimensions or one."""
+    dims = () if dim is None else dim
+    return Extrema(x.amin(dims, keepdim), x.amax(dims, keepdim))
+
+
+composite("aminmax", aminmax, doc=aminmax.__doc__)
+
+
+# ---- truth and counts ------------------------------------------------------------------------------------------------
+
+general("any", lambda x, dim=None, keepdim=False: x, doc="Whether an element is not zero.")
+general("all", lambda x, dim=None, keepdim=False: x, doc="Whether no element is zero.")
+general("count_nonzero", lambda x, dim=None, keepdim=False: x, doc="Number of elements that are not zero.")
+
+
+# ---- variance --------------------------------------------------------------------------------------------------------
+
+def freedom(x_shape, dim, correction) -> float:
+    """Elements less the correction, at least 0."""
+    return float(max(count_of(x_shape, dim) - correction, 0))
+
+
+def ratio(x: float, y: float) -> float:
+    """x / y as IEEE has it for x > 0."""
+    return x / y if y else math.inf
+
+
+def variance_cotangent(g, x, x_shape, dim, correction):
+    """2 g (x - mean) / (n - correction)."""
+    g = g * ratio(2.0, freedom(x_shape, dim, correction))
+    return scalar.spread(g, x_shape, dim) * (x - x.mean(dim, True))
+
+
+def deviation_cotangent(g, x, out, x_shape, dim, correction):
+    """The cotangent of the variance from that of its root; 0 where the deviation is 0."""
+    g = scalar.where(out == 0, 0.0, g / (out * 2))
+    return variance_cotangent(g, x, x_shape, dim, correction)
+
+
+general("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
+        node="VarBackward0", doc="Mean squared distance from the mean, in two passes.")
+general("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
+        node="StdBackward0", doc="Root of the variance.")
+
+
+def spread_arguments(dim, unbiased, correction) -> tuple:
+    """``(dim, correction)`` from torch's spellings: ``var(False)`` is ``var(unbiased=False)``."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return tuple(dim) if isinstance(dim, list) else dim, correction
+
+
+def var(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Variance over dimensions, divided by n - correction (1 unless given)."""
+    return scalar.variance(x, *spread_arguments(dim, unbiased, correction), keepdim)
+
+
+def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
+    return scalar.deviation(x, *spread_arguments(dim, unbiased, correction), keepdim)
+
+
+def var_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Variance and mean over dimensions."""
+    return var(x, dim, unbiased, keepdim, correction=correction), x.mean(None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Standard deviation and mean over dimensions."""
+    return std(x, dim, unbiased, keepdim, correction=correction), x.mean(None if isinstance(dim, bool) else dim, keepdim)
+
+
+for _function in (var, std, var_mean, std_mean):
+    composite(_function.__name__, _function, method=_function in (var, std), doc=_function.__doc__)
+
+
+# ---- norms -----------------------------------------------------------------------------------------------------------
+
+def norm2_cotangent(g, x, out, x_shape, dim):
+    """g x / out; 0 where the norm is 0."""
+    return scalar.spread(scalar.where(out == 0, 0.0, g / out), x_shape, dim) * x
+
+
+def power_norm_cotangent(g, x, out, x_shape, p, dim):
+    """g sign(x) (|x| / out)**(p - 1); 0 where x is 0."""
+    relative = scalar.abs(x) / scalar.spread(out, x_shape, dim)
+    return scalar.where(x == 0, 0.0, scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1))
+
+
+general("norm1", lambda x, dim, keepdim: x, {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
+        method=False, function=False, node="NormBackward1", doc="Sum of magnitudes.")
+general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="NormBackward1",
+        doc="Euclidean length.")
+general("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
+        node="NormBackward1", doc="(sum |x|**p)**(1/p).")
+
+
+def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
+    """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0."""
+    if dtype is not None:
+        x = cast(x, dtype)
+    if not x.dtype.differentiable:
+        raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+    if x.dtype.is_complex:
+        x = scalar.abs(x)
+    p = 2 if p in ("fro", None) else p
+    if isinstance(p, str):
+        raise RangeError(f"norm: p = {p!r}, expected a number, inf, -inf or 'fro'.")
+    dim = tuple(dim) if isinstance(dim, list) else dim
+    if p in (1, 2):
+        return (scalar.norm1 if p == 1 else scalar.norm2)(x, dim, keepdim)
+    if p == 0:
+        return cast(x.count_nonzero(dim, keepdim), x.dtype)
+    if math.isinf(p):
+        return (scalar.amax if p > 0 else scalar.amin)(scalar.abs(x), () if dim is None else dim, keepdim)
+    return scalar.power_norm(x, float(p), dim, keepdim)
+
+
+composite("norm", norm, doc=norm.__doc__)
+
+
+# ---- scans and products ----------------------------------------------------------------------------------------------
+# NOTE [Products]: gradients of products come from scans alone, without a division, so that zeros are exact in every order.
+#   y_k = x_k y_(k-1) is undone by the recurrence c_k = g_k + x_(k+1) c_(k+1), whose own cotangents are recurrences again.
+#   ``reverse`` walks from the end; ``exclusive`` leaves out the element itself; ``lagged`` takes the factor of the step before.
+
+general("scan_sum", lambda x, dim, dtype, reverse: x,
+        {"x": lambda g, x_dtype, dim, reverse: cast(scalar.scan_sum(g, dim, None, not reverse), x_dtype)}, method=False,
+        function=False, node="CumsumBackward0", doc="Sums of the elements up to each.")
+
+
+def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
+    """(product of those before) times the recurrence of g; see NOTE [Products]."""
+    x = x if dtype is None else cast(x, dtype)
+    before = scalar.scan_product(x, dim, None, True, reverse)
+    following = scalar.recurrence(x, g, dim, not exclusive, not reverse)
+    if exclusive:
+        following = scalar.shift_along(following, dim, 1 if reverse else -1)
+    return cast(before * following, x_dtype)
+
+
+general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": product_cotangent}, method=False, function=False,
+        node="CumprodBackward0", doc="Products of the elements up to each.")
+
+
+def factor_cotangent(g, x, out, dim, lagged, reverse):
+    """Of the factors: the value that each multiplied, times the cotangent of what it went into."""
+    back = scalar.recurrence(x, g, dim, not lagged, not reverse)
+    if lagged:
+        return out * scalar.shift_along(back, dim, 1 if reverse else -1)
+    return scalar.shift_along(out, dim, -1 if reverse else 1) * back
+
+
+general("recurrence", lambda x, y, dim, lagged, reverse: x,
+        {"x": factor_cotangent, "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(x, g, dim, not lagged, not reverse)},
+        operands=("x", "y"), method=False, function=False, doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.")
+general("shift_along", lambda x, dim, by: x, {"x": lambda g, dim, by: scalar.shift_along(g, dim, -by)}, method=False,
+        function=False, doc="Elements moved along dim; zeros come in.")
+
+
+def cumsum(x, dim, *, dtype=None):
+    """Sums of the elements up to each along dim; integers and bools in int64."""
+    return scalar.scan_sum(x, dim, dtype, False)
+
+
+def cumprod(x, dim, *, dtype=None):
+    """Products of the elements up to each along dim; integers and bools in int64."""
+    return scalar.scan_product(x, dim, dtype, False, False)
+
+
+composite("cumsum", cumsum, doc=cumsum.__doc__)
+composite("cumprod", cumprod, doc=cumprod.__doc__)
+
+
+def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
+    """g times the product of all other elements: of those before and of those after."""
+    x = x if dtype is None else cast(x, dtype)
+    line, along_dim = (x, dim) if isinstance(dim, int) else (x.reshape((-1,)), 0)
+    others = scalar.scan_product(line, along_dim, None, True, False) * scalar.scan_product(line, along_dim, None, True, True)
+    return cast(scalar.spread(g, x_shape, dim) * others.reshape(x_shape), x_dtype)
+
+
+general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node="ProdBackward1",
+        doc="Product of all elements or along one dimension; integers and bools in int64.")
+
+
+# ---- orders ----------------------------------------------------------------------------------------------------------
+
+general("argsort", lambda x, dim=-1, descending=False, stable=False: x,
+        doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.")
+general("top_indices", lambda x, k, dim, largest: x, method=False, function=False, doc="Indices of the k greatest elements.")
+
+
+def sort(x, dim=-1, descending=False, stable=False):
+    """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
+    indices = x.argsort(dim, descending, stable)
+    return Extremum(scalar.pick(x, indices, dim), indices)
+
+
+def topk(x, k, dim=-1, largest=True, sorted=True):
+    """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
+    indices = scalar.top_indices(x, k, dim, largest)
+    return Extremum(scalar.pick(x, indices, dim), indices)
+
+
+composite("sort", sort, doc=sort.__doc__)
+composite("topk", topk, doc=topk.__doc__)

@@ -15,6 +15,7 @@ from nbgrad.kernels.cuda import cubins, gates, host, table
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.build import Recipe
 from nbgrad.kernels.cuda.monoids import monoid
+from nbgrad.kernels.cuda.operations import named
 from nbgrad.kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from nbgrad.kernels.cuda.store import CubinStore, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
@@ -25,6 +26,10 @@ pytestmark = pytest.mark.usefixtures("compiler")
 def momentum(p, buffer, g, rate):
     buffer = buffer * 0.9 + g
     return p - rate * buffer, buffer
+
+
+MUL, DIV, LT, WHERE, MUL_BACKWARD = (named(name, "float32").scalar for name in (
+    "mul", "div", "lt", "where", "mul_backward_x_y"))
 
 
 def flat(scalar, *dtypes, into=(), unroll=1, dtype=None):
@@ -40,24 +45,24 @@ def fold(template, name, dtype, output=None, **options):
 
 FLOAT = array("float32")
 REPRESENTATIVE = [
-    *[flat(table.mul, d, d, d) for d in ("float32", "float64", "float16", "bfloat16", "int32", "int8", "complex64")],
-    flat(table.mul, "float32", "float32", "float32", unroll=4),
-    flat(table.div, "float32", "float32", "float32"),
+    *[flat(MUL, d, d, d) for d in ("float32", "float64", "float16", "bfloat16", "int32", "int8", "complex64")],
+    flat(MUL, "float32", "float32", "float32", unroll=4),
+    flat(DIV, "float32", "float32", "float32"),
     flat(scalars.FUNCTIONS["exp"], "float32", "float32"),
     flat(scalars.FUNCTIONS["tanh"], "float64", "float64"),
     flat(scalars.FUNCTIONS["tanh"], "bfloat16", "bfloat16"),
     flat(scalars.FUNCTIONS["pow"], "float32", "float32", "float32"),
-    flat(table.less, "float32", "float32", "bool"),
-    flat(table.select, "bool", "float32", "float32", "float32", dtype="float32"),
+    flat(LT, "float32", "float32", "bool"),
+    flat(WHERE, "bool", "float32", "float32", "float32", dtype="float32"),
     flat(table.identity, "int64", "float16", dtype="float32"),
     flat(table.identity, "float32", "uint8"),
-    Recipe(elementwise((FLOAT,) * 3, ("float32",) * 2), table.mul_vjp, "float32"),
+    Recipe(elementwise((FLOAT,) * 3, ("float32",) * 2), MUL_BACKWARD, "float32"),
     Recipe(elementwise((FLOAT, FLOAT, FLOAT, value("float32")), ("float32",) * 2, (0, 1)), momentum, "float32"),
-    Recipe(elementwise((FLOAT, single("float32")), ("float32",)), table.mul, "float32"),
+    Recipe(elementwise((FLOAT, single("float32")), ("float32",)), MUL, "float32"),
     Recipe(elementwise((value("int16"),), ("int16",)), table.identity, "int64"),
     Recipe(accumulate("float16"), table.add, "float32"),
-    *[Recipe(strided((FLOAT, FLOAT), ("float32",), n), table.mul, "float32", index_source(32)) for n in (1, 2, 4)],
-    Recipe(strided((FLOAT, FLOAT), ("float32",), 3, 64), table.mul, "float32", index_source(64)),
+    *[Recipe(strided((FLOAT, FLOAT), ("float32",), n), MUL, "float32", index_source(32)) for n in (1, 2, 4)],
+    Recipe(strided((FLOAT, FLOAT), ("float32",), 3, 64), MUL, "float32", index_source(64)),
     fold(reduce_rows, "sum", "float32"), fold(reduce_rows, "sum", "float32", stage="partial"),
     fold(reduce_rows, "sum", "float32", stage="merge"), fold(reduce_rows, "mean", "bfloat16"),
     fold(reduce_rows, "argmax", "float32", "int64", stage="merge"), fold(reduce_rows, "any", "bool"),
@@ -77,7 +82,7 @@ def test_representative_kernels_pass_their_gates(recipe):
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_100", "sm_120"])
 def test_other_architectures(arch):
     """The same source compiles from Ampere to Blackwell."""
-    recipe = flat(table.mul, "bfloat16", "bfloat16", "bfloat16")
+    recipe = flat(MUL, "bfloat16", "bfloat16", "bfloat16")
     assert gates.check(recipe(arch), gates.gates_for(recipe.template, "float32")) == []
 
 
@@ -93,7 +98,7 @@ def test_nothing_is_contracted():
 
 def test_division_by_zero_takes_no_branch():
     """A float division is one instruction: an error exit would leave elements unwritten."""
-    ptx = flat(table.div, "float32", "float32", "float32")().ptx
+    ptx = flat(DIV, "float32", "float32", "float32")().ptx
     assert "div.rn.f32" in ptx and not re.search(r"setp\S*\.f32|trap|exit", ptx)
 
 
@@ -132,7 +137,7 @@ def test_memory_gate_counts_vectors():
 
 def test_float64_gate():
     """A float64 kernel stands for a float32 one whose constant was not narrowed."""
-    assert "float64 arithmetic" in gates.no_float64(flat(table.mul, "float64", "float64", "float64")())
+    assert "float64 arithmetic" in gates.no_float64(flat(MUL, "float64", "float64", "float64")())
 
 
 def test_unnarrowed_constant_is_refused():
@@ -158,7 +163,7 @@ def test_a_failing_gate_names_the_kernel():
 def test_operand_of_a_richer_kind_is_refused():
     """A float operand in an integer kernel would be truncated on the way in."""
     with pytest.raises(errors.KernelError, match="float32 operand in a kernel that computes in int64"):
-        flat(table.mul, "float32", "float32", "int64", dtype="int64")()
+        flat(MUL, "float32", "float32", "int64", dtype="int64")()
 
 
 def test_equal_recipes_share_a_key():
@@ -167,7 +172,7 @@ def test_equal_recipes_share_a_key():
         return Recipe(elementwise((FLOAT,), ("float32",)), scalar, dtype, source).key(arch)
 
     exp = scalars.FUNCTIONS["exp"]
-    keys = [key(), key(table.mul), key(exp), key(exp, EXP_MAX=80.0), key(exp, "float64"), key(arch="sm_100"),
+    keys = [key(), key(MUL), key(exp), key(exp, EXP_MAX=80.0), key(exp, "float64"), key(arch="sm_100"),
             key(momentum), key(leaky), key(leaky, TENTH=0.2)]
     assert key() == keys[0] and len(set(keys)) == len(keys)
 
@@ -197,7 +202,7 @@ def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
     bad = table.Entry("bad", WIDE, (gates.no_division,))
     for entries, status, line in (([good], 0, "1 kernels, 0 failed"), ([good, bad], 1, "2 kernels, 1 failed")):
         monkeypatch.setattr(cubins, "kernels", lambda entries=entries: iter(entries))
-        assert cubins.main(["--fresh"]) == status
+        assert cubins.main(["--fresh", "--jobs", "1"]) == status
         assert capsys.readouterr().out.splitlines()[-1] == line
 
 

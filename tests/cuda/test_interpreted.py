@@ -13,12 +13,16 @@ from nbgrad.kernels import codegen, scalars
 from nbgrad.kernels.cuda import access, reductions, simt, table, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
 from nbgrad.kernels.cuda.monoids import monoid
+from nbgrad.kernels.cuda.operations import named
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.ops import expr
 
 NUMERIC = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
 HALVES = ("float16", "bfloat16")
+
+
+MUL, LT, WHERE, MUL_BACKWARD = (named(name, "float32").scalar for name in ("mul", "lt", "where", "mul_backward_x_y"))
 
 
 def sample(dtype, n, seed=0):
@@ -63,7 +67,7 @@ def test_elementwise_is_exact_around_a_tile(machine, dtype):
     for n in (1, tile - 1, tile, 2 * tile + 3):
         x, y = sample(dtype, n), sample(dtype, n, 1)
         out = np.zeros(n, x.dtype)
-        machine.elementwise(table.mul, compute_dtype(dtype), [(array(dtype), x), (array(dtype), y)], [out])
+        machine.elementwise(MUL, compute_dtype(dtype), [(array(dtype), x), (array(dtype), y)], [out])
         assert_same_bits(out, as_gpu(x.astype(wide(dtype)) * y.astype(wide(dtype)), dtype))
 
 
@@ -83,7 +87,7 @@ def test_fused_backward_stores_every_result(machine):
     n = 1100
     g, x, y = (sample("float32", n, seed) for seed in range(3))
     outs = [np.zeros(n, np.float32) for _ in range(2)]
-    machine.elementwise(table.mul_vjp, "float32", [(array("float32"), a) for a in (g, x, y)], outs)
+    machine.elementwise(MUL_BACKWARD, "float32", [(array("float32"), a) for a in (g, x, y)], outs)
     assert_same_bits(outs[0], g * y)
     assert_same_bits(outs[1], g * x)
 
@@ -108,7 +112,7 @@ def test_update_in_place_with_a_value(machine):
 def test_single_operand_is_read_once_for_all(machine):
     """An expanded scalar in memory, in the vector path and in the tail."""
     x, y, out = sample("float32", 1030), np.float32([2.5]), np.zeros(1030, np.float32)
-    machine.elementwise(table.mul, "float32", [(array("float32"), x), (single("float32"), y)], [out])
+    machine.elementwise(MUL, "float32", [(array("float32"), x), (single("float32"), y)], [out])
     assert_same_bits(out, x * y)
 
 
@@ -118,8 +122,8 @@ def test_comparison_and_selection(machine, dtype):
     x, y = sample(dtype, 2100), sample(dtype, 2100, 1)
     mask, out = np.zeros(2100, bool), np.zeros(2100, x.dtype)
     operands = [(array(dtype), x), (array(dtype), y)]
-    machine.elementwise(table.less, compute_dtype(dtype), operands, [mask])
-    machine.elementwise(table.select, compute_dtype(dtype), [(array("bool"), mask), *operands], [out])
+    machine.elementwise(LT, compute_dtype(dtype), operands, [mask])
+    machine.elementwise(WHERE, compute_dtype(dtype), [(array("bool"), mask), *operands], [out])
     np.testing.assert_array_equal(mask, x < y, strict=True)
     assert_same_bits(out, np.where(x < y, x, y))
 
@@ -169,7 +173,7 @@ def test_guarded_functions_are_right_everywhere(machine):
 def test_strided_transposed_and_broadcast(machine, bits):
     """Three collapsed dimensions that divide neither the block nor a power of two."""
     x, y = sample("float32", 105).reshape(5, 7, 3), sample("float32", 15, 1).reshape(3, 1, 5)
-    assert_same_bits(machine.strided(table.mul, "float32", [x.T, y], bits), x.T * y)
+    assert_same_bits(machine.strided(MUL, "float32", [x.T, y], bits), x.T * y)
 
 
 def test_collapse_merges_what_all_operands_walk_as_one():
@@ -344,7 +348,7 @@ def elementwise_fails(old, new):
     template = mutated(templates.elementwise((array("float32"), array("float32")), ("float32",), unroll=2), old, new)
     n = 2 * BLOCK * 8 + 5
     x, y, out = sample("float32", n), sample("float32", n, 1), np.zeros(n, np.float32)
-    return fails(template, (3,), out, x * y, out, x, y, n, scalar=table.mul)
+    return fails(template, (3,), out, x * y, out, x, y, n, scalar=MUL)
 
 
 def rows_fail(old, new):

@@ -21,8 +21,8 @@ def holds_numbers(x: Any) -> bool:
 
 def to_tensor(x: Any, requires_grad: bool = False) -> Any:
     """Arrays as tensors (of their own memory), also inside sequences; anything else as it is."""
-    if isinstance(x, list):
-        return [to_tensor(each, requires_grad) for each in x]
+    if isinstance(x, (list, tuple)):
+        return type(x)(to_tensor(each, requires_grad) for each in x)
     if isinstance(x, (np.ndarray, np.generic)):
         made = nbgrad.tensor(x)
         return made.requires_grad_() if requires_grad and made.dtype.differentiable else made
@@ -40,18 +40,22 @@ def attributes_of(call: Case) -> dict:
 
 
 def run(row: Row, operands: list, call: Case) -> tuple:
-    """The results of the operation, always as a tuple."""
+    """The results of the operation, always as a tuple; what writes into its operand gets a clone, which is the result."""
+    if row.name.endswith("_") or row.name == "setitem":
+        operands = [operands[0].clone(), *operands[1:]]
+        CALLS[row.name](*operands, **attributes_of(call))
+        return (operands[0],)
     return as_tuple(CALLS[row.name](*operands, **attributes_of(call)))
 
 
 def as_tuple(result: Any) -> tuple:
     """One result or several, as a tuple."""
-    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return tuple(result) if isinstance(result, (tuple, list)) or hasattr(result, "__next__") else (result,)
 
 
 def results(out: tuple) -> list[np.ndarray]:
     """Results as arrays."""
-    return [np.asarray(x.detach().numpy()) for x in out]
+    return [np.asarray(x.detach().numpy() if isinstance(x, nbgrad.Tensor) else x) for x in out]
 
 
 def expected(row: Row, arrays: list, call: Case) -> list[np.ndarray]:

@@ -112,7 +112,7 @@ row("isfinite", np.isfinite, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.
 row("where", np.where, saves="condition")
 row("maximum", np.maximum, at={(1.0, 1.0): (0.5, 0.5)})
 row("minimum", np.minimum, at={(1.0, 1.0): (0.5, 0.5)})
-row("clamp_both", np.clip, domains={"min": ((-1.0, -0.3),), "max": ((0.3, 1.0),)})
+row("clamp_both", np.clip, domains={"min": ((-1.0, 0.0),), "max": ((0.3, 1.0),)})
 row("clamp_min", np.maximum, at={(1.0, 1.0): (1.0, 0.0)})
 row("clamp_max", np.minimum, at={(1.0, 1.0): (1.0, 0.0)})
 

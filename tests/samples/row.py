@@ -35,6 +35,7 @@ class Case:
     attributes: dict[str, Any]
 
     def __str__(self) -> str:
+        """As in a call."""
         parts = [_short(x) for x in self.operands] + [f"{name}={_short(x)}" for name, x in self.attributes.items()]
         return f"({', '.join(parts)})"
 

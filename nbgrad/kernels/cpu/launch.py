@@ -77,6 +77,10 @@ class ElementwisePlan(Plan):
 
     __slots__ = ("op", "compute", "operands", "records", "backs", "reduced", "shapes")
 
+    def is_iterated(self) -> bool:
+        """Whether the kernel has parameters: the walk of the iterator."""
+        return len(self.record) > 8 * (8 + len(self.layouts))
+
 
 def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
                 params: bytes = b"") -> bytes:

@@ -25,13 +25,13 @@ from ..prims import PRIMS
 from .access import Function
 from .templates import Operand, array, value
 
-__all__ = ["FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards", "inplace", "named",
-           "operation", "operations", "skipped", "update", "with_number"]
+__all__ = ["FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards", "inplace",
+           "named", "operation", "operations", "skipped", "update", "with_number"]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in float32
 INTEGERS = ("int32", "int64", "uint8")  # uint8 serves bool too, whose bytes are the numbers 0 and 1
 TAKES_INTEGERS = ("promote", "integer", "first")  # of Elementwise.policy; the others convert integers first
-DIVIDES = frozenset(("floor_divide", "remainder", "fmod"))
+DIVIDES = frozenset(("floor_divide", "trunc_divide", "remainder", "fmod"))
 
 
 class Operation(NamedTuple):

@@ -3,8 +3,8 @@
 A unit of work is one row (``width`` 1) or ``TILE`` neighbouring columns, walked together so that every pass vectorises.
 Record words: length, width, tiles a block of columns.
 
-NOTE [Infinite maxima]: the maximum is subtracted only where it is finite. Then -inf everywhere sums to 0, of which the logarithm
-is -inf, and +inf sums to +inf, without a NaN that the operand did not hold.
+NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite. Then -inf everywhere sums to 0, of which the
+logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such limits: it is NaN.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -52,7 +52,7 @@ ROW_TOP = """
         for i in range(length):
             key = key_max(keys[i])
             top = where(key > top, key, top)
-        m = finite_or_zero(float_of_max(top))
+        m = float_of_max(top)
 """
 ROWS = {
     SOFTMAX: ROW_TOP + """
@@ -80,6 +80,7 @@ ROWS = {
             out[i] = (x[i] - m) - shift
 """,
     LOGSUMEXP: ROW_TOP + """
+        m = finite_or_zero(m)
         total = float64(0.0)
         for low in range(0, length, 512):
             s = float64(0.0)
@@ -121,10 +122,8 @@ COLUMN_TOP = """
             x = at_T(source, base + r * width * SIZE)
             for j in range(n):
                 tops[j] = larger(x[j], tops[j])
-        for j in range(n):
-            tops[j] = finite_or_zero(tops[j])
 """
-COLUMN_SUM = COLUMN_TOP + """
+COLUMN_SUM = """
         for r in range(length):
             x = at_T(source, base + r * width * SIZE)
             for j in range(n):
@@ -146,7 +145,7 @@ COLUMNS = {
             for j in range(n):
                 out[j] = out[j] * tops[j]
 """,
-    LOG_SOFTMAX: COLUMN_SUM + """
+    LOG_SOFTMAX: COLUMN_TOP + COLUMN_SUM + """
         for j in range(n):
             sums[j] = float64(log(T(sums[j])))
         for r in range(length):
@@ -155,7 +154,10 @@ COLUMNS = {
             for j in range(n):
                 out[j] = (x[j] - tops[j]) - T(sums[j])
 """,
-    LOGSUMEXP: COLUMN_SUM + """
+    LOGSUMEXP: COLUMN_TOP + """
+        for j in range(n):
+            tops[j] = finite_or_zero(tops[j])
+""" + COLUMN_SUM + """
         out = at_T(target, (outer * width + column) * SIZE)
         for j in range(n):
             out[j] = tops[j] + log(T(sums[j]))

@@ -1,0 +1,126 @@
+"""Classification losses by class index, row by row: loops as source text; CPU. Scores are ``[rows, classes]``, contiguous.
+
+The cross-entropy of a row is its logsumexp less the score of the target; nothing is kept for backward but the scores, since a
+second exponential is cheaper than writing and reading log-probabilities. A row whose target is ``ignore`` counts for
+nothing; one whose target is no class is NaN, and ``valid_mean`` reports it.
+
+Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4 whether to divide.
+"""
+# ruff: noqa: F821  (names bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Callable
+
+from .reduce import KEY_TYPES, WIDTHS, compile_kernel
+
+__all__ = ["loss_loop"]
+
+ROW_HEAD = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    classes, ignore, step = word(record, 1), word(record, 2), word(record, 3)
+    for row in range(start, stop):
+"""
+# Each branch ends its row: `continue` keeps the loops below it plain, so that they vectorise.
+SKIPPED = """
+        target = p_int64(args, TARGET)[row]
+        if (target == ignore) | (target < 0) | (target >= classes):
+            EMPTY
+            continue
+"""
+# See NOTE [Infinite maxima] in softmax.py.
+TOP = """
+        x = at_T(pointer_word(args, SCORES), row * classes * SIZE)
+        keys = at_KEY(pointer_word(args, SCORES), row * classes * SIZE)
+        top = least_key()
+        for i in range(classes):
+            key = key_max(keys[i])
+            top = where(key > top, key, top)
+        m = finite_or_zero(float_of_max(top))
+"""
+LOOPS = {
+    "cross_entropy_rows": ROW_HEAD + SKIPPED.replace("EMPTY", "p_T(args, 1)[row] = where(target == ignore, 0.0, NAN)") + TOP + """
+        total = float64(0.0)
+        for low in range(0, classes, 512):
+            s = float64(0.0)
+            for i in range(low, min(low + 512, classes)):
+                s += float64(exp(x[i] - m))
+            total += s
+        p_T(args, 1)[row] = (m - x[target]) + log(T(total))
+""",
+    "cross_entropy_rows_backward": ROW_HEAD + """
+        out = at_T(pointer_word(args, 1), row * classes * SIZE)
+""" + SKIPPED.replace("EMPTY", """for i in range(classes):
+                out[i] = 0.0""") + TOP + """
+        g = p_T(args, 2)[row * step]
+        total = float64(0.0)
+        for low in range(0, classes, 512):
+            s = float64(0.0)
+            for i in range(low, min(low + 512, classes)):
+                e = exp(x[i] - m)
+                out[i] = e
+                s += float64(e)
+            total += s
+        scale = T(float64(g) / total)
+        for i in range(classes):
+            out[i] = out[i] * scale
+        out[target] -= g
+""",
+    "nll_rows": ROW_HEAD + SKIPPED.replace("EMPTY", "p_T(args, 1)[row] = where(target == ignore, 0.0, NAN)") + """
+        p_T(args, 1)[row] = -p_T(args, SCORES)[row * classes + target]
+""",
+    "nll_rows_backward": ROW_HEAD + """
+        out = at_T(pointer_word(args, 1), row * classes * SIZE)
+        for i in range(classes):
+            out[i] = 0.0
+""" + SKIPPED.replace("EMPTY", "pass") + """
+        out[target] = -p_T(args, 2)[row * step]
+""",
+    "valid_mean": """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    rows, classes, ignore = word(record, 0), word(record, 1), word(record, 2)
+    losses, targets = p_T(args, 3), p_int64(args, 4)
+    total, count, wrong = float64(0.0), 0, 0
+    for row in range(rows):
+        target = targets[row]
+        if target != ignore:
+            total += float64(losses[row])
+            count += 1
+            if (target < 0) | (target >= classes):
+                wrong = 1
+    if word(record, 4) != 0:
+        total = total / float64(count)
+    p_T(args, 1)[0] = total
+    p_uint8(args, 2)[0] = wrong
+""",
+    "valid_share": """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    rows, ignore = word(record, 0), word(record, 2)
+    out, targets = p_T(args, 1), p_int64(args, 3)
+    share = float64(p_T(args, 2)[0])
+    if word(record, 4) != 0:
+        count = 0
+        for row in range(rows):
+            if targets[row] != ignore:
+                count += 1
+        share = share / float64(count)
+    for row in range(rows):
+        if targets[row] != ignore:
+            out[row] = share
+        else:
+            out[row] = 0.0
+""",
+}
+
+
+@lru_cache(maxsize=None)
+def loss_loop(name: str, dtype: str) -> Callable:
+    """``kernel(start, stop, args)``; operands after the results: row cotangents or losses, scores, targets, what there is."""
+    scores = 3 if name == "cross_entropy_rows_backward" else 2
+    return compile_kernel(LOOPS[name], f"{name} {dtype}",
+                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", "(T(": f"({dtype}(",
+                           " T(": f" {dtype}(", "SIZE": WIDTHS[dtype], "SCORES": scores, "TARGET": scores + 1})

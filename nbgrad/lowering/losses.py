@@ -1,0 +1,119 @@
+"""Losses by class index: rows over the pool, then one pass that averages them and checks the targets."""
+from __future__ import annotations
+
+import math
+import struct
+from functools import lru_cache
+
+from ..dispatch import CALLS
+from ..dtypes import float32, int64, uint8
+from ..errors import DTypeError, ShapeError
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.scalars import FUNCTIONS
+from ..kernels.templates.losses import loss_loop
+from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key
+from ..kernels.templates.softmax import finite_or_zero
+from ..layout import Layout
+from ..rules import GeneralPlan, lowering
+
+# Scores from which rows are shared out, and about how many a share has.
+PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
+
+
+@lru_cache(maxsize=None)
+def kernel(name: str, dtype: str) -> int:
+    """The address of one of the loops."""
+    bindings = (("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
+                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max), ("least_key", least_key),
+                *KEY_CONSTANTS[dtype])
+    return address(Program(name, loss_loop(name, dtype), dtype, bindings, True))
+
+
+def check_scores(name: str, x: Layout, target: Layout) -> None:
+    """Floating ``[rows, classes]`` and int64 ``[rows]``."""
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: expected floating scores, got {x.dtype.name}.")
+    if target.dtype is not int64:
+        raise DTypeError(f"{name}: expected int64 targets, got {target.dtype.name}. Hint: target.to(nbgrad.int64).")
+    if target.shape != x.shape[:1]:
+        raise ShapeError(f"{name}: scores {list(x.shape)} need targets [{x.shape[0]}], got {list(target.shape)}.")
+
+
+def ready(*layouts: Layout) -> bool:
+    """Whether the loops take operands of these layouts as they are."""
+    return all(x.contiguous and not x.neg and x.dtype.name in ("float32", "float64", "int64") for x in layouts)
+
+
+def prepared(op, tensors, attributes):
+    """Several steps: contiguous operands, half types widened and the result narrowed."""
+    dtype = tensors[0].layout.dtype
+    tensors = tuple(CALLS["to_dtype"](x, float32) if x.layout.dtype.compute != x.layout.dtype.name else x for x in tensors)
+    result = CALLS[op.name](*(CALLS["contiguous_copy"](x) for x in tensors), **attributes)
+    if type(result) is tuple:
+        return (narrowed(result[0], dtype), *result[1:])
+    return narrowed(result, dtype)
+
+
+def narrowed(x, dtype):
+    """``x`` in ``dtype``."""
+    return x if x.layout.dtype is dtype else CALLS["to_dtype"](x, dtype)
+
+
+def rows_plan(op, layouts, x: Layout, out: Layout, ignore_index: int, step: int = 0) -> GeneralPlan:
+    """The launch of a loop over rows."""
+    rows, classes = x.shape
+    flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
+    params = struct.pack("5q", rows, classes, ignore_index, step, 0)
+    record = pack_record(kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts), flags, params)
+    return GeneralPlan(record, (out.template,), layouts)
+
+
+@lowering("cross_entropy_rows", "nll_rows")
+def _rows(op, layouts, attributes):
+    x, target = layouts
+    check_scores(op.name, x, target)
+    if not ready(x, target):
+        return prepared
+    return rows_plan(op, layouts, x, x.like(None, x.shape[:1]), attributes["ignore_index"])
+
+
+@lowering("cross_entropy_rows_backward")
+def _cross_entropy_backward(op, layouts, attributes):
+    g, x, target = layouts
+    check_scores(op.name, x, target)
+    if not ready(x, target) or g.dtype is not x.dtype or g.neg:
+        return prepared
+    return rows_plan(op, layouts, x, x.like(), attributes["ignore_index"], g.strides[0])
+
+
+@lowering("nll_rows_backward")
+def _nll_backward(op, layouts, attributes):
+    g, target = layouts
+    if not ready(g, target):
+        return prepared
+    rows, classes = g.shape[0], attributes["classes"]
+    flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
+    params = struct.pack("5q", rows, classes, attributes["ignore_index"], 1, 0)
+    record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags, params)
+    return GeneralPlan(record, (g.like(None, (rows, classes)).template,), layouts)
+
+
+@lowering("valid_mean")
+def _valid_mean(op, layouts, attributes):
+    losses, target = layouts
+    if not ready(losses, target):
+        return prepared
+    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
+    record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
+    return GeneralPlan(record, (losses.like(None, ()).template, losses.like(uint8, ()).template), layouts)
+
+
+@lowering("valid_share")
+def _valid_share(op, layouts, attributes):
+    g, target = layouts
+    if not ready(g, target):
+        return prepared
+    params = struct.pack("5q", target.numel, 0, attributes["ignore_index"], 0, int(attributes["divide"]))
+    record = pack_record(kernel(op.name, g.dtype.name), 1, 1, 1, (0, 0), 0, params)
+    return GeneralPlan(record, (g.like(None, target.shape).template,), layouts)

@@ -1,0 +1,271 @@
+"""New tensors: shapes, dtypes, strides, numbers that do not fit, conversions."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+ALL = ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"]
+
+
+def dtype(name):
+    """The dtype of that name."""
+    return getattr(nbgrad, name)
+
+
+# ---------------------------------------------------------------------------------------------- sizes
+@pytest.mark.parametrize("make", [
+    lambda: nbgrad.zeros(2, 3), lambda: nbgrad.zeros((2, 3)), lambda: nbgrad.zeros([2, 3]), lambda: nbgrad.zeros(size=(2, 3)),
+    lambda: nbgrad.zeros(nbgrad.tensor(2), np.int64(3)),
+], ids=["sizes", "tuple", "list", "keyword", "integers"])
+def test_spellings_of_a_shape(make):
+    """Sizes come one by one or as one sequence, as anything that is an integer."""
+    assert make().shape == (2, 3)
+
+
+@pytest.mark.parametrize("sizes, error", [((-1,), RuntimeError), ((2.0,), TypeError), ((True,), TypeError), ((), TypeError),
+                                          ((2, "a"), TypeError)], ids=str)
+def test_sizes_that_are_none(sizes, error):
+    """Negative sizes, and what is no integer, are refused."""
+    with pytest.raises(error):
+        nbgrad.zeros(*sizes)
+
+
+@pytest.mark.parametrize("make", [nbgrad.zeros, nbgrad.empty, nbgrad.ones, nbgrad.rand])
+@pytest.mark.parametrize("sizes", [(1 << 63,), (1 << 40, 1 << 40), (1 << 40, 1 << 40, 0), (1 << 50,)], ids=str)
+def test_sizes_that_no_memory_holds(make, sizes):
+    """Too large a tensor is an error before anything is allocated, also where a size of 0 leaves it without elements."""
+    with pytest.raises((MemoryError, RuntimeError)):
+        make(*sizes)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("make, value", [(nbgrad.zeros, 0), (nbgrad.ones, 1)], ids=["zeros", "ones"])
+def test_filled_in_every_dtype(name, make, value):
+    """Zeros and ones exist in every dtype."""
+    t = make(2, 2, dtype=dtype(name))
+    assert t.dtype is dtype(name) and t.tolist() == [[value] * 2] * 2
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda:0"), lambda: nbgrad.ones(1).cuda(),
+    lambda: nbgrad.ones(1).to("cuda"), lambda: nbgrad.rand(1, device="cuda"), lambda: nbgrad.arange(2, device="cuda"),
+])
+def test_a_device_that_is_missing_is_named(make):
+    """A tensor on a GPU is refused with what is missing, not with a failure deep inside."""
+    with pytest.raises(nbgrad.NotSupportedError, match="run time"):
+        make()
+
+
+# ---------------------------------------------------------------------------------------------- from data
+@pytest.mark.parametrize("data, expected", [
+    ([np.float32(1)], "float32"), ([np.float64(1)], "float64"), ([np.int16(1), np.int8(1)], "int16"),
+    ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"), ([nbgrad.tensor(1.0, dtype=nbgrad.float64), 1j], "complex128"),
+    ([np.ones(2), np.ones(2)], "float64"), (range(3), "int64"), ([[], []], "float32"), ([True, 1.5], "float32"),
+], ids=str)
+def test_dtype_of_mixed_data(data, expected):
+    """NumPy scalars, arrays and tensors bring their dtypes, Python numbers the default ones, and they promote."""
+    assert nbgrad.tensor(data).dtype is dtype(expected)
+
+
+@pytest.mark.parametrize("value, name, expected", [(1.7, "int64", 1), (-1.7, "int8", -1), (-1, "uint8", 255), (1e300, "float32", math.inf),
+                                                   (2, "bool", True), (1, "complex64", 1 + 0j)])
+def test_numbers_converted_on_entry(value, name, expected):
+    """Fractions are cut off, a negative number wraps in uint8, too large a float is infinite."""
+    assert nbgrad.tensor(value, dtype=dtype(name)).item() == nbgrad.full((), value, dtype=dtype(name)).item() == expected
+
+
+@pytest.mark.parametrize("value, name, error", [(300, "uint8", ValueError), (128, "int8", ValueError), (math.nan, "int64", ValueError),
+                                                (1 << 63, "int64", ValueError), (1j, "float32", (TypeError, RuntimeError))])
+def test_numbers_that_do_not_fit(value, name, error):
+    """An integer dtype refuses what it cannot hold, a real one what is not real."""
+    with pytest.raises(error):
+        nbgrad.tensor(value, dtype=dtype(name))
+    with pytest.raises(error):
+        nbgrad.full((1,), value, dtype=dtype(name))
+
+
+@pytest.mark.parametrize("data", [None, {1: 2}, object(), "1", b"1"], ids=str)
+def test_data_of_other_types(data):
+    """What is neither number nor sequence is named in the error."""
+    with pytest.raises(TypeError, match=type(data).__name__):
+        nbgrad.tensor(data)
+
+
+def test_tensor_of_a_tensor_has_no_history():
+    """``tensor`` copies the values of a tensor, not where they came from."""
+    x = nbgrad.ones(2, requires_grad=True)
+    t = nbgrad.tensor([x * 2, x])
+    assert t.is_leaf and not t.requires_grad and t.tolist() == [[2.0, 2.0], [1.0, 1.0]]
+
+
+def test_asarray_copies_on_demand():
+    """``copy=True`` always copies, ``copy=False`` never, and says so where it would have to."""
+    array = np.zeros(2)
+    assert nbgrad.asarray(array, copy=True).data_ptr() != array.ctypes.data == nbgrad.asarray(array, copy=False).data_ptr()
+    with pytest.raises(ValueError):
+        nbgrad.asarray(array, dtype=nbgrad.float32, copy=False)
+    with pytest.raises(ValueError):
+        nbgrad.asarray([1.0], copy=False)
+
+
+def test_asarray_keeps_or_drops_the_history():
+    """A tensor stays in its graph unless ``requires_grad=False`` asks for the values alone."""
+    y = nbgrad.ones(2, requires_grad=True) * 2
+    assert nbgrad.asarray(y) is y and nbgrad.asarray(y, requires_grad=False).is_leaf
+
+
+def test_frombuffer_shares_memory():
+    """A buffer's bytes are the tensor's elements."""
+    buffer = bytearray(8)
+    t = nbgrad.frombuffer(buffer, dtype=nbgrad.int16, offset=2)
+    buffer[2] = 5
+    assert t.tolist() == [5, 0, 0]
+
+
+def test_as_tensor_converts_within_the_graph():
+    """``as_tensor`` of a tensor with another dtype is recorded."""
+    x = nbgrad.ones(2, requires_grad=True)
+    nbgrad.as_tensor(x, dtype=nbgrad.float64).backward(nbgrad.full((2,), 3.0, dtype=nbgrad.float64))
+    assert x.grad.dtype is nbgrad.float32 and x.grad.tolist() == [3.0, 3.0]
+
+
+# ---------------------------------------------------------------------------------------------- sequences
+@pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3), (-1.5, 1.5), (2.5,)],
+                         ids=str)
+def test_arange_against_numpy(args):
+    """The numbers are NumPy's, rounded once to the default dtype."""
+    expected = np.arange(*args)
+    t = nbgrad.arange(*args)
+    assert t.dtype is (nbgrad.int64 if expected.dtype.kind == "i" else nbgrad.float32)
+    np.testing.assert_allclose(t.numpy(), expected, rtol=1e-7, atol=1e-7)
+
+
+def test_arange_with_names():
+    """``end`` alone counts from 0."""
+    assert nbgrad.arange(end=3).tolist() == [0, 1, 2] and nbgrad.arange(start=1, end=3).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("args", [(0, 1, 0), (3, 1), (1, 3, -1), (0, math.inf), (0, math.nan)], ids=str)
+def test_arange_that_never_ends(args):
+    """A step that does not lead to the end is an error."""
+    with pytest.raises(RuntimeError):
+        nbgrad.arange(*args)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("args", [(0, 1, 5), (-3, 7, 12), (1, 0, 4), (2, 5, 1), (0, 1, 0)], ids=str)
+def test_linspace_against_numpy(name, args):
+    """Equidistant numbers are NumPy's in float64, rounded."""
+    t = nbgrad.linspace(*args, dtype=dtype(name))
+    expected = np.linspace(*args).astype(t.dtype.numpy).astype(np.float64)
+    np.testing.assert_allclose(t.double().numpy(), expected, rtol=2 * nbgrad.finfo(nbgrad.float64).eps)
+
+
+def test_linspace_is_symmetric():
+    """Both halves of an odd interval have the same magnitudes, and the ends are exact."""
+    t = nbgrad.linspace(-0.1, 0.1, 1001).numpy()
+    assert (t == -t[::-1]).all() and t[-1] == np.float32(0.1)
+
+
+@pytest.mark.parametrize("args, base", [((0, 2, 5), 10.0), ((-3, 3, 4), 2.0), ((0, 1, 1), 10.0)], ids=str)
+def test_logspace_against_numpy(args, base):
+    """Powers of the base, as NumPy's."""
+    t = nbgrad.logspace(*args, base=base, dtype=nbgrad.float64)
+    np.testing.assert_allclose(t.numpy(), np.logspace(*args, base=base), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (4, 2), (0,)], ids=str)
+@pytest.mark.parametrize("name", ["bool", "int64", "float32", "bfloat16"])
+def test_eye_against_numpy(shape, name):
+    """Ones on the diagonal alone."""
+    assert nbgrad.eye(*shape, dtype=dtype(name)).tolist() == np.eye(*shape).tolist()
+
+
+# ---------------------------------------------------------------------------------------------- like others
+LIKE = {"zeros": nbgrad.zeros_like, "ones": nbgrad.ones_like, "empty": nbgrad.empty_like, "rand": nbgrad.rand_like,
+        "randn": nbgrad.randn_like, "full": lambda x: nbgrad.full_like(x, 2.0)}
+
+
+@pytest.mark.parametrize("like", LIKE.values(), ids=LIKE)
+@pytest.mark.parametrize("make, strides", [
+    (lambda: nbgrad.ones(2, 3, 4), (12, 4, 1)), (lambda: nbgrad.ones(2, 3, 4).permute(2, 0, 1), (1, 12, 4)),
+    (lambda: nbgrad.empty_strided((2, 3), (1, 4)), (1, 2)), (lambda: nbgrad.ones(3, 1).expand(3, 4), (4, 1)),
+], ids=["row-major", "permuted", "gaps", "expanded"])
+def test_like_keeps_the_memory_order(like, make, strides):
+    """A dense tensor's strides are kept; of others only the order of the dimensions, without gaps."""
+    assert like(make()).stride() == strides
+
+
+@pytest.mark.parametrize("method, args, expected", [("new_zeros", (2,), [0, 0]), ("new_ones", ((2,),), [1, 1]),
+                                                    ("new_full", ((2,), 3.7), [3, 3]), ("new_tensor", ([1.5, 2.5],), [1, 2])])
+def test_new_methods_take_the_dtype(method, args, expected):
+    """The ``new_*`` methods make tensors of this tensor's dtype."""
+    t = getattr(nbgrad.ones(1, dtype=nbgrad.int16), method)(*args)
+    assert t.dtype is nbgrad.int16 and t.tolist() == expected
+
+
+@pytest.mark.parametrize("make", [lambda **k: nbgrad.zeros(2, **k), lambda **k: nbgrad.full((2,), 1, **k),
+                                  lambda **k: nbgrad.arange(2, **k), lambda **k: nbgrad.eye(2, **k)])
+def test_integers_require_no_grad(make):
+    """Only floating and complex tensors may require grad."""
+    with pytest.raises(RuntimeError):
+        make(dtype=nbgrad.int64, requires_grad=True)
+    assert make(dtype=nbgrad.float64, requires_grad=True).requires_grad
+
+
+# ---------------------------------------------------------------------------------------------- conversions
+def test_conversion_that_changes_nothing_is_the_tensor():
+    """No copy is made where none is asked for."""
+    x = nbgrad.ones(2)
+    same = (x.to(nbgrad.float32), x.to("cpu"), x.to(x), x.float(), x.cpu(), x.type_as(x), x.to("cpu", nbgrad.float32), x.to())
+    assert all(y is x for y in same) and x.to(nbgrad.float32, copy=True) is not x
+
+
+@pytest.mark.parametrize("method, name", [("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32"), ("double", "float64"),
+                                          ("byte", "uint8"), ("char", "int8"), ("short", "int16"), ("int", "int32"), ("long", "int64"),
+                                          ("bool", "bool"), ("cfloat", "complex64"), ("cdouble", "complex128")])
+def test_conversion_methods(method, name):
+    """Each method converts to the dtype that torch names so."""
+    t = getattr(nbgrad.tensor([0.0, 1.0]), method)()
+    assert t.dtype is dtype(name) and t.tolist() == [0, 1]
+
+
+def test_truth_of_numbers_is_not_their_low_byte():
+    """What is not 0 is True: fractions, NaN, and multiples of 256."""
+    assert nbgrad.tensor([0.5, -0.0, math.nan]).bool().tolist() == [True, False, True]
+    assert nbgrad.tensor([256, 0, -512]).bool().numpy().view(np.uint8).tolist() == [1, 0, 1]
+    assert nbgrad.zeros(2, dtype=nbgrad.bool).copy_(nbgrad.tensor([7, 0], dtype=nbgrad.uint8)).numpy().view(np.uint8).tolist() == [1, 0]
+
+
+def test_conversion_passes_gradients():
+    """The gradient comes back in the dtype of the operand."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    (x.double() * nbgrad.tensor([3.0, 4.0], dtype=nbgrad.float64)).sum().backward()
+    assert x.grad.dtype is nbgrad.float32 and x.grad.tolist() == [3.0, 4.0]
+
+
+def test_complex_to_real_warns():
+    """An imaginary part is not dropped in silence."""
+    with pytest.warns(UserWarning, match="imaginary"):
+        assert nbgrad.tensor([1 + 2j]).float().tolist() == [1.0]
+
+
+def test_type_names():
+    """``type()`` names the kind of tensor, and converts to a kind named so."""
+    x = nbgrad.ones(1, dtype=nbgrad.bfloat16)
+    assert x.type() == "nbgrad.BFloat16Tensor" and x.type("nbgrad.DoubleTensor").dtype is nbgrad.float64
+    with pytest.raises(TypeError):
+        x.type("nbgrad.NoTensor")
+
+
+@pytest.mark.parametrize("args", [(3,), ("nowhere",), (nbgrad.float32, nbgrad.float32), ([],)], ids=str)
+def test_to_refuses_what_it_does_not_know(args):
+    """An argument that is neither dtype, device nor tensor is an error."""
+    with pytest.raises((TypeError, RuntimeError)):
+        nbgrad.ones(1).to(*args)
