@@ -23,8 +23,8 @@ def on_device(op: str, spec) -> Device:
     """
     device = device_of(spec) if spec is not None else CPU
     if device.type != "cpu":
-        raise NotSupportedError(f"{op}: device {device} is not available: kernels are compiled for CUDA (nbgrad.kernels.cuda), but "
-                                "the run time that holds tensors on a GPU is missing. Hint: device='cpu'.")
+        from .kernels.cuda.host import without_tensors
+        raise NotSupportedError(f"{op}: device {device} is not available: {without_tensors()}. Hint: device='cpu'.")
     return device
 
 

@@ -17,14 +17,13 @@ import numpy as np
 from .casting import on_device
 from .creation import empty_of, layout_for, layout_like, leaf
 from .dispatch import CALLS
-from .dtypes import (BOOL, DType, INTEGER, bool_, can_cast, dtype_of, float32, float64, get_default_dtype, int64, require_floating,
-                     uint8)
+from .dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, int64, require_floating, uint8
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import mode
 from .graph import requires_grad as has_grad
 from .interop import array_of, flat_tensor, values_of
 from .layout import Layout, broadcast_shapes, layout_of
-from .lowering.random import UNIFORM_BITS, random_plan
+from .lowering.random import random_plan
 from .rules import lowering
 from .storage import CPU, wrap_array
 from .tensor import Tensor, native, new_tensor
@@ -183,11 +182,10 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
     if not layout.numel:
         return empty_of(layout)
     dtype = layout.dtype
-    if distribution == "integers":
-        work, bits = int64, 32
-    else:
-        work, bits = (dtype if dtype in (float32, float64) else float32), UNIFORM_BITS.get(dtype.name, 24)
-    out = native.fresh(random_plan(distribution, layout_of(work, layout.shape), bits), *numbers, a, b)
+    work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
+    if distribution == "uniform" and dtype in (float16, bfloat16):
+        distribution = f"uniform_{dtype.name}"          # fewer bits: none may round to 1
+    out = native.fresh(random_plan(distribution, layout_of(work, layout.shape)), *numbers, a, b)
     if work is not dtype:
         out = CALLS["to_dtype"](out, dtype)
     return out if layout.contiguous else CALLS["clone_like"](out, layout)

@@ -533,14 +533,24 @@ SEVERAL_VIEWS = """    return several(op, x, plan)
 """
 
 
+KEYS = (int, type(None), tuple)
+
+
+def as_key(value):
+    """An attribute as part of a plan's key; a tensor is none, its value may change."""
+    return value.__index__() if isinstance(value, Tensor) else hashable(value)
+
+
 def movement_call(op: Movement) -> Callable:
     """The function of a view operation: look up where it lies, make the tensor, record."""
     plans: dict = {}
 
     def find(x, *args):
         check_tensor(op, "x", x)
-        # A tensor is no key: its value may change.
-        args = tuple(a.__index__() if isinstance(a, Tensor) else hashable(a) for a in args)
+        for a in args:
+            if type(a) not in KEYS:
+                args = tuple(map(as_key, args))
+                break
         key = (x.layout, *args) if args else x.layout
         plan = plans.get(key)
         if plan is None:

@@ -17,7 +17,7 @@ from ..kernels.convert import conversion
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, Plan, pack_record
 from ..kernels.templates.elementwise import elementwise_loop
-from ..kernels.templates.iterate import DIRECT, SINGLE, STRIDED, collapse, iterate, iteration_record
+from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
 from ..layout import Layout, layout_of, like_strides
 from ..ops.expr import Expr, postorder
 
@@ -97,8 +97,8 @@ _SIZE, _FLAGS = struct.Struct("2q"), struct.Struct("q")
 @lru_cache(maxsize=1)
 def iterator() -> int:
     """Address of the strided iterator."""
-    from ..kernels.templates.iterate import convert, move, walk
-    return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert))))
+    from ..kernels.templates.iterate import convert, locate, move, walk
+    return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
 
 
 def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
@@ -179,6 +179,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
     sizes, steps = collapse(tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides])
     if len(sizes) > 60:
         raise KernelError(f"{formula.name}: {len(sizes)} dimensions; at most 60 can be walked.")
+    by_rows = len(sizes) > 1 and sizes[-1] >= LONG_ROW
     entries = []
     for k, layout in enumerate(layouts):
         width = 1 if names[k] == "bool" else _width(names[k])
@@ -192,15 +193,18 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
             cast = conversion(names[k], memory)
         elif not _same_bits(memory, names[k]):
             cast = conversion(memory, names[k])
+        inner = steps[k][-1]
         if not is_out and singles[k - len(outs)]:
             how = SINGLE
+        elif by_rows and not cast and (inner == itemsizes[k] or (inner == 0 and not is_out)):
+            how = ROW if inner else ROW_SINGLE
         else:
             row_major, step = True, itemsizes[k]
             for size, stride in zip(reversed(sizes), reversed(steps[k])):
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = kernel(formula, dtype, singles)
+    code = kernel(formula, dtype, tuple(how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]))
     return iteration_record(code, len(outs), entries, sizes, steps)
 
 

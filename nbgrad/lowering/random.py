@@ -14,30 +14,23 @@ __all__ = ["random_plan"]
 
 # Blocks from which threads pay, and that one claims at once.
 PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
-# Bits that a uniform number keeps, so that none rounds to 1 when it is narrowed to a half type.
-UNIFORM_BITS = {"float16": 11, "bfloat16": 8}
 
 
 @lru_cache(maxsize=None)
-def kernel(distribution: str, dtype: str, bits: int) -> int:
+def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
     loop = fill_four if dtype == "float32" else fill_two
-    bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]), ("SHIFT", 32 - bits),
-                ("UNIT", 2.0 ** -bits))
-    return address(Program(f"{distribution}_{bits}", loop, dtype, bindings))
+    bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]))
+    return address(Program(distribution, loop, dtype, bindings))
 
 
 @lru_cache(maxsize=1024)
-def random_plan(distribution: str, layout: Layout, bits: int = 24) -> GeneralPlan:
-    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype.
-
-    Args:
-        bits: of a uniform number, for float32.
-    """
+def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
+    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype."""
     dtype = layout.dtype.name
     per_block = 4 if dtype == "float32" else 2
     blocks = -(-layout.numel // per_block)
     codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[dtype], NUMBER_CODES[dtype])
-    record = pack_record(kernel(distribution, dtype, bits), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM else 0,
+    record = pack_record(kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM else 0,
                          struct.pack("q", layout.numel))
     return GeneralPlan(record, (layout.template,), (None,) * 4)

@@ -16,19 +16,19 @@ def _real_view(layout, offset):
     return layout.shape, tuple(2 * stride for stride in layout.strides), offset
 
 
-def _pairs(layout):
-    if not layout.dtype.is_complex:
-        raise DTypeError(f"view_as_real: expected a complex tensor, got {layout.dtype}.")
-    return (*layout.shape, 2), (*(2 * stride for stride in layout.strides), 1), 0
+def _pairs(x):
+    if not x.dtype.is_complex:
+        raise DTypeError(f"view_as_real: expected a complex tensor, got {x.dtype}.")
+    return (*x.shape, 2), (*(2 * stride for stride in x.strides), 1), 0
 
 
-def _joined(layout):
-    if not layout.dtype.is_floating_point or layout.dtype.itemsize == 2:
-        raise DTypeError(f"view_as_complex: expected float32 or float64, got {layout.dtype}.")
-    if not layout.shape or layout.shape[-1] != 2 or layout.strides[-1] != 1 or any(s % 2 for s in layout.strides[:-1]):
-        raise ShapeError(f"view_as_complex: the last dimension must be 2 adjacent numbers, got {list(layout.shape)} with strides "
-                         f"{list(layout.strides)}. Hint: x.contiguous().")
-    return layout.shape[:-1], tuple(stride // 2 for stride in layout.strides[:-1]), 0
+def _joined(x):
+    if not x.dtype.is_floating_point or x.dtype.itemsize == 2:
+        raise DTypeError(f"view_as_complex: expected float32 or float64, got {x.dtype}.")
+    if not x.shape or x.shape[-1] != 2 or x.strides[-1] != 1 or any(s % 2 for s in x.strides[:-1]):
+        raise ShapeError(f"view_as_complex: the last dimension must be 2 adjacent numbers, got {list(x.shape)} with strides "
+                         f"{list(x.strides)}. Hint: x.contiguous().")
+    return x.shape[:-1], tuple(stride // 2 for stride in x.strides[:-1]), 0
 
 
 def to_real(dtype):

@@ -52,7 +52,8 @@ general("index_fill_value", lambda x, dim, index, value: x, {"x": lambda g, dim,
         node="IndexFillBackward0", doc="x with one value in the slices that index names.")
 general("index_fill_tensor", lambda x, value, dim, index: x,
         {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
-         "value": lambda g, dim, index: g.index_select(dim, index).sum_to(())},
+         # Not index_select: an index that comes twice fills one slice once.
+         "value": lambda g, dim, index: (g - g.index_fill_value(dim, index, 0)).sum_to(())},
         operands=("x", "value"), **INTERNAL, node="IndexFillBackward1", doc="x with one element in the slices that index names.")
 general("take", lambda x, index: x, {"x": lambda g, index, x_shape: g.take_backward(x_shape, index)},
         doc="The elements of x, seen as one row, that index names.")

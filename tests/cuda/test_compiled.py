@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import nbgrad
 from nbgrad import errors
 from nbgrad.kernels import scalars
 from nbgrad.kernels.cuda import cubins, gates, host, table
@@ -220,3 +221,16 @@ def test_missing_gpu_is_explained():
     assert host.missing().startswith("cuda: ") and "Hint:" in host.missing()
     with pytest.raises(errors.DeviceError, match="Hint:"):
         host.Gpu()
+
+
+@pytest.mark.parametrize("ask", [lambda: nbgrad.ones(2).to("cuda"), lambda: nbgrad.ones(2).cuda(),
+                                 lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda")])
+def test_a_tensor_on_a_gpu_is_refused_with_the_reason(ask):
+    """However it is asked for: what is missing on this machine, and the remedy, in one message."""
+    with pytest.raises(errors.NotSupportedError) as caught:
+        ask()
+    message = str(caught.value)
+    assert "device cuda is not available" in message and message.endswith("Hint: device='cpu'.")
+    assert host.without_tensors() in message
+    if not host.is_available():
+        assert host.missing().partition("cuda: ")[2].partition(". Hint:")[0] in message

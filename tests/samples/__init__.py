@@ -6,7 +6,6 @@ from __future__ import annotations
 
 # One line a module; order does not matter.
 from . import elementwise  # noqa: F401
-from . import random  # noqa: F401
 from . import indexing  # noqa: F401
 from . import linalg  # noqa: F401
 from . import movement  # noqa: F401

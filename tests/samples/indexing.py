@@ -87,8 +87,8 @@ row("index_write", lambda x, values, indices, accumulate=False: put(x, indices, 
     case((3, 4), (2, 4), indices=(DISTINCT,)), case((3, 4), (3,), indices=INDICES, accumulate=True), case((3, 4), (4,), indices=(DISTINCT,)))
 row("index_zeroed", lambda x, indices: put(x, indices, 0.0), REAL, case((3, 4), indices=(I,)))
 for _name in ("index_put", "index_put_"):
-    row(_name, lambda x, values, indices, accumulate=False: put(x, indices, values, accumulate), REAL,
-        case((3, 4), values=np.array([1.5, -2.0]), indices=(DISTINCT, DISTINCT)))
+    row(_name, put, REAL,
+        case((3, 4), [DISTINCT, DISTINCT], (2,)), case((3, 4), [I, I], (3,), True))
 row("getitem", lambda x, key: x[key], REAL, case((3, 4), 1), case((3, 4), key=(slice(None), -1)), case((3, 4), I), case((2, 3), MASK),
     case((3, 4), key=(slice(0, 3, 2), None)))
 row("setitem", lambda x, key, value: changed(x, lambda out: out.__setitem__(key, value)), REAL, case((3, 4), 1, (4,)),

@@ -58,7 +58,7 @@ row("view_shape", np.reshape, REAL, case((2, 3), shape=(3, 2)), case((2, 3), sha
     errors=[fails(ShapeError, "6 elements|6", (2, 3), shape=(4,))])
 row("reshape_alias", np.reshape, REAL, case((2, 3), shape=(3, 2)), unlike=MEMORY)
 row("permute_dims", lambda x, dims: x.transpose(dims), REAL, case((2, 3, 4), dims=(2, 0, 1)), case((2, 3), dims=(1, 0)),
-    errors=[fails((ShapeError, DimError), "", (2, 3), dims=(0, 0))])
+    errors=[fails(nbgrad.NbgradError, "permute", (2, 3), dims=(0, 0))])
 row("transpose", np.swapaxes, REAL, case((2, 3), 0, 1), case((2, 3, 4), -1, 0), errors=[fails(DimError, "^transpose: .*2", (2, 3), 0, 2)])
 row("t", np.transpose, REAL, case((2, 3)), case((3,)), errors=[fails(ShapeError, "^t: ", (2, 3, 4))])
 row("T", np.transpose, REAL, case((2, 3)), case((2, 3, 4)))

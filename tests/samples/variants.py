@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .row import NONZERO, POSITIVE, REAL, case, row
+import nbgrad
+
+from .row import NONZERO, POSITIVE, REAL, case, fails, row
 
 NO_GRADIENT = {"gradient": "a truth value has none"}
 
@@ -19,6 +21,7 @@ row("allclose", lambda x, y, rtol=1e-5, atol=1e-8: np.allclose(x, y, rtol, atol)
     unlike=NO_GRADIENT)
 row("equal", np.array_equal, REAL, case((2, 3), (2, 3)), case((2, 3), (3,)), unlike=NO_GRADIENT)
 # Of probability 0 and 1 nothing is random.
-row("dropout_mask", lambda x, keep: np.full_like(x, keep), REAL, case((2, 3), 1.0), case((2, 3), 0.0))
+row("dropout_mask", lambda x, keep: np.full_like(x, keep), REAL, case((2, 3), 1.0), case((2, 3), 0.0),
+    errors=[fails(nbgrad.DTypeError, "floating", (2,), dtype="int64", keep=0.5)])
 row("dropout", lambda x, p=0.5, training=True: x * (1.0 if p == 0 or not training else 0.0), REAL, case((2, 3), 0.0), case((2, 3), 1.0),
-    case((2, 3), 0.5, False))
+    case((2, 3), 0.5, False), errors=[fails(nbgrad.RangeError, "from 0 to 1", (2,), p=1.5)])

@@ -3,11 +3,14 @@
 One dtype-independent routine serves every elementwise kernel, so that strides, broadcasting and mixed dtypes need no
 kernels of their own. A plain function for ``kernels/cpu/build``; its free names are intrinsics.
 
-NOTE [Iteration record]: int64 words. 0 kernel, 1 outputs, 2 inputs, 3 dimensions; then four words an operand, outputs first:
+NOTE [Iteration record]: int64 words. 0 kernel, 1 outputs, 2 inputs, 3 dimensions, 4 elements at a time, 5 whether blocks end with
+rows (the innermost dimension); then four words an operand, outputs first:
   bytes an element in memory; bytes an element for the kernel; address of the conversion (0: none); how it is reached:
   0 DIRECT   its elements lie in the order of iteration: the kernel gets a pointer into it
   1 SINGLE   one element for all positions, for a kernel that expects that
   2 STRIDED  gathered or scattered
+  3 ROW      its rows are contiguous: a pointer into the row (only where blocks end with rows, as the next)
+  4 ROW_SINGLE  one element for a row, for a kernel that expects a single one
 then the shape, then for every operand its strides in bytes.
 """
 # ruff: noqa: F821  (names bound by instantiate)
@@ -15,9 +18,11 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED"]
+__all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED", "ROW", "ROW_SINGLE", "LONG_ROW", "locate"]
 
-DIRECT, SINGLE, STRIDED = 0, 1, 2
+DIRECT, SINGLE, STRIDED, ROW, ROW_SINGLE = range(5)
+BLOCK = 512             # elements that a buffer holds
+LONG_ROW = 256          # from here on a block a row beats gathering (benchmarks/test_kernels.py, broadcast operand)
 MOST_ITERATED = 12      # operands whose buffers fit the stack block below
 
 
@@ -97,6 +102,19 @@ def walk(buffer, memory, scatter, position, count, size, dims, shape, strides, i
                 d -= 1
 
 
+def locate(memory, row, column, dims, shape, strides):
+    """The address of an element by its row (counted over all outer dimensions) and its place in it."""
+    address = memory + column * word(strides, dims - 1)
+    rest = row
+    for d in range(dims - 2, 0, -1):
+        extent = word(shape, d)
+        address += rest % extent * word(strides, d)
+        rest //= extent
+    if dims > 1:
+        address += rest * word(strides, 0)
+    return address
+
+
 def convert(kernel, target, source, count, arguments):
     """Run a conversion kernel from one address to another."""
     set_word(arguments, 1, target)
@@ -114,12 +132,19 @@ def iterate(start, stop, args):
     kernel, outs = word(record, 0), word(record, 1)
     operands = outs + word(record, 2)
     dims = word(record, 3)
-    shape = record + 8 * (4 + 4 * operands)
+    limit, rows = word(record, 4), word(record, 5)
+    shape = record + 8 * (6 + 4 * operands)
+    extent = word(shape, dims - 1)
     position = start
     while position < stop:
-        count = min(512, stop - position)
+        count = min(limit, stop - position)
+        row, column = 0, 0
+        if rows != 0:
+            row = position // extent
+            column = position - row * extent
+            count = min(count, extent - column)
         for k in range(operands):
-            entry = record + 8 * (4 + 4 * k)
+            entry = record + 8 * (6 + 4 * k)
             size, width, cast, how = word(entry, 0), word(entry, 1), word(entry, 2), word(entry, 3)
             memory = pointer_word(args, 1 + k)
             raw = buffers + 16384 * k
@@ -127,6 +152,8 @@ def iterate(start, stop, args):
             if k < outs:
                 if how == 0 and cast == 0:
                     set_word(arguments, 1 + k, memory + position * size)
+                elif how == 3:
+                    set_word(arguments, 1 + k, locate(memory, row, column, dims, shape, shape + 8 * dims * (1 + k)))
                 else:
                     set_word(arguments, 1 + k, ready)
             elif how == 1:
@@ -135,6 +162,8 @@ def iterate(start, stop, args):
                 else:
                     convert(cast, ready, memory, 1, pair)
                     set_word(arguments, 1 + k, ready)
+            elif how >= 3:
+                set_word(arguments, 1 + k, locate(memory, row, column, dims, shape, shape + 8 * dims * (1 + k)))
             else:
                 source = memory + position * size
                 if how == 2:
@@ -147,7 +176,7 @@ def iterate(start, stop, args):
                     set_word(arguments, 1 + k, ready)
         run_kernel(kernel, 0, count, arguments)
         for k in range(outs):
-            entry = record + 8 * (4 + 4 * k)
+            entry = record + 8 * (6 + 4 * k)
             size, width, cast, how = word(entry, 0), word(entry, 1), word(entry, 2), word(entry, 3)
             memory = pointer_word(args, 1 + k)
             raw = buffers + 16384 * k
@@ -155,7 +184,7 @@ def iterate(start, stop, args):
             if how == 0:
                 if cast != 0:
                     convert(cast, memory + position * size, ready, count, pair)
-            else:
+            elif how == 2:
                 source = ready
                 if cast != 0:
                     convert(cast, raw, ready, count, pair)
@@ -167,7 +196,9 @@ def iterate(start, stop, args):
 def iteration_record(kernel: int, outs: int, operands: list[tuple[int, int, int, int]], shape: tuple[int, ...],
                      strides: list[tuple[int, ...]]) -> bytes:
     """Build the record: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
-    words = [kernel, outs, len(operands) - outs, len(shape)]
+    buffered = any(how == STRIDED or cast for _, _, cast, how in operands)
+    by_rows = any(how in (ROW, ROW_SINGLE) for _, _, _, how in operands)
+    words = [kernel, outs, len(operands) - outs, len(shape), BLOCK if buffered else 1 << 40, int(by_rows)]
     for operand in operands:
         words.extend(operand)
     words.extend(shape)

@@ -37,8 +37,18 @@ def philox(block, call, seed):
 # ---- four numbers a block: float32 ---------------------------------------------------------------------------------
 
 def unit(r):
-    """Uniform on [0, 1): the upper bits of a word. ``SHIFT`` and ``UNIT`` leave as many as the result's dtype holds."""
-    return to_float(r >> SHIFT) * UNIT
+    """Uniform on [0, 1): the upper 24 bits of a word."""
+    return to_float(r >> 8) * 2.0 ** -24
+
+
+def half_unit(r):
+    """``unit`` with as many bits as float16 holds, so that none rounds to 1."""
+    return to_float(r >> 21) * 2.0 ** -11
+
+
+def bfloat_unit(r):
+    """``unit`` with the bits of bfloat16."""
+    return to_float(r >> 24) * 2.0 ** -8
 
 
 def above_zero(r):
@@ -55,6 +65,16 @@ def between(u, low, high):
 def uniform_four(r0, r1, r2, r3, low, high):
     return (between(unit(r0), low, high), between(unit(r1), low, high), between(unit(r2), low, high),
             between(unit(r3), low, high))
+
+
+def half_uniform_four(r0, r1, r2, r3, low, high):
+    return (between(half_unit(r0), low, high), between(half_unit(r1), low, high), between(half_unit(r2), low, high),
+            between(half_unit(r3), low, high))
+
+
+def bfloat_uniform_four(r0, r1, r2, r3, low, high):
+    return (between(bfloat_unit(r0), low, high), between(bfloat_unit(r1), low, high), between(bfloat_unit(r2), low, high),
+            between(bfloat_unit(r3), low, high))
 
 
 def normal_pair(u, v, mean, std):
@@ -124,8 +144,9 @@ def integers_two(r0, r1, r2, r3, low, count):
 
 
 DISTRIBUTIONS = {
-    ("uniform", "float32"): uniform_four, ("normal", "float32"): normal_four, ("bernoulli", "float32"): bernoulli_four,
-    ("exponential", "float32"): exponential_four,
+    ("uniform", "float32"): uniform_four, ("uniform_float16", "float32"): half_uniform_four,
+    ("uniform_bfloat16", "float32"): bfloat_uniform_four, ("normal", "float32"): normal_four,
+    ("bernoulli", "float32"): bernoulli_four, ("exponential", "float32"): exponential_four,
     ("uniform", "float64"): uniform_two, ("normal", "float64"): normal_two, ("bernoulli", "float64"): bernoulli_two,
     ("exponential", "float64"): exponential_two, ("integers", "int64"): integers_two,
 }
