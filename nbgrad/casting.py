@@ -6,8 +6,7 @@ import warnings
 import numpy as np
 
 from .dispatch import CALLS
-from .dtypes import (DType, bfloat16, bool_, complex64, complex128, dtype_of, float16, float32, float64, int8, int16, int32, int64,
-                     uint8)
+from .dtypes import DType, bool_, complex64, dtype_of
 from .errors import ArgumentError, NotSupportedError
 from .storage import CPU, Device, device as device_of
 from .tensor import Tensor
@@ -33,7 +32,8 @@ def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     if dtype is x.layout.dtype:
         return CALLS["clone"](x) if copy else x
     if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
-        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning, stacklevel=3)
+        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning,
+                      stacklevel=3)
     return CALLS["to_dtype"](x, dtype)
 
 
@@ -66,7 +66,7 @@ def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, n
         if args and is_dtype(args[0]):
             dtype = args.pop(0)
     if args and isinstance(args[0], bool):
-        non_blocking = args.pop(0)
+        args.pop(0)         # non_blocking
     if args and isinstance(args[0], bool):
         copy = args.pop(0)
     if args:
@@ -78,7 +78,7 @@ def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, n
 
 
 def type_(x: Tensor, dtype=None, non_blocking: bool = False):
-    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with ``dtype`` (a DType or such a name) the tensor converted."""
+    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
     if dtype is None:
         return f"nbgrad.{TYPE_NAMES[x.layout.dtype]}Tensor"
     if isinstance(dtype, str) and dtype.endswith("Tensor"):
@@ -90,10 +90,13 @@ def type_(x: Tensor, dtype=None, non_blocking: bool = False):
     return convert(x, dtype_of(dtype))
 
 
-TYPE_NAMES = {float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", int64: "Long", int32: "Int", int16: "Short",
-              int8: "Char", uint8: "Byte", bool_: "Bool", complex64: "ComplexFloat", complex128: "ComplexDouble"}
-METHODS = {"float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32, "short": int16,
-           "char": int8, "byte": uint8, "bool": bool_, "cfloat": complex64, "cdouble": complex128}
+# dtype, torch's name of its tensors, and the method that converts to it.
+KINDS = (("float32", "Float", "float"), ("float64", "Double", "double"), ("float16", "Half", "half"),
+         ("bfloat16", "BFloat16", "bfloat16"), ("int64", "Long", "long"), ("int32", "Int", "int"),
+         ("int16", "Short", "short"), ("int8", "Char", "char"), ("uint8", "Byte", "byte"), ("bool", "Bool", "bool"),
+         ("complex64", "ComplexFloat", "cfloat"), ("complex128", "ComplexDouble", "cdouble"))
+TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in KINDS}
+METHODS = {method: dtype_of(name) for name, _, method in KINDS}
 
 
 def caster(name: str, dtype: DType):

@@ -10,8 +10,7 @@ import numpy as np
 from .casting import convert, on_device
 from .dispatch import CALLS
 from .dlpack import from_dlpack
-from .dtypes import (BOOL, FLOATING, INTEGER, DType, bool_, complex64, dtype_of, get_default_dtype, int64, number_category,
-                     promote_types)
+from .dtypes import BOOL, INTEGER, DType, dtype_of, get_default_dtype, int64, promote_types, result_dtype
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .graph import requires_grad as has_grad
 from .interop import from_numpy, item, values_of
@@ -19,9 +18,9 @@ from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", "empty_strided", "eye", "from_numpy", "full",
-           "full_like", "linspace", "logspace", "new_full", "ones", "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
-           "leaf", "layout_for", "layout_like", "install_creation"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", "empty_strided", "eye", "from_numpy",
+           "full", "full_like", "linspace", "logspace", "new_full", "ones", "ones_like", "scalar_tensor", "tensor",
+           "zeros", "zeros_like", "leaf", "layout_for", "layout_like", "install_creation"]
 
 MOST_BYTES = 1 << 47            # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
@@ -84,7 +83,8 @@ def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
         try:
             sizes = tuple(sizes[0])
         except TypeError:
-            raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, got {type(sizes[0]).__name__}.") from None
+            raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, "
+                                f"got {type(sizes[0]).__name__}.") from None
     shape = []
     for size in sizes:
         try:
@@ -187,10 +187,7 @@ def dtype_of_number(value) -> DType:
     """The dtype of a tensor made from a Python number alone."""
     if isinstance(value, np.generic):
         return dtype_of(value.dtype)
-    category = number_category(value)
-    if category in (BOOL, INTEGER):
-        return bool_ if category == BOOL else int64
-    return get_default_dtype() if category == FLOATING else get_default_dtype().to_complex()
+    return result_dtype((), (value,))
 
 
 def fit_number(op: str, value, dtype: DType):
@@ -201,7 +198,7 @@ def fit_number(op: str, value, dtype: DType):
     """
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise ArgumentError(f"{op}: expected a number, got {type(value).__name__}.")
-    if isinstance(value, complex) and not dtype.is_complex and dtype is not bool_:
+    if isinstance(value, complex) and not dtype.is_complex and dtype.category != BOOL:
         raise DTypeError(f"{op}: {value} is complex and does not fit {dtype}.")
     if dtype.category != INTEGER:
         return value
@@ -216,7 +213,8 @@ def fit_number(op: str, value, dtype: DType):
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of one number, of the default dtype unless another is given."""
-    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device,
+                requires_grad=requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
@@ -244,7 +242,8 @@ def python_number(op: str, value):
 
 
 def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are integers.
+    """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are
+    integers.
 
     Raises:
         RangeError: no such sequence: a step of 0 or away from ``end``, or infinite bounds.
@@ -274,7 +273,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
 
 
 def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]:
-    """``steps`` equidistant numbers in float64 or complex128, symmetric about the middle, and the layout of the result."""
+    """``steps`` equidistant numbers in float64 or complex128, symmetric about the middle, and the layout of the result.
+    """
     start, end = python_number(op, start), python_number(op, end)
     if steps < 0:
         raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
@@ -293,7 +293,8 @@ def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: 
     return leaf("linspace", new_tensor(wrap_array(values.astype(layout.descr)), layout), requires_grad)
 
 
-def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
+             requires_grad: bool = False) -> Tensor:
     """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``."""
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
@@ -306,7 +307,8 @@ def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=N
 def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A leaf with a copy of ``data``: a number, nested sequences, an array, a tensor.
 
-    Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their dtype.
+    Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their
+    dtype.
 
     Raises:
         ArgumentError: something that is no number. RangeError: rows of different lengths, or a number out of range.
@@ -393,7 +395,7 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
     """Refuse numbers that an integer dtype cannot hold, and complex ones for a real dtype."""
     if array.size == 0:
         return
-    if array.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
+    if array.dtype.kind == "c" and not dtype.is_complex and dtype.category != BOOL:
         raise ArgumentError(f"tensor: complex data do not fit {dtype}.")
     if dtype.category == INTEGER and array.dtype.kind in "if":
         fit_number("tensor", array.min().item(), dtype)
@@ -414,7 +416,8 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype=dtype)
 
 
-def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
+def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None,
+            requires_grad: bool | None = None) -> Tensor:
     """``obj`` as a tensor: a tensor, an array, a DLPack exporter, a buffer, a number or nested sequences.
 
     Args:
@@ -428,7 +431,8 @@ def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None, requ
     shared = shared_tensor(obj, dtype)
     wanted = None if dtype is None else dtype_of(dtype)
     if copy is False and (shared is None or wanted not in (None, shared.layout.dtype)):
-        raise RangeError(f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of {wanted or 'its dtype'} without "
+        raise RangeError(f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of "
+                         f"{wanted or 'its dtype'} without "
                          "a copy. Hint: copy=None copies where it must.")
     if shared is None:
         return leaf("asarray", tensor(obj, dtype=dtype), bool(requires_grad))
@@ -491,8 +495,8 @@ def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: 
 def new_method(name: str, factory):
     """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
     def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
-        return factory(*args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad,
-                       **named)
+        return factory(*args, dtype=self.layout.dtype if dtype is None else dtype, device=device,
+                       requires_grad=requires_grad, **named)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
     return method
@@ -504,10 +508,11 @@ def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: boo
 
 
 METHODS = {"new_zeros": new_method("new_zeros", zeros), "new_ones": new_method("new_ones", ones),
-           "new_empty": new_method("new_empty", empty), "new_full": new_method("new_full", full), "new_tensor": new_tensor_method}
+           "new_empty": new_method("new_empty", empty), "new_full": new_method("new_full", full),
+           "new_tensor": new_tensor_method}
 FUNCTIONS = {function.__name__: function for function in (
-    arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like, linspace, logspace,
-    ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}
+    arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like,
+    linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}
 
 
 def install_creation() -> dict:

@@ -1,6 +1,7 @@
 """The doors to NumPy and to Python numbers: memory shared without a copy, where both sides can describe it.
 
-What goes out is a view made for the occasion, never the array of a Storage itself; what comes in stays the user's array.
+What goes out is a view made for the occasion, never the array of a Storage itself; what comes in stays the user's
+array.
 """
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def array_of(x: Tensor) -> np.ndarray:
         raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
     size = layout.descr.itemsize
     # The buffer goes through uint8, which every dtype has: bfloat16 exports none, and views may change the dtype.
-    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x.offset if layout.numel else 0,
+    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x.offset if layout.numel
+                                   else 0,
                                    tuple(s * size for s in layout.strides))
     if not storage.writable:
         array.flags.writeable = False
@@ -78,8 +80,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor on the array's memory. A read-only array gives a tensor that refuses in-place writes.
 
     Raises:
-        ArgumentError: no array, or of a dtype that is no number. RangeError: negative strides, or strides that are no multiple
-            of the element. A foreign byte order and misaligned elements are copied: no tensor describes them.
+        ArgumentError: no array, or of a dtype that is no number. RangeError: negative strides, or strides that are no
+            multiple of the element. A foreign byte order and misaligned elements are copied: no tensor describes them.
 
     >>> import nbgrad, numpy
     >>> nbgrad.from_numpy(numpy.arange(3))
@@ -91,9 +93,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.dtype.isnative or not array.flags.aligned:
         return flat_tensor(np.ascontiguousarray(array, dtype.numpy).reshape(-1), dtype, array.shape)
     if any(s < 0 for s in array.strides):
-        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. Hint: array.copy().")
+        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. "
+                         "Hint: array.copy().")
     if any(s % dtype.itemsize for s in array.strides):
-        raise RangeError(f"from_numpy: strides {array.strides} are no multiples of the {dtype.itemsize} bytes of an element. "
+        raise RangeError(f"from_numpy: strides {array.strides} are no multiples of the {dtype.itemsize} bytes "
+                         "of an element. "
                          "Hint: array.copy().")
     strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
@@ -156,7 +160,8 @@ def to_index(x: Tensor) -> int:
         ArgumentError: anything else.
     """
     if x.layout.numel != 1 or x.layout.dtype.differentiable:
-        raise ArgumentError(f"index: expected one element of an integer dtype, got {x.layout.dtype.name} {list(x.layout.shape)}.")
+        raise ArgumentError(f"index: expected one element of an integer dtype, "
+                            f"got {x.layout.dtype.name} {list(x.layout.shape)}.")
     return int(item(x))
 
 

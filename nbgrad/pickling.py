@@ -1,4 +1,5 @@
-"""Copies of tensors: pickled, deep and shallow. Tensors that share memory share it afterwards, within one pickle or deep copy.
+"""Copies of tensors: pickled, deep and shallow. Tensors that share memory share it afterwards, within one pickle or
+deep copy.
 
 Only leaves are pickled and deeply copied: a history cannot be, and a result without it would not be the same tensor.
 """

@@ -1,7 +1,7 @@
 """Tensors as text, in torch's format, so that output can be compared line by line.
 
-All elements of a tensor share one format, chosen from the finite nonzero ones that are shown: whole numbers get a bare point,
-others ``precision`` digits, and where the magnitudes span too much, scientific notation.
+All elements of a tensor share one format, chosen from the finite nonzero ones that are shown: whole numbers get a bare
+point, others ``precision`` digits, and where the magnitudes span too much, scientific notation.
 """
 from __future__ import annotations
 
@@ -237,7 +237,8 @@ def formatted(x: Tensor, spec: str) -> str:
     if not x.layout.ndim and type(x) is Tensor:
         return format(item(x), spec)
     if spec:
-        raise ArgumentError(f"format: {spec!r} for a tensor of shape {list(x.layout.shape)}; only a 0-d tensor takes a format. "
+        raise ArgumentError(f"format: {spec!r} for a tensor of shape {list(x.layout.shape)}; only a 0-d "
+                            "tensor takes a format. "
                             "Hint: f'{x.item():.3f}', or set_printoptions.")
     return str(x)
 

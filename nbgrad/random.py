@@ -1,7 +1,8 @@
 """Random tensors and their generators.
 
-A generator is a seed and the number of calls made so far. What a call draws depends on these two and on the position in the
-result, so it is the same for any number of threads and on any device; see NOTE [Counter] in kernels/templates/philox.py.
+A generator is a seed and the number of calls made so far. What a call draws depends on these two and on the position in
+the result, so it is the same for any number of threads and on any device; see NOTE [Counter] in
+kernels/templates/philox.py.
 """
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ from .storage import CPU, wrap_array
 from .tensor import Tensor, native, new_tensor
 from .views import check_inplace
 
-__all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
-           "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state"]
+__all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
+           "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
+           "seed", "set_rng_state"]
 
 WORD = 1 << 64
 
@@ -58,7 +60,7 @@ class Generator:
         """Where the numbers are drawn."""
         return CPU
 
-    def manual_seed(self, seed: int) -> "Generator":
+    def manual_seed(self, seed: int) -> Generator:
         """Start again from ``seed``, an integer from -2**63 to 2**64 - 1; negative ones count from 2**64 down.
 
         Raises:
@@ -89,7 +91,7 @@ class Generator:
             state = struct.pack("<2Q", self._seed, self._calls)
         return flat_tensor(np.frombuffer(state, np.uint8).copy(), uint8, (16,))
 
-    def set_state(self, state: Tensor) -> "Generator":
+    def set_state(self, state: Tensor) -> Generator:
         """Return to a state that ``get_state`` gave.
 
         Raises:
@@ -102,7 +104,7 @@ class Generator:
             self._seed, self._calls = seed, calls
         return self
 
-    def clone_state(self) -> "Generator":
+    def clone_state(self) -> Generator:
         """Another generator in the same state."""
         return Generator().set_state(self.get_state())
 
@@ -220,32 +222,40 @@ def normal_numbers(op: str, layout: Layout, generator) -> Tensor:
     return draw_floating(op, "normal", layout, generator, 0.0, 0.5 ** 0.5 if layout.dtype.is_complex else 1.0)
 
 
-def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
+         requires_grad: bool = False) -> Tensor:
     """Uniform numbers from [0, 1).
 
     Raises:
         DTypeError: the dtype is not floating or complex. Otherwise as ``zeros``.
     """
-    return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator), requires_grad)
+    return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator),
+                requires_grad)
 
 
-def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
+          requires_grad: bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1.
 
     Raises:
         DTypeError: the dtype is not floating or complex. Otherwise as ``zeros``.
     """
-    return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator), requires_grad)
+    return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator),
+                requires_grad)
 
 
-def rand_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def rand_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
+              requires_grad: bool = False) -> Tensor:
     """``rand`` in the shape, dtype and memory order of ``x``."""
-    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device), generator), requires_grad)
+    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device), generator),
+                requires_grad)
 
 
-def randn_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def randn_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
+               requires_grad: bool = False) -> Tensor:
     """``randn`` in the shape, dtype and memory order of ``x``."""
-    return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device), generator), requires_grad)
+    return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device), generator),
+                requires_grad)
 
 
 def randint(low, high=None, size=None, *, generator: Generator | None = None, dtype=None, device=None,
@@ -304,7 +314,8 @@ def whole_numbers(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=None, requires_grad: bool = False) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=None,
+             requires_grad: bool = False) -> Tensor:
     """The integers 0 to n - 1 in random order.
 
     Raises:
@@ -342,7 +353,8 @@ def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     if values.size and not bool(((values >= 0) & (values <= 1)).all()):
         raise RangeError(f"{op}: probabilities must be from 0 to 1.")
     work = float64 if p.layout.dtype is float64 else float32
-    return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), native.alias(p))
+    return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0),
+                       native.alias(p))
 
 
 def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtype=None, device=None,
@@ -368,14 +380,16 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
     return CALLS["add"](CALLS["mul"](out, std), mean)
 
 
-def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Generator | None = None) -> Tensor:
     """Indices drawn from the weights in each row of ``x``: int64, ``num_samples`` a row.
 
-    Without replacement the samples are the largest of weight / exponential number, which is a race that each index wins in
-    proportion to its weight.
+    Without replacement the samples are the largest of weight / exponential number, which is a race that each index wins
+    in proportion to its weight.
 
     Raises:
-        DTypeError: ``x`` is not floating. ShapeError: not 1-D or 2-D. RangeError: no weights, or more samples than indices.
+        DTypeError: ``x`` is not floating. ShapeError: not 1-D or 2-D. RangeError: no weights, or more samples than
+            indices.
     """
     weights = multinomial_weights(x, num_samples, replacement)
     rows, columns = weights.shape
@@ -383,7 +397,8 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, gener
         totals = weights.cumsum(-1)
         uniform = values_of(draw("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0))
         found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
-        found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])        # a product may round up to the total
+        # The product may round up to the total, beyond the last index that has a weight.
+        found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
     else:
         race = values_of(draw("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
         found = np.argsort(-weights / race, -1, kind="stable")[:, :num_samples]
@@ -399,7 +414,8 @@ def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.nd
     if layout.ndim not in (1, 2) or not layout.shape[-1]:
         raise ShapeError(f"multinomial: expected weights (n,) or (rows, n) with n > 0, got {list(layout.shape)}.")
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
-        raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
+        raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. "
+                         "Hint: replacement=True.")
     weights = values_of(x).astype(np.float64).reshape(-1, layout.shape[-1])
     if not (np.isfinite(weights) & (weights >= 0)).all() or not (weights.sum(-1) > 0).all():
         raise RangeError("multinomial: weights must be finite and >= 0, and one in each row > 0.")
@@ -445,7 +461,11 @@ def uniform_(x: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Gener
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """In place: normal numbers. Raises DTypeError if ``x`` is not floating, RangeError for a negative std."""
+    """In place: normal numbers.
+
+    Raises:
+        DTypeError: ``x`` is not floating. RangeError: a negative std.
+    """
     require_floating("normal_", x.layout.dtype)
     if not std >= 0:
         raise RangeError(f"normal_: std must be >= 0, got {std}.")
@@ -453,7 +473,11 @@ def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Genera
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """In place: exponential numbers of rate ``lambd``. Raises DTypeError if ``x`` is not floating, RangeError for lambd <= 0."""
+    """In place: exponential numbers of rate ``lambd``.
+
+    Raises:
+        DTypeError: ``x`` is not floating. RangeError: ``lambd <= 0``.
+    """
     if not x.layout.dtype.is_floating_point:
         raise DTypeError(f"exponential_: expected a floating tensor, got {x.layout.dtype}.")
     if not lambd > 0:
@@ -462,7 +486,11 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
 
 
 def bernoulli_(x: Tensor, p=0.5, *, generator: Generator | None = None) -> Tensor:
-    """In place: 1 with probability ``p``, a number or a tensor that broadcasts, else 0. Raises RangeError for no probability."""
+    """In place: 1 with probability ``p``, a number or a tensor that broadcasts, else 0.
+
+    Raises:
+        RangeError: ``p`` is no probability.
+    """
     if isinstance(p, Tensor):
         check_inplace("bernoulli_", x, mode.enabled and has_grad(x))
         return CALLS["copy_"](x, below("bernoulli_", p, x.layout.like(), generator))
@@ -472,8 +500,8 @@ def bernoulli_(x: Tensor, p=0.5, *, generator: Generator | None = None) -> Tenso
 
 
 def random_(x: Tensor, low=None, high=None, *, generator: Generator | None = None, **bounds) -> Tensor:
-    """In place: integers from ``low`` to ``high - 1``; ``random_(high)`` starts at 0, ``random_()`` takes all the non-negative ones
-    that the dtype counts without gaps.
+    """In place: integers from ``low`` to ``high - 1``; ``random_(high)`` starts at 0, ``random_()`` takes all the
+    non-negative ones that the dtype counts without gaps.
 
     Raises:
         RangeError: there is no such integer, or the dtype cannot hold them all.

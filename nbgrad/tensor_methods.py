@@ -1,7 +1,7 @@
 """The autograd side of a Tensor: properties and methods over graph.py, views.py and autograd.py.
 
-``install`` hangs them on the class, which cannot import the modules that they need, and so it does for the doors, conversions,
-texts and pickles of the modules beside this one.
+``install`` hangs them on the class, which cannot import the modules that they need, and so it does for the doors,
+conversions, texts and pickles of the modules beside this one.
 """
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
     if not isinstance(value, bool):
         raise GradError(f"requires_grad: expected a bool, got {type(value).__name__}.")
     if not is_leaf(x):
-        raise GradError("requires_grad: only a leaf's can be assigned. Hint: y = x.detach() is a leaf on the same memory.")
+        raise GradError("requires_grad: only a leaf's can be assigned. "
+                        "Hint: y = x.detach() is a leaf on the same memory.")
     if value:
         require_differentiable("requires_grad", x.layout.dtype)
     if requires_grad(x) is not value:
@@ -114,8 +115,8 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
     if requires_grad(x) and not value.layout.dtype.differentiable:
-        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex "
-                         "tensor.")
+        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
+                         "expected a floating or complex tensor.")
     x.storage, x.offset, x.layout = unwatched(value.storage, x.storage.version), value.offset, value.layout
 
 
@@ -154,7 +155,8 @@ def check_grad(x: Tensor, grad: Tensor) -> None:
     if grad.layout.shape != x.layout.shape:
         raise ShapeError(f"grad: got shape {list(grad.layout.shape)}, the tensor has {list(x.layout.shape)}.")
     if grad.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"grad: got {grad.layout.dtype.name}, the tensor is {x.layout.dtype.name}. Hint: x.grad = g.to(x.dtype).")
+        raise DTypeError(f"grad: got {grad.layout.dtype.name}, the tensor is {x.layout.dtype.name}. "
+                         "Hint: x.grad = g.to(x.dtype).")
     if grad.layout.device is not x.layout.device:
         raise DeviceError(f"grad: got a tensor on {grad.layout.device}, expected one on {x.layout.device}.")
 
@@ -193,17 +195,21 @@ def as_operand(value, like: Tensor):
 
 PROPERTIES = {
     "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
-    "requires_grad": property(requires_grad, set_requires_grad, doc="Whether gradients flow into the tensor; of leaves assignable."),
+    "requires_grad": property(requires_grad, set_requires_grad,
+                              doc="Whether gradients flow into the tensor; of leaves assignable."),
     "data": property(get_data, set_data, doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
     "retains_grad": property(retains_grad), "_base": property(base_of),
-    "real": property(lambda x: CALLS["real"](x), lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
+    "real": property(lambda x: CALLS["real"](x),
+                     lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
                      doc="The real parts: a view of a complex tensor, a real tensor itself."),
-    "imag": property(lambda x: CALLS["imag"](x), lambda x, value: CALLS["copy_"](CALLS["imag"](x), as_operand(value, x)),
+    "imag": property(lambda x: CALLS["imag"](x),
+                     lambda x, value: CALLS["copy_"](CALLS["imag"](x), as_operand(value, x)),
                      doc="The imaginary parts of a complex tensor, as a view."),
 }
 METHODS = {
-    "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward, "register_hook": register_hook,
+    "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward,
+           "register_hook": register_hook,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook, "retain_grad": graph.retain_grad,
     "_is_view": is_view,
 }

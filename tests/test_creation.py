@@ -20,7 +20,8 @@ def dtype(name):
 
 # ---------------------------------------------------------------------------------------------- sizes
 @pytest.mark.parametrize("make", [
-    lambda: nbgrad.zeros(2, 3), lambda: nbgrad.zeros((2, 3)), lambda: nbgrad.zeros([2, 3]), lambda: nbgrad.zeros(size=(2, 3)),
+    lambda: nbgrad.zeros(2, 3), lambda: nbgrad.zeros((2, 3)), lambda: nbgrad.zeros([2, 3]),
+                                  lambda: nbgrad.zeros(size=(2, 3)),
     lambda: nbgrad.zeros(nbgrad.tensor(2), np.int64(3)),
 ], ids=["sizes", "tuple", "list", "keyword", "integers"])
 def test_spellings_of_a_shape(make):
@@ -28,7 +29,8 @@ def test_spellings_of_a_shape(make):
     assert make().shape == (2, 3)
 
 
-@pytest.mark.parametrize("sizes, error", [((-1,), RuntimeError), ((2.0,), TypeError), ((True,), TypeError), ((), TypeError),
+@pytest.mark.parametrize("sizes, error", [((-1,), RuntimeError), ((2.0,), TypeError), ((True,), TypeError), ((),
+                                                                                                             TypeError),
                                           ((2, "a"), TypeError)], ids=str)
 def test_sizes_that_are_none(sizes, error):
     """Negative sizes, and what is no integer, are refused."""
@@ -39,7 +41,8 @@ def test_sizes_that_are_none(sizes, error):
 @pytest.mark.parametrize("make", [nbgrad.zeros, nbgrad.empty, nbgrad.ones, nbgrad.rand])
 @pytest.mark.parametrize("sizes", [(1 << 63,), (1 << 40, 1 << 40), (1 << 40, 1 << 40, 0), (1 << 50,)], ids=str)
 def test_sizes_that_no_memory_holds(make, sizes):
-    """Too large a tensor is an error before anything is allocated, also where a size of 0 leaves it without elements."""
+    """Too large a tensor is an error before anything is allocated, also where a size of 0 leaves it without elements.
+    """
     with pytest.raises((MemoryError, RuntimeError)):
         make(*sizes)
 
@@ -53,7 +56,8 @@ def test_filled_in_every_dtype(name, make, value):
 
 
 @pytest.mark.parametrize("make", [
-    lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda:0"), lambda: nbgrad.ones(1).cuda(),
+    lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda:0"),
+                                  lambda: nbgrad.ones(1).cuda(),
     lambda: nbgrad.ones(1).to("cuda"), lambda: nbgrad.rand(1, device="cuda"), lambda: nbgrad.arange(2, device="cuda"),
 ])
 def test_a_device_that_is_missing_is_named(make):
@@ -65,7 +69,8 @@ def test_a_device_that_is_missing_is_named(make):
 # ---------------------------------------------------------------------------------------------- from data
 @pytest.mark.parametrize("data, expected", [
     ([np.float32(1)], "float32"), ([np.float64(1)], "float64"), ([np.int16(1), np.int8(1)], "int16"),
-    ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"), ([nbgrad.tensor(1.0, dtype=nbgrad.float64), 1j], "complex128"),
+    ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"), ([nbgrad.tensor(1.0, dtype=nbgrad.float64), 1j],
+                                                              "complex128"),
     ([np.ones(2), np.ones(2)], "float64"), (range(3), "int64"), ([[], []], "float32"), ([True, 1.5], "float32"),
 ], ids=str)
 def test_dtype_of_mixed_data(data, expected):
@@ -73,15 +78,21 @@ def test_dtype_of_mixed_data(data, expected):
     assert nbgrad.tensor(data).dtype is dtype(expected)
 
 
-@pytest.mark.parametrize("value, name, expected", [(1.7, "int64", 1), (-1.7, "int8", -1), (-1, "uint8", 255), (1e300, "float32", math.inf),
-                                                   (2, "bool", True), (1, "complex64", 1 + 0j)])
+@pytest.mark.parametrize("value, name, expected", [
+    (1.7, "int64", 1), (-1.7, "int8", -1), (-1, "uint8", 255), (1e300, "float32", math.inf), (2, "bool", True),
+    (1, "complex64", 1 + 0j),
+])
 def test_numbers_converted_on_entry(value, name, expected):
     """Fractions are cut off, a negative number wraps in uint8, too large a float is infinite."""
-    assert nbgrad.tensor(value, dtype=dtype(name)).item() == nbgrad.full((), value, dtype=dtype(name)).item() == expected
+    assert nbgrad.tensor(value, dtype=dtype(name)).item() == nbgrad.full((), value,
+                                                                         dtype=dtype(name)).item() == expected
 
 
-@pytest.mark.parametrize("value, name, error", [(300, "uint8", ValueError), (128, "int8", ValueError), (math.nan, "int64", ValueError),
-                                                (1 << 63, "int64", ValueError), (1j, "float32", (TypeError, RuntimeError))])
+@pytest.mark.parametrize("value, name, error", [(300, "uint8", ValueError), (128, "int8", ValueError), (math.nan,
+                                                                                                        "int64",
+                                                                                                        ValueError),
+                                                (1 << 63, "int64", ValueError), (1j, "float32", (TypeError,
+                                                                                                 RuntimeError))])
 def test_numbers_that_do_not_fit(value, name, error):
     """An integer dtype refuses what it cannot hold, a real one what is not real."""
     with pytest.raises(error):
@@ -107,7 +118,8 @@ def test_tensor_of_a_tensor_has_no_history():
 def test_asarray_copies_on_demand():
     """``copy=True`` always copies, ``copy=False`` never, and says so where it would have to."""
     array = np.zeros(2)
-    assert nbgrad.asarray(array, copy=True).data_ptr() != array.ctypes.data == nbgrad.asarray(array, copy=False).data_ptr()
+    assert nbgrad.asarray(array, copy=True).data_ptr() != array.ctypes.data == nbgrad.asarray(array,
+                                                                                              copy=False).data_ptr()
     with pytest.raises(ValueError):
         nbgrad.asarray(array, dtype=nbgrad.float32, copy=False)
     with pytest.raises(ValueError):
@@ -136,7 +148,8 @@ def test_as_tensor_converts_within_the_graph():
 
 
 # ---------------------------------------------------------------------------------------------- sequences
-@pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3), (-1.5, 1.5), (2.5,)],
+@pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3),
+                                  (-1.5, 1.5), (2.5,)],
                          ids=str)
 def test_arange_against_numpy(args):
     """The numbers are NumPy's, rounded once to the default dtype."""
@@ -203,7 +216,8 @@ def test_like_keeps_the_memory_order(like, make, strides):
 
 
 @pytest.mark.parametrize("method, args, expected", [("new_zeros", (2,), [0, 0]), ("new_ones", ((2,),), [1, 1]),
-                                                    ("new_full", ((2,), 3.7), [3, 3]), ("new_tensor", ([1.5, 2.5],), [1, 2])])
+                                                    ("new_full", ((2,), 3.7), [3, 3]),
+                                                    ("new_tensor", ([1.5, 2.5],), [1, 2])])
 def test_new_methods_take_the_dtype(method, args, expected):
     """The ``new_*`` methods make tensors of this tensor's dtype."""
     t = getattr(nbgrad.ones(1, dtype=nbgrad.int16), method)(*args)
@@ -223,12 +237,15 @@ def test_integers_require_no_grad(make):
 def test_conversion_that_changes_nothing_is_the_tensor():
     """No copy is made where none is asked for."""
     x = nbgrad.ones(2)
-    same = (x.to(nbgrad.float32), x.to("cpu"), x.to(x), x.float(), x.cpu(), x.type_as(x), x.to("cpu", nbgrad.float32), x.to())
+    same = (x.to(nbgrad.float32), x.to("cpu"), x.to(x), x.float(), x.cpu(), x.type_as(x), x.to("cpu", nbgrad.float32),
+            x.to())
     assert all(y is x for y in same) and x.to(nbgrad.float32, copy=True) is not x
 
 
-@pytest.mark.parametrize("method, name", [("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32"), ("double", "float64"),
-                                          ("byte", "uint8"), ("char", "int8"), ("short", "int16"), ("int", "int32"), ("long", "int64"),
+@pytest.mark.parametrize("method, name", [("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32"),
+                                          ("double", "float64"),
+                                          ("byte", "uint8"), ("char", "int8"), ("short", "int16"), ("int", "int32"),
+                                          ("long", "int64"),
                                           ("bool", "bool"), ("cfloat", "complex64"), ("cdouble", "complex128")])
 def test_conversion_methods(method, name):
     """Each method converts to the dtype that torch names so."""
@@ -240,7 +257,8 @@ def test_truth_of_numbers_is_not_their_low_byte():
     """What is not 0 is True: fractions, NaN, and multiples of 256."""
     assert nbgrad.tensor([0.5, -0.0, math.nan]).bool().tolist() == [True, False, True]
     assert nbgrad.tensor([256, 0, -512]).bool().numpy().view(np.uint8).tolist() == [1, 0, 1]
-    assert nbgrad.zeros(2, dtype=nbgrad.bool).copy_(nbgrad.tensor([7, 0], dtype=nbgrad.uint8)).numpy().view(np.uint8).tolist() == [1, 0]
+    truth = nbgrad.zeros(2, dtype=nbgrad.bool).copy_(nbgrad.tensor([7, 0], dtype=nbgrad.uint8))
+    assert truth.numpy().view(np.uint8).tolist() == [1, 0]
 
 
 def test_conversion_passes_gradients():

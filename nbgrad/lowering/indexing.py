@@ -44,7 +44,7 @@ def remembered(key: tuple, make: Callable[[], GeneralPlan]) -> GeneralPlan:
 def array_of(x: Tensor) -> np.ndarray:
     """The elements as a read-only strided array on the tensor's memory."""
     layout, size = x.layout, x.layout.dtype.itemsize
-    array = np.ndarray(layout.shape, layout.descr, x.storage.array.data if x.storage.array.size else b"", x.offset if layout.numel else 0,
+    array = np.ndarray(layout.shape, layout.descr, x.storage.array.view(np.uint8) if x.storage.array.size else b"", x.offset if layout.numel else 0,
                        tuple(t * size for t in layout.strides)) if layout.numel else np.empty(layout.shape, layout.descr)
     array.flags.writeable = False
     return array

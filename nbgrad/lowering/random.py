@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, pack_record
@@ -16,7 +16,7 @@ __all__ = ["random_plan"]
 PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
     loop = fill_four if dtype == "float32" else fill_two
@@ -26,11 +26,13 @@ def kernel(distribution: str, dtype: str) -> int:
 
 @lru_cache(maxsize=1024)
 def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
-    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype."""
+    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype.
+    """
     dtype = layout.dtype.name
     per_block = 4 if dtype == "float32" else 2
     blocks = -(-layout.numel // per_block)
     codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[dtype], NUMBER_CODES[dtype])
-    record = pack_record(kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM else 0,
+    record = pack_record(kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM
+                         else 0,
                          struct.pack("q", layout.numel))
     return GeneralPlan(record, (layout.template,), (None,) * 4)

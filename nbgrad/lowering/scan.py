@@ -17,17 +17,18 @@ _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "compl
 
 
 @lru_cache(maxsize=None)
-def scan_kernel(name: str, source: str, out: str) -> int:
+def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
     """Address of a scan: floats accumulate in float64, integers in int64."""
-    return address(Program(f"scan_{name}", scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out), None))
+    return address(Program(f"scan_{name}", scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns), None))
 
 
 def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, reverse: bool) -> GeneralPlan:
     """The launch of a scan over contiguous operands."""
     x = layouts[0]
-    code = scan_kernel(name, x.dtype.compute, out.dtype.compute)
     split = split_at(x.shape, wrap(name, dim, x.ndim))
-    return GeneralPlan(split_launch(code, split, len(layouts), True, int(reverse)), (out.template,), layouts)
+    by_columns = split[2] > 1
+    code = scan_kernel(name, x.dtype.compute, out.dtype.compute, by_columns)
+    return GeneralPlan(split_launch(code, split, len(layouts), by_columns, int(reverse)), (out.template,), layouts)
 
 
 @lowering("scan_sum", "scan_product")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ..errors import DTypeError, ShapeError
 from .core import composite, general, movement
+from .expr import scalar
 
 __all__: list[str] = []
 
@@ -45,9 +46,9 @@ movement("real_view", lambda x: _real_view(x, 0), lambda g, x_dtype: g.to_dtype(
          node="RealBackward0", doc="The real parts, as a view.")
 movement("imag_view", lambda x: _real_view(x, 1), lambda g, x_dtype: g.to_dtype(x_dtype) * 1j, retype=to_real, method=False,
          function=False, node="ImagBackward0", doc="The imaginary parts, as a view.")
-movement("view_as_real", _pairs, lambda g: g.contiguous().view_as_complex(), retype=to_real, method=False,
+movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.contiguous()), retype=to_real, method=False,
          doc="A complex tensor as pairs of numbers: one more dimension, of size 2.")
-movement("view_as_complex", _joined, lambda g: g.contiguous().view_as_real(), retype=to_complex, method=False,
+movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.contiguous()), retype=to_complex, method=False,
          doc="Pairs of numbers as a complex tensor.")
 general("complex", lambda real, imag: real, {"real": lambda g: g._apply("real", (g,)), "imag": lambda g: g._apply("imag", (g,))},
         operands=("real", "imag"), method=False, doc="The complex numbers with these parts.")

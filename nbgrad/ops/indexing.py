@@ -5,6 +5,7 @@ versions (rules.Guarded), so that a change before the backward pass is an error.
 """
 from __future__ import annotations
 
+from ..dtypes import bool_
 from . import shapes
 from .core import composite, elementwise, general
 from .expr import scalar
@@ -53,7 +54,7 @@ general("index_fill_value", lambda x, dim, index, value: x, {"x": lambda g, dim,
 general("index_fill_tensor", lambda x, value, dim, index: x,
         {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
          # Not index_select: an index that comes twice fills one slice once.
-         "value": lambda g, dim, index: (g - g.index_fill_value(dim, index, 0)).sum_to(())},
+         "value": lambda g, dim, index: g.masked_fill(g.new_ones(g.shape, dtype=bool_).index_fill_value(dim, index, False), 0).sum_to(())},
         operands=("x", "value"), **INTERNAL, node="IndexFillBackward1", doc="x with one element in the slices that index names.")
 general("take", lambda x, index: x, {"x": lambda g, index, x_shape: g.take_backward(x_shape, index)},
         doc="The elements of x, seen as one row, that index names.")

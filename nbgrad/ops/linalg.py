@@ -103,6 +103,8 @@ def linear(input, weight, bias=None):
     >>> nbgrad.linear(nbgrad.tensor([[1., 2.]]), nbgrad.tensor([[3., 4.], [5., 6.]]), nbgrad.tensor([0., 1.]))
     tensor([[11., 18.]])
     """
+    if input.shape[-1:] != weight.shape[-1:]:
+        raise ShapeError(f"linear: input {list(input.shape)} and weight {list(weight.shape)} must end in the same size, in_features.")
     if bias is None:
         return input.gemm(weight, False, True)
     if bias.ndim != 1 or weight.ndim != 2:

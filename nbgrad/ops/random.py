@@ -18,4 +18,5 @@ def dropout(x, p, training):
 
 
 composite("dropout", lambda x, p=0.5, training=True: dropout(x, p, training), method=False,
-          doc="x with each element zeroed with probability p and the others divided by 1 - p; x itself unless training.")
+          doc="x with each element zeroed with probability p and the others divided by 1 - p; "
+              "x itself unless training.")

@@ -246,7 +246,8 @@ def where(op):
 
 
 elementwise("isclose_finite", lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
-            predicate=True, method=False, function=False, inplace=False, out=False, doc="|x - y| <= atol + rtol * |y|.")
+            policy="floating", predicate=True, method=False, function=False, inplace=False, out=False,
+            doc="|x - y| <= atol + rtol * |y|.")
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):

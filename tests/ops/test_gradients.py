@@ -9,8 +9,8 @@ from nbgrad.dispatch import CALLS, apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
 from tests.samples import SAMPLES
-from tests.samples.checking import (close, expected, gradients, holds_numbers, numeric_gradients, results, run, tensors, to_tensor,
-                                    weights_of)
+from tests.samples.checking import (close, expected, first_order, flatten, gradients, holds_numbers, numeric_gradients, results, run, tensors,
+                                    waves, weights_of)
 
 DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
                         if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
@@ -51,47 +51,24 @@ def test_second_order_gradient(name):
     for call in row.calls:
         arrays = row.arrays(call)
         weights = weights_of(expected(row, arrays, call))
-        inputs = [x for x in _flat(arrays) if holds_numbers(x)]
-        directions = [np.sin(1 + np.arange(x.size).reshape(x.shape) + k) for k, x in enumerate(inputs)]
+        inputs = [x for x in flatten(arrays) if holds_numbers(x)]
+        along = [waves(x, 1 + k) for k, x in enumerate(inputs)]
+        weights_along = [waves(w, 2 + k) for k, w in enumerate(weights)]
+        probes = [nbgrad.tensor(waves(x, 3 + k)) for k, x in enumerate(inputs)]
 
-        operands = [to_tensor(x, True) for x in arrays]
-        leaves = [x for x in _flat(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-        cotangents = [nbgrad.tensor(w, requires_grad=True) for w in weights]
-        first = differentiate(row, operands, call, cotangents, leaves, True)
-        probes = [nbgrad.tensor(np.cos(np.arange(x.size) + k).reshape(x.shape)) for k, x in enumerate(inputs)]
-        pairs = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
-        if not pairs:       # linear in everything but the cotangents, which nothing uses
-            continue
-        second = nbgrad.grad([g for g, _ in pairs], [*leaves, *cotangents], [p for _, p in pairs], allow_unused=True)
-        found = sum(np.vdot(d, g.numpy()) for d, g in zip([*directions, *weights_like(weights)], second) if g is not None)
+        first, leaves, cotangents = first_order(row, call, arrays, inputs, weights, create_graph=True)
+        recorded = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
+        if not recorded:
+            continue        # nothing depends on anything, not even on the cotangents: of a zero derivative
+        second = nbgrad.grad([g for g, _ in recorded], [*leaves, *cotangents], [p for _, p in recorded], allow_unused=True)
+        found = sum(np.vdot(d, g.numpy()).real for d, g in zip([*along, *weights_along], second) if g is not None)
 
         def slope(step: float) -> float:
-            moved = iter([x + step * d for x, d in zip(inputs, directions)])
-            there = [[next(moved) if holds_numbers(e) else e for e in x] if isinstance(x, list) else
-                     next(moved) if holds_numbers(x) else x for x in arrays]
-            shifted = [nbgrad.tensor(w + step * v) for w, v in zip(weights, weights_like(weights))]
-            operands = [to_tensor(x, True) for x in there]
-            leaves = [x for x in _flat(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-            grads = differentiate(row, operands, call, shifted, leaves, False)
-            return sum(np.vdot(p.numpy(), g.numpy()) for g, p in zip(grads, probes) if g is not None)
+            moved = [x + step * d for x, d in zip(inputs, along)]
+            grads, _, _ = first_order(row, call, arrays, moved, [w + step * d for w, d in zip(weights, weights_along)])
+            return sum(np.vdot(p.numpy(), g.numpy()).real for g, p in zip(grads, probes) if g is not None)
 
-        wanted = (slope(1e-6) - slope(-1e-6)) / 2e-6
-        close(found, wanted, 1e-6, f"{name}{call}: second order along one direction")
-
-
-def differentiate(row, operands, call, cotangents, leaves, create_graph):
-    """The gradients of ``leaves``."""
-    outs = [(x, w) for x, w in zip(run(row, operands, call), cotangents) if x.requires_grad]
-    return nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph, allow_unused=True)
-
-
-def weights_like(weights):
-    """Directions for the cotangents."""
-    return [np.sin(2 + 0.7 * np.arange(w.size)).reshape(w.shape) for w in weights]
-
-
-def _flat(operands):
-    return [each for x in operands for each in (x if isinstance(x, list) else [x])]
+        close(found, (slope(1e-6) - slope(-1e-6)) / 2e-6, 1e-6, f"{name}{call}: second order along one direction")
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)

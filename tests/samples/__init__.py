@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import elementwise  # noqa: F401
 from . import indexing  # noqa: F401
 from . import linalg  # noqa: F401
+from . import losses  # noqa: F401
 from . import movement  # noqa: F401
 from . import reduce  # noqa: F401
 from . import variants  # noqa: F401

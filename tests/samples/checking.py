@@ -10,8 +10,8 @@ from nbgrad.dispatch import CALLS
 
 from .row import Case, Row
 
-__all__ = ["numeric", "run", "tensors", "to_tensor", "results", "expected", "gradients", "numeric_gradients", "weights_of",
-           "close", "holds_numbers"]
+__all__ = ["close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results", "run", "tensors",
+           "to_tensor", "waves", "weights_of"]
 
 
 def holds_numbers(x: Any) -> bool:
@@ -85,6 +85,25 @@ def gradients(row: Row, operands: list, call: Case, weights: list[np.ndarray], c
     found = nbgrad.grad([x for x, _ in outs], inputs, [nbgrad.tensor(w).to(x.dtype) for x, w in outs],
                         create_graph=create_graph, allow_unused=True)
     return [nbgrad.zeros_like(x) if g is None else g for x, g in zip(inputs, found)]
+
+
+def waves(x: np.ndarray, phase: float) -> np.ndarray:
+    """Numbers of no symmetry in the shape of ``x``; complex if it is."""
+    steps = 0.7 * np.arange(x.size).reshape(x.shape) + phase
+    return np.sin(steps) + 1j * np.cos(2 * steps) if np.iscomplexobj(x) else np.sin(steps)
+
+
+def first_order(row: Row, call: Case, arrays: list, inputs: list, weights: list, create_graph: bool = False) -> tuple:
+    """Gradients of the operands with ``inputs`` in place of the arrays that hold numbers; the leaves; the cotangents."""
+    inputs = iter(inputs)
+    placed = [[next(inputs) if holds_numbers(each) else each for each in x] if isinstance(x, list) else
+              next(inputs) if holds_numbers(x) else x for x in arrays]
+    operands = [to_tensor(x, True) for x in placed]
+    leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    cotangents = [nbgrad.tensor(w, requires_grad=create_graph) for w in weights]
+    outs = [(x, w) for x, w in zip(run(row, operands, call), cotangents) if x.requires_grad]
+    grads = nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph, allow_unused=True)
+    return grads, leaves, cotangents
 
 
 def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray], step: float) -> np.ndarray:

@@ -123,7 +123,7 @@ class Row:
 
     def arrays(self, call: Case, dtype: str = "float64") -> list:
         """The operands of a case as arrays of ``dtype``; truth values, given arrays and numbers stay what they are."""
-        names = [*self.op.operands, *(f"operand{k}" for k in range(len(call.operands)))]
+        names = [*self.op.operands, *(f"operand{k}" for k in range(len(self.op.operands), len(call.operands)))]
         rng = np.random.default_rng(zlib.crc32(f"{self.name}{call}".encode()))
         return [self._array(x, name, dtype, rng) for x, name in zip(call.operands, names)]
 
@@ -147,7 +147,7 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], domain: tuple, dtype:
     if kind in "iu":
         low = 0 if kind == "u" else -np.inf
         whole = [n for a, b in domain for n in range(int(np.ceil(a)), int(np.floor(b)) + 1) if n >= low]
-        return np.asarray(rng.choice(whole, shape), dtype)
+        return np.asarray(rng.choice(whole or [1], shape), dtype)
     widths = np.array([b - a for a, b in domain])
     which = rng.choice(len(domain), shape, p=widths / widths.sum())
     numbers = np.array([a for a, _ in domain])[which] + rng.random(shape) * widths[which]

@@ -21,7 +21,9 @@ from ...ops.core import OPS, Elementwise
 from ...ops.expr import postorder
 from ...optim import rules as updates
 from ..codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
-from ..prims import PRIMS
+from ..instantiate import instantiate
+from ..prims import PRIMS, numpy_prims
+from ..scalars import BY_DTYPE
 from .access import Function
 from .templates import Operand, array, value
 
@@ -110,8 +112,8 @@ def forwards(op: Elementwise, dtype: str) -> Iterator[Operation]:
     yield forward(op, dtype)
     if len(arrays_of(op)) > 1:
         yield with_number(op, dtype)
-    if op.inplace:
-        yield inplace(op, dtype)
+    if op.inplace and not changes_nothing(made := inplace(op, dtype)):
+        yield made
 
 
 @cache
@@ -129,6 +131,21 @@ def with_number(op: Elementwise, dtype: str) -> Operation:
 def inplace(op: Elementwise, dtype: str) -> Operation:
     """``x = op(x, ...)``. What never reads x (a fill) is an ordinary kernel whose result lies where x is."""
     return operation(f"{op.name}_", forward_formula(op), dtype, numbers_of(op), 1)
+
+
+def changes_nothing(operation: Operation) -> bool:
+    """Whether every number is its own result (floor of integers, abs of unsigned ones): in place that is no kernel."""
+    if len(operation.inputs) != 1 or not operation.into:
+        return False
+    function = instantiate_scalar(operation)
+    kind = dtype_of(operation.dtype).numpy.type
+    return all(function(kind(x)) == kind(x) for x in (0, 1, 2, 100, *(() if operation.dtype == "uint8" else (-1, -3.5, 2.5))))
+
+
+def instantiate_scalar(operation: Operation) -> Function:
+    """The scalar function on NumPy's scalars."""
+    narrow = None if is_integer(operation.dtype) else operation.dtype
+    return instantiate(operation.scalar, numpy_prims(operation.dtype), BY_DTYPE.get(operation.dtype), narrow)
 
 
 def backwards(op: Elementwise, dtype: str) -> Iterator[Operation]:

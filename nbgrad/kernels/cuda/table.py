@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...dtypes import BOOL, COMPLEX, DTYPES, dtype_of
 from ...ops.core import OPS, General
 from ..templates.philox import DISTRIBUTIONS
-from .access import compute_dtype
+from .access import compute_dtype, vector_lanes
 from .build import Recipe, right_everywhere
 from .gates import Gate, gates_for
 from .monoids import MONOIDS, monoid
@@ -23,6 +23,7 @@ from .templates import Template, accumulate, array, elementwise, index_source, s
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
+MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves of eight lanes spill (amsgrad)
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
@@ -60,10 +61,19 @@ def skipped() -> Iterator[Skipped]:
 
 def operation_kernels(operation: Operation) -> Iterator[Entry]:
     """One operation: contiguous; some also strided, with indices of 32 and of 64 bits."""
-    yield entry(elementwise(operation.inputs, operation.outputs, operation.into), operation)
+    yield entry(elementwise(operation.inputs, operation.outputs, operation.into, lanes_of(operation)), operation)
     if operation.scalar.__name__ in STRIDED:
         for bits in (32, 64):
             yield entry(strided(operation.inputs, operation.outputs, DIMS, bits), operation, **index_source(bits))
+
+
+def lanes_of(operation: Operation) -> int:
+    """Elements of a vector access: 16 bytes of the widest operand, less where a thread could not hold all operands."""
+    arrays = [operand.dtype for operand in operation.inputs if operand.kind == "array"]
+    lanes = vector_lanes([*arrays, *operation.outputs])
+    while lanes * len(arrays) > MOST_LOADED:
+        lanes //= 2
+    return lanes
 
 
 def copies() -> Iterator[Entry]:

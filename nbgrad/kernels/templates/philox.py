@@ -1,8 +1,8 @@
 """Random numbers from counters: Philox 4x32-10, and what distributions make of its words.
 
-NOTE [Counter]: the four words of block ``i`` of a call depend on nothing but the generator's seed (the key), the number of the
-call (upper half of the counter) and ``i`` (lower half). A call gives four numbers of 32 bits, or two of 64, a block. So any cut of
-the work among threads, and any device, gives the same numbers, and no two calls share a counter.
+NOTE [Counter]: the four words of block ``i`` of a call depend on nothing but the generator's seed (the key), the number
+of the call (upper half of the counter) and ``i`` (lower half). A call gives four numbers of 32 bits, or two of 64, a
+block. So any cut of the work among threads, and any device, gives the same numbers, and no two calls share a counter.
 
 The words are non-negative integers below 2**32, in whatever integer type holds their products modulo 2**64.
 
@@ -73,8 +73,8 @@ def half_uniform_four(r0, r1, r2, r3, low, high):
 
 
 def bfloat_uniform_four(r0, r1, r2, r3, low, high):
-    return (between(bfloat_unit(r0), low, high), between(bfloat_unit(r1), low, high), between(bfloat_unit(r2), low, high),
-            between(bfloat_unit(r3), low, high))
+    return (between(bfloat_unit(r0), low, high), between(bfloat_unit(r1), low, high),
+            between(bfloat_unit(r2), low, high), between(bfloat_unit(r3), low, high))
 
 
 def normal_pair(u, v, mean, std):
@@ -95,11 +95,13 @@ def chosen(u, p, value):
 
 
 def bernoulli_four(r0, r1, r2, r3, p, value):
-    return chosen(unit(r0), p, value), chosen(unit(r1), p, value), chosen(unit(r2), p, value), chosen(unit(r3), p, value)
+    return (chosen(unit(r0), p, value), chosen(unit(r1), p, value), chosen(unit(r2), p, value),
+            chosen(unit(r3), p, value))
 
 
 def exponential_four(r0, r1, r2, r3, rate, unused):
-    return (-log(above_zero(r0)) / rate, -log(above_zero(r1)) / rate, -log(above_zero(r2)) / rate, -log(above_zero(r3)) / rate)
+    return (-log(above_zero(r0)) / rate, -log(above_zero(r1)) / rate, -log(above_zero(r2)) / rate,
+            -log(above_zero(r3)) / rate)
 
 
 # ---- two numbers a block: float64 and int64 ------------------------------------------------------------------------

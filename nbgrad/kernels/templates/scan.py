@@ -35,6 +35,20 @@ def kernel(start, stop, args):
             for j in range(n):
                 BODY
 """
+# One column: what is carried stays in a register (7.8 ms in memory, 1.3 ms so, for 1 M float32).
+SCAN_LINE = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, reverse = word(record, 0), word(record, 3)
+    for outer in range(start, stop):
+        x = at_IN(pointer_word(args, 2), outer * length * SIZE)
+        y = at_IN(pointer_word(args, SECOND), outer * length * SIZE)
+        out = at_OUT(pointer_word(args, 1), outer * length * OUT_SIZE)
+        carry = INIT
+        for r in range(length):
+            j = length - 1 - r if reverse != 0 else r
+            BODY
+"""
 # Text of one step. ``lagged``: the factor is that of the step before; see ops/reduce.py.
 SCANS = {
     "sum": ("carry[j] = carry[j] + ACC(x[j])", "out[j] = carry[j]"),
@@ -76,12 +90,16 @@ def kernel(start, stop, args):
 
 
 @lru_cache(maxsize=None)
-def scan_loop(name: str, source: str, acc: str, out: str) -> Callable:
+def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> Callable:
     """``kernel(start, stop, args)`` of one of ``SCANS``: accumulates in ``acc`` and stores ``out``."""
     cast = "" if acc.startswith("complex") else acc
-    body = "\n                ".join(SCANS[name]).replace("ACC", cast)
-    init = "1" if name.startswith("product") else "0"
-    return compile_kernel(SCAN, f"scan {name} {source} {out}",
+    template, steps, init = SCAN, SCANS[name], "1" if name.startswith("product") else "0"
+    if not by_columns:
+        template, steps = SCAN_LINE, tuple(step.replace("carry[j]", "carry") for step in steps)
+        init = f"({init} + 0j)" if not cast else f"{acc}({init})"
+    indent = "\n" + " " * (16 if by_columns else 12)
+    body = indent.join(steps).replace("ACC", cast)
+    return compile_kernel(template, f"scan {name} {source} {out} {by_columns}",
                           {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}", "at_IN": f"at_{source}",
                            "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
                            "SECOND": 3 if name.startswith("recurrence") else 2})
