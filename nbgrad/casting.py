@@ -57,20 +57,18 @@ def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, n
     >>> nbgrad.ones(2).to(nbgrad.int32)
     tensor([1, 1], dtype=nbgrad.int32)
     """
-    args = list(args)
-    if args and isinstance(args[0], Tensor):
-        other = args.pop(0)
+    given = list(args)
+    if given and isinstance(given[0], Tensor):
+        other = given.pop(0)
     else:
-        if args and isinstance(args[0], (str, Device)) or (len(args) > 1 and args[0] is None):
-            device = args.pop(0)
-        if args and is_dtype(args[0]):
-            dtype = args.pop(0)
-    if args and isinstance(args[0], bool):
-        args.pop(0)         # non_blocking
-    if args and isinstance(args[0], bool):
-        copy = args.pop(0)
-    if args:
-        raise ArgumentError(f"to: expected a dtype, a device or a Tensor, got {args[0]!r}.")
+        if given and (isinstance(given[0], (str, Device)) or (len(given) > 1 and given[0] is None)):
+            device = given.pop(0)
+        if given and is_dtype(given[0]):
+            dtype = given.pop(0)
+    flags = given[:2]           # non_blocking, copy
+    if len(given) > 2 or any(not isinstance(flag, bool) for flag in flags):
+        raise ArgumentError(f"to: expected a dtype, a device or a Tensor, got {given[0]!r}.")
+    copy = flags[1] if len(flags) > 1 else copy
     if other is not None:
         dtype, device = other.layout.dtype, other.layout.device
     on_device("to", device)

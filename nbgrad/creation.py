@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def dtype_of_number(value) -> DType:
     return result_dtype((), (value,))
 
 
-def fit_number(op: str, value, dtype: DType):
+def fit_number(op: str, value: Any, dtype: DType):
     """A number as ``dtype`` can hold it: floats are truncated for integers.
 
     Raises:
@@ -318,6 +319,8 @@ def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -
     nbgrad.int64
     """
     on_device("tensor", device)
+    if isinstance(data, Tensor):
+        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):

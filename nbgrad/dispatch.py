@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import operator
 from functools import lru_cache
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -72,6 +73,8 @@ CALLS: dict[str, Callable] = {}
 def general(op: Elementwise, operands: tuple) -> Tensor:
     """Any elementwise call: make the plan if there is none, launch, record."""
     operands = tuple(map(unwrap_number, operands))
+    if op.complex_form is not None and any(isinstance(x, Tensor) and x.layout.dtype.is_complex for x in operands):
+        return op.complex_form(*operands)
     plan = find_plan(op, operands)
     out = native.fresh(plan, *operands)
     if mode.enabled:
@@ -315,7 +318,7 @@ class ElementwiseRule(Rule):
         """The saved value."""
         slot = self.slot(name)
         if slot is None:
-            return super().saved(node, name)
+            return self.op.shows[name] if name in self.op.shows else super().saved(node, name)
         own = self.saved_names[slot]
         return (node.v0, node.v1, node.v2)[slot] if self.is_number(own) else saved_value(node, slot, own == "out")
 
@@ -380,7 +383,7 @@ class ElementwiseRule(Rule):
         names: dict = {}
         # Python numbers, and what is computed of them alone.
         numbers = {name for name in self.saved_names if self.is_number(name)}
-        scope: dict = {"apply": apply, "full": lambda g, value: CALLS["new_full"](g.layout.like(), value)}
+        scope: dict = {"apply": apply, "full": full_like}
         lines = [f"def symbolic({', '.join(('g', *self.saved_names))}):"]
         for node in postorder(self.results):
             if node.op == "symbol":
@@ -398,10 +401,17 @@ class ElementwiseRule(Rule):
                 else:
                     scope[f"op_{node.op}"] = CALLS[node.op]
                     lines.append(f"    {names[node]} = op_{node.op}({', '.join(args)})")
-        results = [f"full(g, {names[r]})" if names[r] in numbers else names[r] for r in self.results]
+        # A partial may come out as a number: 0 where an exponent is 0.
+        varies = any(self.is_number(name) for name in self.saved_names)
+        results = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in self.results]
         lines.append(f"    return {', '.join(results)}")
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} symbolic {self.mask:b}"), scope)
         return scope["symbolic"]
+
+
+def full_like(g: Tensor, value) -> Tensor:
+    """A cotangent that came out as a number, as a tensor; a tensor itself."""
+    return value if isinstance(value, Tensor) else CALLS["new_full"](g.layout.like(), value)
 
 
 def position(items: tuple, item) -> int:
@@ -422,8 +432,26 @@ def saved_value(node: Node, slot: int, is_output: bool):
     return saved_output(node, value) if is_output else value
 
 
+class WrittenRegion(NamedTuple):
+    """What the node of an in-place write to a view knows of its place: see views.rebase."""
+
+    outer: ReferenceType
+    base_layout: Layout
+    base_offset: int
+    geometry: tuple
+
+    def values(self) -> dict:
+        """It holds no attributes of the operation."""
+        return {}
+
+
 def saved_output(node: Node, alias: Tensor) -> Tensor:
-    """A saved result with its history: a new tensor on the same node."""
+    """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
+    if type(node.attrs) is WrittenRegion:
+        outer, layout, offset, geometry = node.attrs
+        base = native.tensor(layout.template, alias.storage, offset, True, None)
+        base.edge = outer()
+        return CALLS["as_strided"](base, *geometry)
     out = native.alias(alias)
     out.edge, out.needs_grad = node, True
     return out

@@ -319,7 +319,7 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
         raise GradError(f"{ctx.rule.name}: backward returned {len(results)} gradients, expected {count}, one for every argument of "
                         "forward.")
     checked = []
-    for k, (value, edge, layout) in enumerate(zip(results, ctx.edges, ctx._input_layouts)):
+    for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx._input_layouts)):
         if value is None:
             checked.append(None)
         elif not isinstance(value, Tensor):
@@ -327,7 +327,7 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
         elif layout is None:
             raise GradError(f"{ctx.rule.name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")
         else:
-            checked.append(None if edge is None else validate_gradient(f"{ctx.rule.name}.backward, argument {k}", value, layout))
+            checked.append(None if not needed else validate_gradient(f"{ctx.rule.name}.backward, argument {k}", value, layout))
     return checked[0] if count == 1 else tuple(checked)
 
 

@@ -60,7 +60,7 @@ def attributes_of(x: Tensor) -> dict | None:
 def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: dict | None,
               grad: Tensor | None = None) -> Tensor:
     """A leaf of type ``kind`` on a storage."""
-    new = object.__new__(kind)
+    new: Tensor = object.__new__(kind)
     new.storage, new.layout, new.offset = storage, layout, offset
     new.edge, new.needs_grad, new.meta = None, needs_grad, None
     if attributes:
@@ -113,5 +113,9 @@ def copy_tensor(x: Tensor) -> Tensor:
 
 def install_pickling() -> None:
     """Hang the protocols on Tensor and Storage."""
-    Tensor.__reduce_ex__, Tensor.__deepcopy__, Tensor.__copy__ = reduce_tensor, deepcopy_tensor, copy_tensor
-    Storage.__reduce__, Storage.__deepcopy__ = reduce_storage, deepcopy_storage
+    protocols: tuple[tuple[type, dict], ...] = (
+        (Tensor, {"__reduce_ex__": reduce_tensor, "__deepcopy__": deepcopy_tensor, "__copy__": copy_tensor}),
+        (Storage, {"__reduce__": reduce_storage, "__deepcopy__": deepcopy_storage}))
+    for kind, methods in protocols:
+        for name, method in methods.items():
+            setattr(kind, name, method)

@@ -6,7 +6,7 @@ point, others ``precision`` digits, and where the magnitudes span too much, scie
 from __future__ import annotations
 
 import math
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     global _options
     if profile is not None and profile not in PROFILES:
         raise RangeError(f"set_printoptions: profile is {profile!r}, expected one of {', '.join(PROFILES)}.")
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     _options = (PROFILES[profile] if profile else _options)._replace(
         sci_mode=sci_mode, **{name: value for name, value in given.items() if value is not None})
 
@@ -245,6 +245,7 @@ def formatted(x: Tensor, spec: str) -> str:
 
 def install_printing() -> None:
     """Hang the texts on Tensor and Parameter."""
-    Tensor.__repr__ = Tensor.__str__ = text_of
-    Tensor.__format__ = formatted
-    Parameter.__repr__ = Parameter.__str__ = parameter_text
+    setters: tuple = ((Tensor, text_of), (Parameter, parameter_text))
+    for kind, text in setters:
+        kind.__repr__ = kind.__str__ = text
+    setattr(Tensor, "__format__", formatted)  # noqa: B010  (mypy: a method)

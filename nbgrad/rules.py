@@ -440,8 +440,8 @@ class ViewPlan(Plan):
     def __init__(self, op: Movement, layout: Layout, args: tuple):
         made = op.formula(layout, *args)
         pieces = made if op.multiple else (made,)
-        super().__init__(b"", tuple(view_layout(op, layout, shape, strides).template for shape, strides, _ in pieces), ())
-        size = layout.dtype.itemsize if op.retype is None else op.retype(layout.dtype).itemsize
+        super().__init__(b"", tuple(view_layout(op, layout, shape, strides, args).template for shape, strides, _ in pieces), ())
+        size = layout.dtype.itemsize if op.retype is None else op.retype(layout.dtype, *args).itemsize
         self.op, self.args, self.layout, self.rest = op, args, layout, None
         self.offset = tuple(offset * size for _, _, offset in pieces) if op.multiple else made[2] * size
 
@@ -661,7 +661,7 @@ def inplace_view(name: str) -> Callable:
     return call
 
 
-def view_layout(op: Movement, layout: Layout, shape: tuple, strides: tuple) -> Layout:
+def view_layout(op: Movement, layout: Layout, shape: tuple, strides: tuple, args: tuple = ()) -> Layout:
     """The layout of a view: of the same dtype, or of the one that the movement reads the memory as."""
-    dtype = layout.dtype if op.retype is None else op.retype(layout.dtype)
+    dtype = layout.dtype if op.retype is None else op.retype(layout.dtype, *args)
     return layout_of(dtype, shape, strides, layout.device, layout.conj, layout.neg)

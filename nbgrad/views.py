@@ -16,8 +16,9 @@ AccumulateGrad like any leaf.
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
-from .dispatch import CALLS
+from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, next_seq, note_retained
@@ -184,6 +185,8 @@ def rebase(x: Tensor, node: Node, self_slot: int | None, old_edge) -> None:
     geometry = (x.layout.shape, x.layout.strides, (x.offset - base.offset) // itemsize)
     node.edges = tuple(None for _ in node.edges)        # the region's node is run by CopySlices alone
     outer.attrs = (node, geometry, base.layout, self_slot)
+    if node.attrs is None:
+        node.attrs = WrittenRegion(ref(outer), base.layout, base.offset, geometry)
     outer.seq = next_seq()
     base.edge, base.needs_grad = outer, True
     if base.meta is not None and base.meta.retains:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import dtypes, grad_mode
+from nbgrad import dtypes, grad_mode, printing
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -25,6 +25,7 @@ class State(NamedTuple):
 GLOBAL_STATE: dict[str, State] = {
     "grad mode": State(grad_mode.is_grad_enabled, lambda enabled: setattr(grad_mode.mode, "enabled", enabled)),
     "default dtype": State(dtypes.get_default_dtype, dtypes.set_default_dtype),
+    "print options": State(printing.get_printoptions, lambda options: printing.set_printoptions(**options)),
     "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }
 

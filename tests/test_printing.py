@@ -83,8 +83,8 @@ def test_unknown_profile():
 
 
 @pytest.mark.parametrize("make, expected", [
-    (lambda: nbgrad.zeros(2, 0), "tensor([], size=(2, 0))"), (lambda: nbgrad.zeros(0, dtype=nbgrad.bool),
-                                                              "tensor([], dtype=nbgrad.bool)"),
+    (lambda: nbgrad.zeros(2, 0), "tensor([], size=(2, 0))"),
+    (lambda: nbgrad.zeros(0, dtype=nbgrad.bool), "tensor([], dtype=nbgrad.bool)"),
     (lambda: nbgrad.zeros(0, 3, dtype=nbgrad.int64), "tensor([], size=(0, 3), dtype=nbgrad.int64)"),
     (lambda: nbgrad.zeros(0, 2, requires_grad=True), "tensor([], size=(0, 2), requires_grad=True)"),
 ], ids=["matrix", "bool", "int64", "grad"])
@@ -116,8 +116,8 @@ def test_grad_fn_of_a_view():
     assert repr(nbgrad.ones(2, 2, requires_grad=True).t()[0]).endswith("grad_fn=<SelectBackward0>)")
 
 
-@pytest.mark.parametrize("view", [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[0]], ids=["transposed", "strided",
-                                                                                              "row"])
+@pytest.mark.parametrize("view", [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[0]],
+                         ids=["transposed", "strided", "row"])
 def test_views_print_their_own_elements(view):
     """Strides and offsets are followed."""
     v = view(nbgrad.arange(12.0).view(3, 4))

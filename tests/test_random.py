@@ -343,20 +343,26 @@ def test_random_without_bounds(name, low, high):
 
 
 ERRORS = {
-    "dtype": lambda: nbgrad.rand(2, dtype=nbgrad.int64), "fill": lambda: nbgrad.ones(2, dtype=nbgrad.int32).normal_(),
-    "empty_range": lambda: nbgrad.randint(3, 3, (2,)), "too_wide": lambda: nbgrad.randint(300, (2,),
-                                                                                          dtype=nbgrad.uint8),
-    "bounds": lambda: nbgrad.randint(2.5, (2,)), "size": lambda: nbgrad.randint(5, 2),
-          "probability": lambda: nbgrad.bernoulli(nbgrad.tensor([2.0])),
+    "dtype": lambda: nbgrad.rand(2, dtype=nbgrad.int64),
+    "fill": lambda: nbgrad.ones(2, dtype=nbgrad.int32).normal_(),
+    "empty_range": lambda: nbgrad.randint(3, 3, (2,)),
+    "too_wide": lambda: nbgrad.randint(300, (2,), dtype=nbgrad.uint8),
+    "bounds": lambda: nbgrad.randint(2.5, (2,)),
+    "size": lambda: nbgrad.randint(5, 2),
+    "probability": lambda: nbgrad.bernoulli(nbgrad.tensor([2.0])),
     "nan": lambda: nbgrad.bernoulli(nbgrad.tensor([math.nan])),
-          "integers": lambda: nbgrad.bernoulli(nbgrad.tensor([1])),
-    "std": lambda: nbgrad.normal(0.0, -1.0, (2,)), "order": lambda: nbgrad.ones(1).uniform_(1, 0),
-          "rate": lambda: nbgrad.ones(1).exponential_(0),
-    "p": lambda: nbgrad.dropout(nbgrad.ones(1), 1.5), "weights": lambda: nbgrad.multinomial(nbgrad.zeros(2), 1),
+    "integers": lambda: nbgrad.bernoulli(nbgrad.tensor([1])),
+    "std": lambda: nbgrad.normal(0.0, -1.0, (2,)),
+    "order": lambda: nbgrad.ones(1).uniform_(1, 0),
+    "rate": lambda: nbgrad.ones(1).exponential_(0),
+    "p": lambda: nbgrad.dropout(nbgrad.ones(1), 1.5),
+    "weights": lambda: nbgrad.multinomial(nbgrad.zeros(2), 1),
     "negative": lambda: nbgrad.multinomial(nbgrad.tensor([1.0, -1.0]), 1),
-          "samples": lambda: nbgrad.multinomial(nbgrad.ones(2), 3),
-    "permutation": lambda: nbgrad.randperm(-1), "narrow": lambda: nbgrad.randperm(300, dtype=nbgrad.int8),
-    "generator": lambda: nbgrad.rand(2, generator=3), "argument": lambda: nbgrad.ones(1).uniform_(upper=2),
+    "samples": lambda: nbgrad.multinomial(nbgrad.ones(2), 3),
+    "permutation": lambda: nbgrad.randperm(-1),
+    "narrow": lambda: nbgrad.randperm(300, dtype=nbgrad.int8),
+    "generator": lambda: nbgrad.rand(2, generator=3),
+    "argument": lambda: nbgrad.ones(1).uniform_(upper=2),
 }
 
 

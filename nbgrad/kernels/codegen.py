@@ -22,7 +22,9 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", 
 # An operation whose scalar function has another name.
 SYNONYMS = {"abs": "fabs"}
 # Operations that change nothing: for every dtype; for real numbers; for integers. And predicates whose value is known there.
-IDENTITY = ("positive",)
+IDENTITY = ("positive", "pow_one")
+# Operations of other operations, as formulas may name them.
+SPELLED = {"square": "{0} * {0}", "pow_zero": "{one}"}
 IDENTITY_FOR_REAL = ("conj_physical", "real")
 IDENTITY_FOR_INTEGERS = ("floor", "ceil", "round", "trunc")
 KNOWN_FOR_INTEGERS = {"isnan": "False", "isinf": "False", "isfinite": "True"}
@@ -74,6 +76,8 @@ def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
         return f"-{args[0]}"
     if op == "bitwise_not":
         return f"(not {args[0]})" if node.args[0].boolean else f"~{args[0]}"
+    if op in SPELLED:
+        return SPELLED[op].format(*args, one=literal(1, dtype))
     if op in IDENTITY or (op in IDENTITY_FOR_REAL and not dtype.startswith("complex")):
         return args[0]
     if is_integer(dtype):

@@ -12,7 +12,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.scalars import FUNCTIONS
 from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
-from ..kernels.templates.softmax import finite_or_zero, larger, softmax_loop
+from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
 from ..layout import Layout
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
@@ -24,7 +24,7 @@ from .reduce import PARALLEL_FROM, converted_first, kept_first, prepared, ready,
 @lru_cache(maxsize=None)
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    bindings = (("larger", larger), ("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
+    bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
                 ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max), ("least_key", least_key),
                 *KEY_CONSTANTS[dtype])
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))

@@ -32,6 +32,16 @@ def _joined(x):
     return x.shape[:-1], tuple(stride // 2 for stride in x.strides[:-1]), 0
 
 
+def _retyped(layout, dtype):
+    """Strides of the same bytes in elements of another size: the last dimension grows or shrinks."""
+    old, new = layout.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return layout.shape, layout.strides, 0
+    if not layout.shape or layout.strides[-1] != 1 or layout.shape[-1] * old % new or any(s * old % new for s in layout.strides[:-1]):
+        raise ShapeError(f"view: {layout.dtype} {list(layout.shape)} with strides {list(layout.strides)} cannot be read as {dtype}.")
+    return ((*layout.shape[:-1], layout.shape[-1] * old // new), (*(s * old // new for s in layout.strides[:-1]), 1), 0)
+
+
 def to_real(dtype):
     """The dtype of the parts."""
     return dtype.to_real()
@@ -50,6 +60,8 @@ movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.contiguous()
          doc="A complex tensor as pairs of numbers: one more dimension, of size 2.")
 movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.contiguous()), retype=to_complex, method=False,
          doc="Pairs of numbers as a complex tensor.")
+movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g.view_dtype(x_dtype), retype=lambda own, dtype: dtype,
+         function=False, method=False, node="ViewBackward0", doc="The same bytes read as another dtype.")
 general("complex", lambda real, imag: real, {"real": lambda g: g._apply("real", (g,)), "imag": lambda g: g._apply("imag", (g,))},
         operands=("real", "imag"), method=False, doc="The complex numbers with these parts.")
 

@@ -33,7 +33,7 @@ class Op:
         kind: which lowering and which derivation applies.
         signature: the Python signature of the function; tensors first.
         operands: names of the tensor operands.
-        node_name: name of the graph node, as torch's.
+        node_name: name of the graph node, as torch's; or a function of a plan's facts that gives it.
         doc: one sentence, and what differs from NumPy where something does.
         aliases: further names of function and method.
         method, function, inplace, out: which public forms exist.
@@ -41,7 +41,7 @@ class Op:
 
     kind = "op"
 
-    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "", node: str | None = None,
+    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "", node: str | Callable[[dict], str] | None = None,
                  aliases: tuple[str, ...] = (), method: bool = True, function: bool = True, inplace: bool = False,
                  out: bool = False):
         if name in OPS:
@@ -70,6 +70,8 @@ class Elementwise(Op):
         complex: whether complex operands are defined for it.
         refuses_bool: bool operands are an error.
         integer_divisor: an operand that must not be 0 where the operands are integers.
+        shows: constants that nodes show as saved values (the exponent of a quick power).
+        complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
     """
 
     kind = "elementwise"
@@ -77,12 +79,14 @@ class Elementwise(Op):
     def __init__(self, name: str, forward: Callable, partials: dict[str, Callable] | None = None, *,
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
-                 refuses_bool: bool = False, integer_divisor: str | None = None, **options):
+                 refuses_bool: bool = False, integer_divisor: str | None = None, shows: dict[str, Any] | None = None,
+                 complex_form: Callable | None = None, **options):
         operands = tuple(inspect.signature(forward).parameters)
         super().__init__(name, forward, operands, inplace=inplace, out=out, **options)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
+        self.shows, self.complex_form = shows or {}, complex_form
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Which operands gradients flow into, by position.

@@ -38,13 +38,15 @@ elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=T
 elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False, doc="x.")
 elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
             tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, doc="The complex conjugate, computed.")
-elementwise("square", lambda x: x * x, {"x": lambda x: 2 * x}, complex=True, node="PowBackward0", doc="x * x.")
+elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, complex=True, node="PowBackward0",
+            shows={"exponent": 2}, doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
             {"x": lambda x, y: where(y == 0, 0, y * scalar.pow(x, y - 1)),
              "y": lambda x, y, out: where((x == 0) & (y >= 0), 0, out * scalar.log(x))},
             refuses_bool=True, doc="x to the power y.")
-elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True, aliases=("absolute",),
+elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
+            complex_form=lambda x: scalar.hypot(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
             doc="|x|; the derivative at 0 is 0.")
 elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, aliases=("sgn",), doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
@@ -91,8 +93,8 @@ elementwise("atan2", lambda x, y: scalar.atan2(x, y), {"x": lambda x, y: y / (x 
 elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", doc="The hyperbolic sine.")
 elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", doc="The hyperbolic cosine.")
 elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", doc="The hyperbolic tangent.")
-elementwise("hypot", lambda x, y: scalar.sqrt(x * x + y * y), {"x": lambda x, out: x / out, "y": lambda y, out: y / out},
-            policy="floating", doc="sqrt(x**2 + y**2).")
+elementwise("hypot", lambda x, y: scalar.sqrt(x * x + y * y), {"x": lambda x, out: where(out == 0, 0, x / out),
+            "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
 elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",
             doc="The error function.")
 

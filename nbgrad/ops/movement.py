@@ -5,7 +5,7 @@ sizes or dimensions in several spellings are composites that call these with tup
 """
 from __future__ import annotations
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
 
@@ -87,7 +87,7 @@ def view(x, *shape):
         ShapeError: the elements cannot be reached by strides. Hint: reshape.
     """
     if len(shape) == 1 and hasattr(shape[0], "itemsize") and hasattr(shape[0], "is_floating_point"):
-        return x.view_dtype(shape[0])
+        return x._apply("view_dtype", (x, shape[0]))
     return x.view_shape(shapes.sizes(shape))
 
 
@@ -249,7 +249,13 @@ def adjoint(x):
 
 
 def iterate(x):
-    """Iterate over the first dimension, as ``unbind`` does."""
+    """Iterate over the first dimension, as ``unbind`` does.
+
+    Raises:
+        ArgumentError: a 0-d tensor has none.
+    """
+    if not x.shape:
+        raise ArgumentError("iter: a 0-d tensor cannot be iterated over. Hint: x.item().")
     return iter(x.unbind(0))
 
 

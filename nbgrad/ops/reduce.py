@@ -64,14 +64,19 @@ def count_of(shape, dim) -> int:
     return count
 
 
+def by_dims(name: str):
+    """torch's names of the nodes: 0 for all dimensions, 1 for some."""
+    return lambda facts: name + ("0" if facts["dim"] is None else "1")
+
+
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
 general("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)}, node="SumBackward1",
+        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)}, node=by_dims("SumBackward"),
         doc="Sum over dimensions; integers and bools in int64.")
 general("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
-        node="MeanBackward1", doc="Arithmetic mean over dimensions; of floating and complex tensors.")
+        node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
 general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False, function=False,
         node="SumBackward1", doc="Sum down to a shape that broadcasts to the operand's.")
 

@@ -130,9 +130,10 @@ def div(op):
 
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
 QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0"}
-elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, doc="x**0.", **QUICK)
-elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda: 1}, doc="x**1.", **QUICK)
-elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, doc="x**3.", **QUICK)
+elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, doc="x**0.", **QUICK)
+elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1}, doc="x**1.", **QUICK)
+elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
+            **QUICK)
 elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", doc="x**-1.", **QUICK)
 elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.", **{**QUICK, "complex": False})
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}

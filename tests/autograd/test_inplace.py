@@ -235,11 +235,6 @@ def test_write_with_the_tensor_itself():
     assert t.tolist() == [4.0, 16.0]
 
 
-def test_resize_of_a_tensor_that_requires_grad():
-    """A tensor that requires grad cannot be resized."""
-    with pytest.raises(RuntimeError):
-        leaf([1.0, 2.0]).resize_(3)
-
 
 # ---------------------------------------------------------------------------------------------- metadata ops
 @pytest.mark.parametrize("write, shape", [

@@ -125,7 +125,8 @@ def test_kernels_of_operations_compute(machine, case):
         expected = call(case.expected, names, wide)
     outputs = [arguments[k] for k in operation.into]
     outputs += [np.zeros(N, dtypes.dtype_of(name).numpy) for name in operation.outputs[len(operation.into):]]
-    machine.elementwise(operation.scalar, operation.dtype, list(zip(operation.inputs, arguments)), outputs, operation.into)
+    inputs = list(zip(operation.inputs, arguments))
+    machine.elementwise(operation.scalar, operation.dtype, inputs, outputs, operation.into, table.lanes_of(operation))
     for out, result in zip(outputs, expected, strict=True):
         compare(out, np.broadcast_to(result, N), case)
 
@@ -154,7 +155,8 @@ def inputs_of(case, operation):
             yield magnitude if operand.dtype == "uint8" else magnitude * rng.choice([-1, 1], N).astype(numpy)
         else:
             magnitude = np.exp(rng.standard_normal(N))
-            yield (np.maximum(magnitude, case.low) if case.low > -math.inf else magnitude * rng.choice([-1, 1], N)).astype(numpy)
+            signed = magnitude * rng.choice([-1, 1], N)
+            yield (np.maximum(magnitude, case.low) if case.low > -math.inf else signed).astype(numpy)
 
 
 def compare(out, expected, case):
@@ -174,25 +176,29 @@ def refuse(x):
 
 def test_precise_path_is_taken_by_the_threads_that_need_it(machine):
     """A usual angle never reaches the long multiplication by 2 / pi; a huge one does."""
-    scalar, out = named("sin", "float32").scalar, np.zeros(4, np.float32)
-    template = templates.elementwise((templates.array("float32"),), ("float32",))
-    simt.interpret(template, scalar, "float32", (1,), out, np.float32([0.5, -3, 40, np.inf]), 4, reduce_huge_angle=refuse)
+    template, out = templates.elementwise((templates.array("float32"),), ("float32",)), np.zeros(4, np.float32)
+
+    def run(*x):
+        scalar = named("sin", "float32").scalar
+        simt.interpret(template, scalar, "float32", (1,), out, np.float32(x), 4, reduce_huge_angle=refuse)
+
+    run(0.5, -3, 40, np.inf)
     np.testing.assert_allclose(out[:3], np.sin([0.5, -3, 40]), rtol=1e-6)
     with pytest.raises(KernelError, match="precise path"):
-        simt.interpret(template, scalar, "float32", (1,), out, np.float32([0.5, -3, 40, 1e20]), 4, reduce_huge_angle=refuse)
+        run(0.5, -3, 40, 1e20)
 
 
 # ---- random numbers ------------------------------------------------------------------------------------------------
 
 def drawn(machine, distribution, dtype, n, a, b, seed=0, call=0):
-    out = np.zeros(n, dtype)
-    machine.run(random.random_fill(distribution, dtype), table.identity, dtype, random.random_grid(n, dtype), out, a, b, n,
-                seed, call, **random.random_source(distribution, dtype))
+    template, out = random.random_fill(distribution, dtype), np.zeros(n, dtype)
+    source, grid = random.random_source(distribution, dtype), random.random_grid(n, dtype)
+    machine.run(template, table.identity, dtype, grid, out, a, b, n, seed, call, **source)
     return out
 
 
 def test_random_words_are_philox(machine):
-    """The words of block 0 under key 0 are those that the authors of Philox publish; a float32 takes their upper bits."""
+    """Block 0 under key 0 has the words that the authors of Philox publish; a float32 takes their upper bits."""
     words = np.array([0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8])
     np.testing.assert_array_equal(drawn(machine, "uniform", "float32", 4, 0, 1), (words >> 8) / 2**24)
 

@@ -1,8 +1,8 @@
 """``make cubins``, ``python -m nbgrad.kernels.cuda.cubins``: compile and check every CUDA kernel; needs no GPU.
 
-Says what the release has no kernel for, and how many kernels were held to each inspected property. Ends with "N kernels, M
-failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels, so
-that a second run only builds what changed.
+Says what the release has no kernel for, and of how many kernels each inspected property holds. Ends with "N kernels, M
+failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels,
+so that a second run only builds what changed.
 """
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [entry for entry in kernels() if asked.match in entry.label]
     without = [skip for skip in skipped() if asked.match in skip.label]
     if asked.list:
-        print(*(entry.label for entry in chosen), *(f"{label}: skipped: {reason}" for label, reason in without), sep="\n")
+        print(*(entry.label for entry in chosen), sep="\n")
+        print(*(f"{label}: skipped: {reason}" for label, reason in without), sep="\n")
         return 0
     options = Options(asked.arch, asked.fresh)
     results = list(progress(build_all(chosen, options, asked.jobs), len(chosen), asked.arch))
@@ -78,14 +79,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--arch", default=ARCH, help="GPU architecture (default: %(default)s)")
     parser.add_argument("--match", default="", help="only kernels whose name contains this; errors are shown in full")
     parser.add_argument("--fresh", action="store_true", help="neither read nor write the cache")
-    parser.add_argument("--list", action="store_true", help="name the kernels, and what has none and why; build nothing")
+    parser.add_argument("--list", action="store_true", help="name the kernels, and what has none; build nothing")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
 # ---- building ------------------------------------------------------------------------------------------------------
 
-def build_all(entries: Sequence[Entry], options: Options = Options(), jobs: int = 1) -> Iterator[Result]:
+def build_all(entries: Sequence[Entry], options: Options, jobs: int = 1) -> Iterator[Result]:
     """The result of every entry as it is done, in any order; in this process if ``jobs`` is 1."""
     if jobs == 1 or len(entries) <= CHUNK:
         yield from map(partial(build_one, options=options), entries)
@@ -155,9 +156,9 @@ def inspected(entries: Sequence[Entry], results: Sequence[Result]) -> Iterator[s
     passed = {result.label for result in results if not result.reason}
     held = Counter(property_of(gate) for entry in entries if entry.label in passed for gate in entry.gates)
     yield from (f"{count:6} kernels: {what}" for what, count in held.items())
-    registers = sorted(result.registers for result in results if not result.reason)
-    if registers:
-        yield f"       registers of a thread: {registers[0]} to {registers[-1]}, median {registers[len(registers) // 2]}"
+    used = sorted(result.registers for result in results if not result.reason)
+    if used:
+        yield f"       registers of a thread: {used[0]} to {used[-1]}, median {used[len(used) // 2]}"
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ def missing() -> str | None:
 def without_tensors() -> str:
     """Why no tensor can be on a GPU here: for the error of ``device="cuda"``, wherever it is said."""
     reason = missing()
-    what = "kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is missing"
+    what = ("kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is "
+            "missing")
     return what if reason is None else f"{what}; and here {reason.removeprefix('cuda: ').partition('. ')[0]}"
 
 

@@ -15,8 +15,8 @@ __all__ = ["random_fill", "random_source", "random_grid"]
 def random_fill(distribution: str, dtype: str) -> Template:
     """out[i] = the i-th number of a call: a thread makes one block of Philox, which fills one vector store.
 
-    Values: the distribution's two parameters. Integer parameters: ``n``, the number of elements; ``seed`` and ``call``, as
-    in NOTE [Counter] of ``templates/philox.py``. Bind ``**random_source(...)``; launch ``random_grid`` blocks.
+    Values: the distribution's two parameters. Integer parameters: ``n``, the number of elements; ``seed`` and ``call``,
+    as in NOTE [Counter] of ``templates/philox.py``. Bind ``**random_source(...)``; launch ``random_grid`` blocks.
     """
     lanes, name = vector_lanes([dtype]), f"random_{distribution}"
     vector, element = Access("store", dtype, lanes), Access("store", dtype)

@@ -1,7 +1,7 @@
 """Every kernel that a release carries: ``kernels()``. ``make cubins`` builds them all and holds them to their gates.
 
-Layouts are enumerated here, operations in ``operations.py``. All have a contiguous kernel with vector accesses; some have
-strided ones. What is strided otherwise is copied first, which every pair of dtypes has a strided kernel for.
+Layouts are enumerated here, operations in ``operations.py``. All have a contiguous kernel with vector accesses; some
+have strided ones. What is strided otherwise is copied first, and every pair of dtypes has a strided copy.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def skipped() -> Iterator[Skipped]:
     for op in OPS.values():
         if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
             if MONOID_OF.get(op.name, op.name) not in MONOIDS:
-                yield Skipped(op.name, "no monoid folds it: on a GPU it is composed of reductions and elementwise kernels")
+                yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
             elif op.name != "any" and op.name != "all":
                 yield Skipped(f"{op.name} complex", "a complex sum is a sum of its real view's columns")
 

@@ -31,12 +31,17 @@ def finite_or_zero(m):
     return where(fabs(m) == INF, 0.0, m)
 
 
+def below(x, m, shift):
+    """``x - m - shift`` in this order, which a kernel with ``reassociate`` would not keep: m may be large and shift small."""
+    return (x - m) - shift
+
+
 HEAD = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     length, width, tiles = word(record, 0), word(record, 1), word(record, 2)
     target, source, other = pointer_word(args, 1), pointer_word(args, 2), pointer_word(args, OTHER)
-    tops, sums = at_T(stack(1024), 0), at_float64(stack(1024), 0)
+    tops, logs, sums = at_T(stack(1024), 0), at_T(stack(1024), 0), at_float64(stack(1024), 0)
     for unit in range(start, stop):
         outer = unit // tiles
         column = (unit % tiles) * TILE
@@ -77,7 +82,7 @@ ROWS = {
             total += s
         shift = log(T(total))
         for i in range(length):
-            out[i] = (x[i] - m) - shift
+            out[i] = below(x[i], m, shift)
 """,
     LOGSUMEXP: ROW_TOP + """
         m = finite_or_zero(m)
@@ -147,12 +152,12 @@ COLUMNS = {
 """,
     LOG_SOFTMAX: COLUMN_TOP + COLUMN_SUM + """
         for j in range(n):
-            sums[j] = float64(log(T(sums[j])))
+            logs[j] = log(T(sums[j]))
         for r in range(length):
             x = at_T(source, base + r * width * SIZE)
             out = at_T(target, base + r * width * SIZE)
             for j in range(n):
-                out[j] = (x[j] - tops[j]) - T(sums[j])
+                out[j] = below(x[j], tops[j], logs[j])
 """,
     LOGSUMEXP: COLUMN_TOP + """
         for j in range(n):

@@ -1,0 +1,68 @@
+"""The walks of reductions: which layouts have one, and the keys by which floats are ordered as integers."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nbgrad import float32
+from nbgrad.kernels.instantiate import instantiate
+from nbgrad.kernels.prims import numpy_prims
+from nbgrad.kernels.templates import reduce as templates
+from nbgrad.layout import layout_of
+from nbgrad.lowering.reduce import Walk, walk_of
+
+
+@pytest.mark.parametrize("shape, strides, dims, expected", [
+    ((3, 4), None, (1,), Walk(False, 3, 4, 4)),
+    ((3, 4), None, (0,), Walk(True, 1, 0, 3, 4, 4)),
+    ((3, 4), None, (0, 1), Walk(False, 1, 0, 12)),
+    ((4, 3), (1, 4), (0, 1), Walk(False, 1, 0, 12)),
+    ((4, 3), (1, 4), (0,), Walk(False, 3, 4, 4)),
+    ((4, 3), (1, 4), (1,), Walk(True, 1, 0, 3, 4, 4)),
+    ((2, 3, 4), None, (1,), Walk(True, 2, 12, 3, 4, 4)),
+    ((2, 3, 4), None, (0, 2), Walk(False, 3, 4, 4, segments=2, segment_step=12)),
+    ((2, 3, 4), None, (1, 2), Walk(False, 2, 12, 12)),
+    ((2, 3, 4, 5), None, (1, 3), None),
+    ((3, 4), (8, 2), (1,), None),
+])
+def test_walk_of_a_layout(shape, strides, dims, expected):
+    """Neighbouring dimensions merge, and what is left is rows, columns, or needs a copy."""
+    assert walk_of(layout_of(float32, shape, strides), dims) == expected
+
+
+def test_expanded_dimension_is_a_factor():
+    """A reduced dimension of stride 0 disappears from the walk where the reduction allows it."""
+    layout = layout_of(float32, (7, 3), (0, 1))
+    assert walk_of(layout, (0,), multiplies=True) == Walk(False, 3, 1, 1, times=7)
+    assert walk_of(layout, (0,), multiplies=False).times == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("largest", [True, False])
+def test_keys_sort_as_floats_do(dtype, largest):
+    """Integer keys are monotone, NaN of either sign has the greatest, and every number comes back."""
+    constants = dict(templates.KEY_CONSTANTS[np.dtype(dtype).name])
+    key, back = (instantiate(function, numpy_prims(dtype), constants) for function in (
+        (templates.key_max, templates.float_of_max) if largest else (templates.key_min, templates.float_of_min)))
+    info = np.finfo(dtype)
+    numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf], dtype)
+    bits = numbers.view({4: np.int32, 8: np.int64}[info.dtype.itemsize])
+    keys = [int(key(b)) for b in bits]
+    assert keys == sorted(keys, reverse=not largest) and len(set(keys)) == len(keys)
+    np.testing.assert_array_equal([back(key(b)) for b in bits], numbers)
+    nan = np.array([math.nan, -math.nan], dtype).view(bits.dtype)
+    assert all(int(key(b)) > max(keys) for b in nan)
+    assert math.isnan(back(key(nan[0])))
+
+
+def test_two_sum_keeps_what_addition_loses():
+    """``hi + lo`` is the exact sum of 1 and 2**-60."""
+    hi, lo = templates.two_sum(1.0, 0.0, 2.0**-60)
+    assert (hi, lo) == (1.0, 2.0**-60)
+
+
+def test_tree_is_balanced():
+    """The text of a sum of eight has depth three."""
+    assert templates.tree(list("abcdefgh")) == "(((a + b) + (c + d)) + ((e + f) + (g + h)))"
