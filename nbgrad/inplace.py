@@ -20,7 +20,7 @@ from .ops.core import Elementwise
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, rebase
 
-__all__ = ["inplace_call", "write_result", "overlapping"]
+__all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]
 
 MOST_PLANS = 4096
 
@@ -37,7 +37,7 @@ def inplace_call(op: Elementwise) -> Callable:
             others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{op.name}_: expected a Tensor, got {type(x).__name__}.")
-        operands = (x, *map(unwrap_number, others))
+        operands = (x, *(apart(op, x, unwrap_number(y)) for y in others))
         mask = gradient_mask(op, operands) if mode.enabled else 0
         check_inplace(op.name + "_", x, bool(mask))
         key = tuple(t.layout if isinstance(t, Tensor) else type(t) for t in operands)
@@ -47,10 +47,6 @@ def inplace_call(op: Elementwise) -> Callable:
                 plans.clear()
             plan = plans[key] = inplace_plan(op, operands)
         dispatch.require_divisor(op, plan.compute, operands)
-        for y in operands[1:]:
-            if isinstance(y, Tensor) and y.storage.array is x.storage.array and partially_overlaps(x, y):
-                raise InplaceError(f"{op.name}_: an operand overlaps the memory that is written, at another offset or with other "
-                                   "strides. Hint: clone it first.")
         passed = operands if len(plan.layouts) == len(operands) else operands[1:]
         if not mask:
             into(plan, x, *passed)
@@ -66,6 +62,20 @@ def inplace_call(op: Elementwise) -> Callable:
     call.__name__ = call.__qualname__ = op.name + "_"
     dispatch.CALLS[op.name + "_"] = call
     return call
+
+
+def apart(op: Elementwise, x: Tensor, y):
+    """An operand that the write to ``x`` does not change before it is read: itself, or a copy where memory is interleaved.
+
+    Raises:
+        InplaceError: both are dense and share part of their memory.
+    """
+    if not isinstance(y, Tensor) or not partially_overlaps(x, y):
+        return y
+    if x.layout.dense and y.layout.dense:
+        raise InplaceError(f"{op.name}_: an operand overlaps the memory that is written, at another offset or with other strides. "
+                           "Hint: clone it first.")
+    return dispatch.CALLS["clone"](y)
 
 
 def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:
@@ -161,8 +171,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
         raise ShapeError(f"{op.name}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
     if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
         raise DTypeError(f"{op.name}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
-    if out.layout.expanded or any(isinstance(t, Tensor) and t.storage.array is out.storage.array and partially_overlaps(out, t)
-                                  for t in operands):
+    if out.layout.expanded or any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
         raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
     dispatch.require_divisor(op, dtype, operands)
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
@@ -180,15 +189,26 @@ def span(x: Tensor) -> tuple[int, int]:
     return x.offset + low, x.offset + high + size
 
 
+def distance(x: Tensor, y: Tensor) -> int | None:
+    """Bytes from the start of x's memory to that of y's, or None where they cannot share any."""
+    a, b = x.storage.array, y.storage.array
+    if a is b:
+        return 0
+    if a.flags.owndata or b.flags.owndata:      # memory of our own is one array's alone
+        return None
+    return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
+
+
 def overlapping(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors of one array may share bytes."""
+    """Whether two tensors may share bytes."""
+    apart = distance(x, y)
+    if apart is None:
+        return False
     (a, b), (c, d) = span(x), span(y)
-    return a < d and c < b
+    return a < d + apart and c + apart < b
 
 
 def partially_overlaps(x: Tensor, y: Tensor) -> bool:
-    """Whether ``y`` shares bytes with ``x`` at other positions than its own."""
-    if x.offset == y.offset and (x.layout is y.layout or (x.layout.shape == y.layout.shape
-                                                          and x.layout.strides == y.layout.strides)):
-        return False
-    return overlapping(x, y)
+    """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
+    same = x.layout is y.layout or (x.layout.shape == y.layout.shape and x.layout.strides == y.layout.strides)
+    return not (same and distance(x, y) == x.offset - y.offset) and overlapping(x, y)

@@ -194,27 +194,30 @@ def read(op: str, x: Tensor, walk_of: Callable[[Layout], Walk]) -> Tensor:
 
 
 HALF = ("float16", "bfloat16")
+ONE_STATUS = layout_of(int64, (1,))
 
 
-def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor, reduction: str) -> None:
+def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor, reduction: str, fresh: bool = False) -> None:
     """Write ``values`` into ``x`` along the walk that ``walk_of`` makes for a layout; nothing is recorded.
 
     Args:
         values: of a shape that broadcasts to the walk's.
         reduction: one of REDUCTIONS; half types are combined in float32.
+        fresh: nobody else sees ``x``: the index is checked on the way.
 
     Raises:
-        DimError: an index is out of range; ``x`` is unchanged then.
+        DimError: an index is out of range; ``x`` is unchanged then, unless it is fresh.
     """
     dtype = x.layout.dtype
     lazy = x.layout.conj or x.layout.neg
     if lazy or (dtype.name in HALF and reduction != "set"):
         wide = CALLS["contiguous_copy"](x) if lazy else CALLS["to_dtype"](x, float32)
-        write(op, wide, walk_of, CALLS["to_dtype"](values, wide.layout.dtype), reduction)
+        write(op, wide, walk_of, CALLS["to_dtype"](values, wide.layout.dtype), reduction, True)
         native.into(remembered(("copy", wide.layout, x.layout), lambda: copy_plan(wide.layout, x.layout)), x, wide)
         return
     walk = walk_of(x.layout)
-    check_range(op, walk.index, walk.dim, walk.limit, walk.wraps)
+    if not fresh or not walk.limit:
+        check_range(op, walk.index, walk.dim, walk.limit, walk.wraps)
     if not numel_of(walk.shape):
         return
     if values.layout.dtype is not dtype or values.layout.conj or values.layout.neg:
@@ -229,8 +232,12 @@ def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor,
         kernel = address(Program(f"scatter_{reduction}", scatter(kind, reduction), None))
         words = walk.words([walk.index_strides, values.layout.strides, walk.strides])
         flags = flags_of(numel_of(walk.shape))
-        return GeneralPlan(pack_record(kernel, 1, 1, 1, (0, 0), flags, words), (x.layout.template,), (walk.index.layout, values.layout))
-    native.into(remembered((reduction, x.layout, values.layout, *walk.key), make), x, walk.index, values)
+        record = pack_record(kernel, 1, 1, 2, (0, 0), flags, words)
+        return GeneralPlan(record, (x.layout.template, ONE_STATUS.template), (walk.index.layout, values.layout))
+    status = new_tensor(wrap_array(np.zeros(1, np.int64)), ONE_STATUS)
+    native.into(remembered((reduction, x.layout, values.layout, *walk.key), make), x, status, walk.index, values)
+    if fresh and found_bad(status):
+        raise range_error(op, walk.index, walk.dim, walk.limit, walk.wraps)
 
 
 def along_walk(op: str, layout: Layout, dim: int, index) -> Walk:
@@ -348,7 +355,7 @@ def _index(op, tensors, attributes):
 def _index_backward(op, tensors, attributes):
     g, = tensors
     out = zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
-    write(op.name, out, lambda layout: points_walk(op.name, layout, attributes["indices"]), g, "add")
+    write(op.name, out, lambda layout: points_walk(op.name, layout, attributes["indices"]), g, "add", fresh=True)
     return out
 
 
@@ -358,7 +365,7 @@ WRITERS: dict[str, Callable] = {}
 
 
 def writer(*names: str):
-    """Register ``f(op, x, others, attributes)``, which writes into x, as the lowering of functional operations.
+    """Register ``f(op, x, others, attributes, fresh)``, which writes into x, as the lowering of functional operations.
 
     The functional form writes into a copy; ``lowering/subscript.py`` makes the recorded in-place forms of the same.
     """
@@ -369,7 +376,7 @@ def writer(*names: str):
             def run(op, tensors, attributes, function=function):
                 x = tensors[0]
                 out = CALLS["clone_like"](x, x.layout if x.layout.dense else x.layout.like())
-                function(op, out, tensors[1:], attributes)
+                function(op, out, tensors[1:], attributes, True)
                 return out
             lowering(name, style="run")(run)
         return function
@@ -384,18 +391,18 @@ def scalar_values(op, x: Tensor, value) -> Tensor:
 
 
 @writer("index_write")
-def _index_write(op, x, others, attributes):
+def _index_write(op, x, others, attributes, fresh=False):
     values, = others
     reduction = "add" if attributes["accumulate"] else "set"
     if x.layout.dtype is not values.layout.dtype:
         raise DTypeError(f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
                          "Hint: values.to(x.dtype).")
-    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), values, reduction)
+    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), values, reduction, fresh)
 
 
 @writer("index_zeroed")
-def _index_zeroed(op, x, others, attributes):
-    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), scalar_values(op, x, 0), "set")
+def _index_zeroed(op, x, others, attributes, fresh=False):
+    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), scalar_values(op, x, 0), "set", fresh)
 
 
 def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
@@ -415,29 +422,29 @@ def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
     return src
 
 
-def scatter_into(op, x, src, attributes, reduction: str) -> None:
+def scatter_into(op, x, src, attributes, reduction: str, fresh: bool) -> None:
     """Scatter along a dimension."""
     name, dim, index = op.name.partition("_src")[0].partition("_value")[0], attributes["dim"], attributes["index"]
     src = source_of(name, x, src, index) if attributes.get("value") is None else src
-    write(name, x, lambda layout: along_walk(name, layout, dim, index), src, reduction)
+    write(name, x, lambda layout: along_walk(name, layout, dim, index), src, reduction, fresh)
 
 
 @writer("scatter_src")
-def _scatter_src(op, x, others, attributes):
-    scatter_into(op, x, others[0], attributes, "set")
+def _scatter_src(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, others[0], attributes, "set", fresh)
 
 
 @writer("scatter_value")
-def _scatter_value(op, x, others, attributes):
-    scatter_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set")
+def _scatter_value(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh)
 
 
 @writer("scatter_add_src")
-def _scatter_add(op, x, others, attributes):
-    scatter_into(op, x, others[0], attributes, "add")
+def _scatter_add(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, others[0], attributes, "add", fresh)
 
 
-def index_into(op, x, source, attributes, reduction: str) -> None:
+def index_into(op, x, source, attributes, reduction: str, fresh: bool) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
     if source.layout.dtype is not x.layout.dtype:
@@ -448,33 +455,33 @@ def index_into(op, x, source, attributes, reduction: str) -> None:
         if source.layout.ndim and source.layout.shape != walk.shape:
             raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(walk.shape)}.")
         return walk
-    write(name, x, walk_of, source, reduction)
+    write(name, x, walk_of, source, reduction, fresh)
 
 
 @writer("index_add_source")
-def _index_add(op, x, others, attributes):
-    index_into(op, x, others[0], attributes, "add")
+def _index_add(op, x, others, attributes, fresh=False):
+    index_into(op, x, others[0], attributes, "add", fresh)
 
 
 @writer("index_copy_source")
-def _index_copy(op, x, others, attributes):
-    index_into(op, x, others[0], attributes, "set")
+def _index_copy(op, x, others, attributes, fresh=False):
+    index_into(op, x, others[0], attributes, "set", fresh)
 
 
 @writer("index_fill_value")
-def _index_fill(op, x, others, attributes):
-    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set")
+def _index_fill(op, x, others, attributes, fresh=False):
+    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh)
 
 
 @writer("index_fill_tensor")
-def _index_fill_tensor(op, x, others, attributes):
+def _index_fill_tensor(op, x, others, attributes, fresh=False):
     if others[0].layout.ndim:
         raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
-    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set")
+    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh)
 
 
 @writer("masked_scatter")
-def _masked_scatter(op, x, others, attributes):
+def _masked_scatter(op, x, others, attributes, fresh=False):
     mask, source = others
     positions = mask_positions("masked_scatter", x.layout.shape, mask)
     count = positions.layout.numel
@@ -509,7 +516,7 @@ def _gather(op, tensors, attributes):
 @lowering("gather_backward", style="run")
 def _gather_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
-    write("gather", out, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]), g, "add")
+    write("gather", out, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]), g, "add", fresh=True)
     return out
 
 
@@ -522,7 +529,7 @@ def _index_select(op, tensors, attributes):
 @lowering("index_select_backward", style="run")
 def _index_select_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
-    write("index_select", out, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]), g, "add")
+    write("index_select", out, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]), g, "add", fresh=True)
     return out
 
 
@@ -537,7 +544,7 @@ def _take(op, tensors, attributes):
 def _take_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
     index = int64_index("take", attributes["index"])
-    write("take", out, lambda layout: flat_walk(layout, index), g, "add")
+    write("take", out, lambda layout: flat_walk(layout, index), g, "add", fresh=True)
     return out
 
 
@@ -576,7 +583,7 @@ def _masked_select_backward(op, tensors, attributes):
     shape = broadcast_shapes("masked_select", [own, mask.layout.shape])
     out = zeros(layout_of(g.layout.dtype, shape, None, g.layout.device))
     positions = mask_positions("masked_select", shape, mask)
-    write("masked_select", out, lambda layout: flat_walk(layout, positions), g, "set")
+    write("masked_select", out, lambda layout: flat_walk(layout, positions), g, "set", fresh=True)
     return out if shape == own else CALLS["sum_to"](out, own)
 
 

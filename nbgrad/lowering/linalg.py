@@ -1,8 +1,8 @@
 """Products of vectors, matrices and batches of matrices: one native launch each.
 
-NOTE [Stored as]: BLAS takes a matrix by rows or by columns, with a step between them: a transposed operand is passed as such,
-never copied. Only layouts that are neither (every second column, an expanded column) are copied first; those, and half types,
-take ``in_steps``. Integers go through a loop of ours, which wraps around.
+NOTE [Stored as]: BLAS takes a matrix by rows or by columns, with a step between them: a transposed operand is passed
+as such, never copied. Only layouts that are neither (every second column, an expanded column) are copied first; those,
+and half types, take ``in_steps``. Integers go through a loop of ours, which wraps around.
 """
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from ..layout import Layout, broadcast_shapes, layout_of
 from ..rules import GeneralPlan, lowering
 from ..tensor import Tensor
 
-# Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most: every block
-# packs the whole of the other operand again, 1 to 3 % of its time at these sizes (512 cubed in eight blocks lost 7 %).
+# Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most:
+# every block packs the whole of the other operand again, 1 to 3 % of its time at these sizes (512 cubed in eight
+# blocks lost 7 %).
 PARALLEL_FROM = 1 << 20
 CUT_FROM = 1 << 23
 BLOCK = 1 << 26
@@ -100,7 +101,8 @@ def product_of(name: str, x: Layout, y: Layout, turn_x: bool, turn_y: bool) -> P
     for size in reversed(batch):
         own.append(step)
         step *= size
-    steps = tuple(zip(padded(left_batch, left_steps, len(batch)), padded(right_batch, right_steps, len(batch)), reversed(own)))
+    steps = tuple(zip(padded(left_batch, left_steps, len(batch)), padded(right_batch, right_steps, len(batch)),
+                      reversed(own)))
     return folded(Product(left, right, batch, steps, shape))
 
 
@@ -156,7 +158,8 @@ def kernel(dtype: str) -> int:
     return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
 
 
-def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bias: Layout | None = None) -> GeneralPlan | None:
+def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
+                 bias: Layout | None = None) -> GeneralPlan | None:
     """The launch of a product, or None where an operand has to be copied first."""
     left, right, batch, steps, shape = product
     a, b = left.stored(), right.stored()
@@ -186,7 +189,8 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
 
 
 def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
-    """The launch of a product of a matrix and a vector, or None where it is none or its elements do not lie side by side.
+    """The launch of a product of a matrix and a vector, or None where it is none or its elements do not lie side by
+    side.
 
     Such products read every element once: loops of ours run at the speed of memory (OpenBLAS' gemm at a third of it).
     """
@@ -214,12 +218,13 @@ def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> 
         units *= extent
     out = layout_of(dtype, shape, None, layouts[0].device)
     flags = PARALLEL if units * block * matrix.columns >= DOTTED else 0
-    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags,
+                         struct.pack(f"{len(words)}q", *words))
     return GeneralPlan(record, (out.template,), layouts)
 
 
-# Elements of the matrix from which the loops for a vector are quicker than BLAS; multiply-adds a unit of row products has;
-# columns that one unit of row combinations has.
+# Elements of the matrix from which the loops for a vector are quicker than BLAS; multiply-adds a unit of row products
+# has; columns that one unit of row combinations has.
 VECTOR_FROM = 1 << 9
 DOTTED = 1 << 16
 COMBINED = 1 << 10

@@ -25,7 +25,8 @@ PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
     bindings = (("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
-                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max), ("least_key", least_key),
+                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max),
+                ("least_key", least_key),
                 *KEY_CONSTANTS[dtype])
     return address(Program(name, loss_loop(name, dtype), dtype, bindings, True))
 
@@ -65,7 +66,8 @@ def rows_plan(op, layouts, x: Layout, out: Layout, ignore_index: int, step: int 
     rows, classes = x.shape
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, ignore_index, step, 0)
-    record = pack_record(kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts), flags, params)
+    record = pack_record(kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts),
+                         flags, params)
     return GeneralPlan(record, (out.template,), layouts)
 
 
@@ -95,7 +97,8 @@ def _nll_backward(op, layouts, attributes):
     rows, classes = g.shape[0], attributes["classes"]
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, attributes["ignore_index"], 1, 0)
-    record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags, params)
+    record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags,
+                         params)
     return GeneralPlan(record, (g.like(None, (rows, classes)).template,), layouts)
 
 
@@ -104,7 +107,8 @@ def _valid_mean(op, layouts, attributes):
     losses, target = layouts
     if not ready(losses, target):
         return prepared
-    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
+    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0,
+                         int(attributes["divide"]))
     record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
     return GeneralPlan(record, (losses.like(None, ()).template, losses.like(uint8, ()).template), layouts)
 

@@ -3,16 +3,18 @@
 NOTE [Walks]: dimensions that memory joins are merged, each kept (K) or reduced (R). What remains is
   rows      K?R, RKR      the reduced elements lie one after the other; one result after the other
   columns   RK, KRK       the kept elements do; ``TILE`` of them are accumulated side by side
-A reduced dimension of stride 0 (an expanded operand) only multiplies. Everything else is copied to [kept, reduced] first.
+A reduced dimension of stride 0 (an expanded operand) only multiplies. Everything else is copied to [kept, reduced]
+first.
 
-NOTE [Several steps]: a lowering that cannot do with one launch returns a function instead of a plan: half types (widened
-first, narrowed last), layouts that have no walk, and results of so many elements each that threads should share one.
+NOTE [Several steps]: a lowering that cannot do with one launch returns a function instead of a plan: half types
+(widened first, narrowed last), layouts that have no walk, and results of so many elements each that threads should
+share one.
 """
 from __future__ import annotations
 
 import math
 import struct
-from functools import lru_cache
+from functools import cache
 from typing import Callable, NamedTuple
 
 from ..dispatch import CALLS
@@ -20,9 +22,31 @@ from ..dtypes import DType, bool_, complex128, float32, float64, int32, int64, u
 from ..errors import DimError, DTypeError, RangeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
-from ..kernels.templates.reduce import (KEY_CONSTANTS, KEY_TYPES, TILE, WIDTHS, Fold, add_plain, arg_loop, columns, deviation_of,
-                                        either, float_of_max, float_of_min, int_key_max, int_key_min, key_max, key_min,
-                                        larger_key, least_key, multiply, rows, two_sum, variance_loop, variance_of)
+from ..kernels.templates.reduce import (
+    KEY_CONSTANTS,
+    KEY_TYPES,
+    TILE,
+    WIDTHS,
+    Fold,
+    add_plain,
+    arg_loop,
+    columns,
+    deviation_of,
+    either,
+    float_of_max,
+    float_of_min,
+    int_key_max,
+    int_key_min,
+    key_max,
+    key_min,
+    larger_key,
+    least_key,
+    multiply,
+    rows,
+    two_sum,
+    variance_loop,
+    variance_of,
+)
 from ..layout import Layout, layout_of
 from ..ops.reduce import kept_shape, reduced_dims
 from ..rules import GeneralPlan, lowering
@@ -30,7 +54,7 @@ from ..tensor import Tensor, native
 
 __all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
 
-# Elements from which one launch may use several threads, and from which one result is cut into blocks of PIECE for them.
+# Elements from which one launch may use several threads; from which one result is cut into blocks of PIECE for them.
 PARALLEL_FROM = 1 << 15
 SHARED_FROM = 1 << 21
 PIECE = 1 << 15
@@ -117,7 +141,7 @@ def match_columns(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None
     return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(fold: Fold, by_columns: bool) -> int:
     """Address of the kernel of a fold and a walk."""
     made = (columns if by_columns else rows)(fold)
@@ -133,14 +157,16 @@ def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
         words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, over)
     else:
         units, work = walk.outer, walk.length * walk.segments
-        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, over)
+        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times,
+                 over)
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
     return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
 
 
-def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout, multiplies: bool = False) -> GeneralPlan | None:
-    """One launch that reduces ``dims`` into ``out`` (contiguous, of as many elements as there are results); None without walk."""
+def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout,
+                multiplies: bool = False) -> GeneralPlan | None:
+    """One launch that reduces ``dims`` into ``out`` (contiguous, an element a result); None if there is no walk."""
     walk = walk_of(layout, dims, multiplies)
     if walk is None:
         return None
@@ -215,9 +241,11 @@ def in_pieces(folds: Reduction, layout: Layout, out: Layout):
     size = WIDTHS[folds.piece.memory]
     words = struct.pack("7q", PIECE, PIECE * size, 1, 0, layout.numel, 1, 1)
     partial = layout_of(layout.dtype if folds.piece.out == layout.dtype.name else _DTYPES[folds.piece.out], (pieces,))
-    first = GeneralPlan(pack_record(kernel(folds.piece, False), pieces, 1, 1, (0,), PARALLEL, words), (partial.template,), (layout,))
+    record = pack_record(kernel(folds.piece, False), pieces, 1, 1, (0,), PARALLEL, words)
+    first = GeneralPlan(record, (partial.template,), (layout,))
     words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)
-    second = GeneralPlan(pack_record(kernel(folds.merge, False), 1, 1, 1, (0,), 0, words), (out.template,), (partial,))
+    record = pack_record(kernel(folds.merge, False), 1, 1, 1, (0,), 0, words)
+    second = GeneralPlan(record, (out.template,), (partial,))
     return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))
 
 
@@ -269,14 +297,14 @@ def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
                 (("merge", add_plain), ("finish", total_int)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def sum_reduction(source: DType, out: DType) -> Reduction:
     """Sums of ``source`` elements."""
     acc = _DTYPES[sum_fold(source, out).acc]
     return Reduction(sum_fold(source, out), sum_fold(source, acc), sum_fold(acc, out), True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def mean_reduction(source: DType, out: DType) -> Reduction:
     """Means of ``source`` elements."""
     acc = _DTYPES[sum_fold(source, out).acc]
@@ -306,7 +334,8 @@ def _mean(op, layouts, attributes):
     if dtype is not None and dtype is not x.dtype:
         return converted_first(dtype)
     if not x.dtype.differentiable:
-        raise DTypeError(f"mean: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+        raise DTypeError(f"mean: expected a floating or complex tensor, got {x.dtype}. "
+                         "Hint: pass dtype=nbgrad.float32.")
     dims = reduced_dims("mean", x.ndim, attributes["dim"])
     return reduction(mean_reduction, x, dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"])))
 
@@ -339,7 +368,7 @@ def root(hi, lo, times, over):
     return sqrt(hi)  # noqa: F821
 
 
-@lru_cache(maxsize=None)
+@cache
 def product_reduction(source: DType, out: DType) -> Reduction:
     """Products, of floats in float64."""
     acc, init, step = "int64", "int64(1)", "{s} * int64({x})"
@@ -353,36 +382,37 @@ def product_reduction(source: DType, out: DType) -> Reduction:
 
 def counted(name: str, source: DType, out: DType, step: str, merge: Callable, finish: Callable) -> Reduction:
     """Reductions that only ask of every element whether it is zero."""
-    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, False, (("merge", merge), ("finish", finish)))
+    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, False,
+                (("merge", merge), ("finish", finish)))
     return Reduction(fold)
 
 
-@lru_cache(maxsize=None)
+@cache
 def any_reduction(source: DType, out: DType) -> Reduction:
     """Whether an element is not zero."""
     return counted("any", source, out, "{s} | int64({x} != 0)", either, first_part)
 
 
-@lru_cache(maxsize=None)
+@cache
 def all_reduction(source: DType, out: DType) -> Reduction:
     """Whether no element is zero."""
     return counted("all", source, out, "{s} | int64({x} == 0)", either, is_zero)
 
 
-@lru_cache(maxsize=None)
+@cache
 def count_reduction(source: DType, out: DType) -> Reduction:
     """How many elements are not zero."""
     return counted("count", source, out, "{s} + int64({x} != 0)", add_plain, total_int)._replace(multiplies=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def norm1_reduction(source: DType, out: DType) -> Reduction:
     """Sums of magnitudes."""
-    return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)", "{s} + fabs(float64({x}))", False,
-                          (("merge", add_plain), ("finish", total_float))), multiplies=True)
+    return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)",
+                          "{s} + fabs(float64({x}))", False, (("merge", add_plain), ("finish", total_float))), multiplies=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def norm2_reduction(source: DType, out: DType) -> Reduction:
     """Roots of sums of squares, in float64: squares of float32 neither overflow nor vanish."""
     return Reduction(Fold("norm2", source.compute, "float64", out.compute, "float64(0.0)",
@@ -422,8 +452,8 @@ def _prod(op, layouts, attributes):
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
 
-# ``instantiate`` keeps one copy of a function per dtype: a function must not mean different things through one bound name, so
-# each of these says by itself which key it undoes.
+# ``instantiate`` keeps one copy of a function per dtype: a function must not mean different things through one bound
+# name, so each of these says by itself which key it undoes.
 
 def float_maximum(hi, lo, times, over):
     """The float of the greatest ``key_max``."""
@@ -449,7 +479,7 @@ def key_bindings(source: DType, largest: bool) -> tuple:
     return ("finish", finish), ("key", key), ("least", least_key), ("LEAST", -(1 << 63))
 
 
-@lru_cache(maxsize=None)
+@cache
 def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
     """Maxima or minima, through integer keys."""
     floating = source.is_floating_point
@@ -458,7 +488,8 @@ def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
     bindings = (("merge", larger_key), *key_bindings(source, largest))
     dtype = source.name if floating else None
     name = "amax" if largest else "amin"
-    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", False, bindings, dtype)
+    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", False, bindings,
+                 dtype)
     piece = whole._replace(out=acc, bindings=(("merge", larger_key), ("finish", first_part), *bindings[2:]))
     merge = whole._replace(memory=acc, step="where({x} > {s}, {x}, {s})")
     return Reduction(whole, piece, merge)
@@ -492,7 +523,7 @@ def smallest(source: DType, out: DType) -> Reduction:
     return extremum_reduction(False, source, out)
 
 
-# ---- along one dimension of [outer, length, width] ---------------------------------------------------------------------
+# ---- along one dimension of [outer, length, width] -------------------------------------------------------------------
 
 def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     """``(outer, length, width)``: the elements before, along and after a dimension."""
@@ -521,7 +552,7 @@ def arranged(tensors: tuple) -> tuple:
 
 
 def prepared(op, tensors, attributes):
-    """Several steps: operands that kernels take, the same call, the result in the operand's dtype if that was widened."""
+    """Several steps: operands that kernels take, the same call, the result in the operand's half type."""
     dtype = tensors[0].layout.dtype
     result = CALLS[op.name](*arranged(tensors), **attributes)
     half = dtype.compute == "float32" and dtype is not float32 and result.layout.dtype is float32
@@ -545,7 +576,8 @@ def _argmax(op, layouts, attributes):
     by_columns = split[2] > 1
     floating = x.dtype.is_floating_point
     bindings = key_bindings(x.dtype, op.name == "argmax")
-    code = address(Program(op.name, arg_loop(x.dtype.compute, by_columns), x.dtype.name if floating else None, bindings))
+    dtype = x.dtype.name if floating else None
+    code = address(Program(op.name, arg_loop(x.dtype.compute, by_columns), dtype, bindings))
     out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
     return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)
 

@@ -1,7 +1,7 @@
 """Scans, and elements picked and placed, along one dimension."""
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from ..dtypes import int64
 from ..errors import ShapeError
@@ -16,10 +16,11 @@ _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
     """Address of a scan: floats accumulate in float64, integers in int64."""
-    return address(Program(f"scan_{name}", scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns), None))
+    loop = scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns)
+    return address(Program(f"scan_{name}", loop, None))
 
 
 def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, reverse: bool) -> GeneralPlan:
@@ -51,7 +52,7 @@ def _recurrence(op, layouts, attributes):
     return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def mover(name: str, bits: str) -> int:
     """Address of ``pick``, ``place`` or ``shift`` for elements of so many bytes."""
     loop = {"pick": pick_loop, "place": place_loop, "shift": shift_loop}[name](bits)
@@ -76,7 +77,9 @@ def _pick(op, layouts, attributes):
     dim = wrap(op.name, attributes["dim"], x.ndim)
     if op.name == "place" and x.shape != index.shape:
         raise ShapeError(f"place: values {list(x.shape)} and index {list(index.shape)} must have one shape.")
-    shape = index.shape if op.name == "pick" else (*x.shape[:dim], attributes["size"], *x.shape[dim + 1:]) if x.shape else ()
+    shape = index.shape
+    if op.name == "place" and shape:
+        shape = (*shape[:dim], attributes["size"], *shape[dim + 1:])
     outer, count, width = split_at(index.shape, dim)
     length = split_at(x.shape if op.name == "pick" else shape, dim)[1]
     record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), (outer, length, width), 2, False, 0, count)

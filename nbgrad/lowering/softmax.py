@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import lru_cache
+from functools import cache
 
 from ..dispatch import CALLS
 from ..dtypes import float32
@@ -21,12 +21,12 @@ from ..tensor import native
 from .reduce import PARALLEL_FROM, converted_first, kept_first, prepared, ready, split_at
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
-                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max), ("least_key", least_key),
-                *KEY_CONSTANTS[dtype])
+    bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf),
+                ("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max),
+                ("least_key", least_key), *KEY_CONSTANTS[dtype])
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 

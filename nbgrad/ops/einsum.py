@@ -13,7 +13,8 @@ def einsum(equation, *operands):
     """Sums of products of the operands' elements, by Einstein's convention.
 
     Args:
-        equation: such as ``"bij,bjk->bik"``: letters name the dimensions of each operand, then those of the result. Without
+        equation: such as ``"bij,bjk->bik"``: letters name the dimensions of each operand, then those of the result.
+        Without
             ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for dimensions that
             broadcast; a letter repeated in one operand takes its diagonal.
         operands: tensors of one dtype, or one sequence of them.
@@ -41,7 +42,9 @@ def einsum(equation, *operands):
 
 
 def parse(equation: str, operands) -> tuple[list[tuple], tuple]:
-    """Names of every operand's dimensions and of the result's; those under ``...`` are negative numbers, from the right."""
+    """Names of every operand's dimensions and of the result's; those under ``...`` are negative numbers, from the
+    right.
+    """
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):

@@ -73,15 +73,18 @@ product("bmm", doc="The products of two batches of matrices, (b, m, k) by (b, k,
 product("mv", doc="The product of a matrix and a vector.")
 product("dot", doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
-        {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y: left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
-         "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y: right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
+        {"x": lambda g, y, x_shape, y_shape, transpose_x,
+         transpose_y: left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
+         "y": lambda g, x, x_shape, y_shape, transpose_x,
+         transpose_y: right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
         operands=("x", "y"), function=False, node="MmBackward0",
         doc="matmul with either operand's last two dimensions exchanged.")
 general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
          "bias": lambda g, bias_shape: fitted(g, bias_shape)},
-        operands=("x", "y", "bias"), function=False, node="AddmmBackward0", doc="x @ y, and bias added to every row, in one pass.")
+        operands=("x", "y", "bias"), function=False, node="AddmmBackward0",
+        doc="x @ y, and bias added to every row, in one pass.")
 
 # ---- with an addend ------------------------------------------------------------------------------------------------
 

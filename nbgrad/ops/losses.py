@@ -1,4 +1,5 @@
-"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have loops of their own.
+"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have loops of
+their own.
 
 ``reduction`` is "mean", "sum" or "none".
 """
@@ -18,10 +19,12 @@ ROWS = {"function": False}
 
 # ---- elements ------------------------------------------------------------------------------------------------------
 
-elementwise("squared_difference", lambda x, y: (x - y) * (x - y), {"x": lambda x, y: 2 * (x - y), "y": lambda x, y: -2 * (x - y)},
+elementwise("squared_difference", lambda x, y: (x - y) * (x - y),
+            {"x": lambda x, y: 2 * (x - y), "y": lambda x, y: -2 * (x - y)},
             policy="promote", node="MseLossBackward0", doc="(x - y)**2.", **INTERNAL)
 elementwise("absolute_difference", lambda x, y: scalar.abs(x - y),
-            {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)}, node="L1LossBackward0", doc="|x - y|.", **INTERNAL)
+            {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)}, node="L1LossBackward0",
+            doc="|x - y|.", **INTERNAL)
 
 
 def smooth(d, beta):
@@ -57,19 +60,24 @@ def log1p_exp_neg(x):
     return scalar.log1p(scalar.exp(-scalar.abs(x))) - scalar.minimum(x, 0.0)
 
 
-elementwise("logits_difference", lambda x, y: (1 - y) * x + log1p_exp_neg(x), {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
-            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0", doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
+elementwise("logits_difference", lambda x, y: (1 - y) * x + log1p_exp_neg(x),
+            {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
+            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
+            doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
 elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p - 1) * y) * log1p_exp_neg(x),
             {"x": lambda x, y, p: (1 - y) - (1 + (p - 1) * y) * scalar.sigmoid(-x),
              "y": lambda x, p: (p - 1) * log1p_exp_neg(x) - x, "p": lambda x, y: y * log1p_exp_neg(x)},
-            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0", doc="The same, the first term times p.", **INTERNAL)
+            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0", doc="The same, the first term times p.",
+            **INTERNAL)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
-elementwise("probability_difference", lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
+elementwise("probability_difference", lambda x,
+            y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
             {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
              "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
             policy="floating", node="BinaryCrossEntropyBackward0", doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
 elementwise("entropy_difference", lambda x, y: where(y > 0, y * (scalar.log(where(y > 0, y, 1.0)) - x), 0 * y),
-            {"x": lambda y: -y, "y": lambda x, y: where(y > 0, scalar.log(where(y > 0, y, 1.0)) + 1 - x, 0.0)}, policy="floating",
+            {"x": lambda y: -y, "y": lambda x, y: where(y > 0, scalar.log(where(y > 0, y, 1.0)) + 1 - x, 0.0)},
+            policy="floating",
             node="KlDivBackward0", doc="y (log(y) - x), 0 where y is.", **INTERNAL)
 elementwise("log_entropy_difference", lambda x, y: scalar.exp(y) * (y - x),
             {"x": lambda y: -scalar.exp(y), "y": lambda x, y: scalar.exp(y) * (y - x + 1)}, policy="floating",
@@ -177,23 +185,30 @@ def second_cotangent(g, row_g, x, target, ignore_index):
 
 
 general("cross_entropy_rows", lambda x, target, ignore_index: x,
-        {"x": lambda g, x, target, ignore_index: g.cross_entropy_rows_backward(x, target, ignore_index)}, operands=("x", "target"),
-        node="NllLossBackward0", doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.", **ROWS)
+        {"x": lambda g, x, target, ignore_index: g.cross_entropy_rows_backward(x, target, ignore_index)},
+        operands=("x", "target"),
+        node="NllLossBackward0", doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
+        **ROWS)
 general("cross_entropy_rows_backward", lambda row_g, x, target, ignore_index: row_g,
         {"row_g": lambda g, row_g, x, target, ignore_index:
             (g * scalar.fill(row_g, 1.0).cross_entropy_rows_backward(x, target, ignore_index)).sum(1),
-         "x": second_cotangent}, operands=("row_g", "x", "target"), doc="row_g (softmax(row) - 1 at the target).", **ROWS)
+         "x": second_cotangent}, operands=("row_g", "x", "target"), doc="row_g (softmax(row) - 1 at the target).",
+        **ROWS)
 general("nll_rows", lambda x, target, ignore_index: x,
-        {"x": lambda g, target, x_shape, ignore_index: g.nll_rows_backward(target, x_shape[1], ignore_index)}, operands=("x", "target"),
+        {"x": lambda g, target, x_shape, ignore_index: g.nll_rows_backward(target, x_shape[1], ignore_index)},
+        operands=("x", "target"),
         node="NllLossBackward0", doc="-row[target] of every row; 0 where the target is ignored.", **ROWS)
 general("nll_rows_backward", lambda x, target, classes, ignore_index: x,
         {"x": lambda g, target, ignore_index: g.nll_rows(target, ignore_index)}, operands=("x", "target"),
         doc="The transpose of nll_rows.", **ROWS)
 general("valid_mean", lambda x, target, classes, ignore_index, divide: x,
-        {"x": lambda g, target, ignore_index, divide: g.valid_share(target, ignore_index, divide)}, operands=("x", "target"), outputs=2,
-        node="NllLossBackward0", doc="The mean or sum of the rows that count, and whether a target is no class.", **ROWS)
+        {"x": lambda g, target, ignore_index, divide: g.valid_share(target, ignore_index, divide)},
+        operands=("x", "target"), outputs=2,
+        node="NllLossBackward0", doc="The mean or sum of the rows that count, and whether a target is no class.",
+        **ROWS)
 general("valid_share", lambda x, target, ignore_index, divide: x,
-        {"x": lambda g, target, ignore_index, divide: g.valid_mean(target, 0, ignore_index, divide)[0]}, operands=("x", "target"),
+        {"x": lambda g, target, ignore_index, divide: g.valid_mean(target, 0, ignore_index, divide)[0]},
+        operands=("x", "target"),
         doc="The transpose of valid_mean.", **ROWS)
 
 
@@ -291,7 +306,8 @@ def smoothed_cross_entropy(rows, targets, shape, weight, ignore_index: int, redu
     """Cross-entropy with part of every target spread over the classes, each weighted by its own weight."""
     name, classes = "cross_entropy", rows.shape[1]
     log_p = rows.log_softmax(1)
-    sharp = reduced_rows(name, log_p.nll_rows(targets, ignore_index), targets, shape, classes, weight, ignore_index, reduction)
+    sharp = reduced_rows(name, log_p.nll_rows(targets, ignore_index), targets, shape, classes, weight, ignore_index,
+                         reduction)
     counts = targets != ignore_index
     # A choice, not a product: where nothing counts the mean is NaN, and its cotangent must not reach ignored rows.
     even = where(counts, -(log_p if weight is None else log_p * weight).sum(1), 0.0)
@@ -300,7 +316,8 @@ def smoothed_cross_entropy(rows, targets, shape, weight, ignore_index: int, redu
     else:
         even = even.sum()
         if reduction == "mean":
-            even = even / (counts.sum() if weight is None else target_weights(name, weight, targets, classes, ignore_index).sum())
+            even = even / (counts.sum() if weight is None else target_weights(name, weight, targets, classes,
+                                                                              ignore_index).sum())
     return sharp * (1 - smoothing) + even * (smoothing / classes)
 
 
@@ -324,6 +341,7 @@ def probability_cross_entropy(input, target, weight, ignore_index: int, reductio
     return reduced("cross_entropy", losses, reduction)
 
 
-for _function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, binary_cross_entropy, binary_cross_entropy_with_logits, kl_div,
+for _function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, binary_cross_entropy,
+                  binary_cross_entropy_with_logits, kl_div,
                   nll_loss, cross_entropy):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)

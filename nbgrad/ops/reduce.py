@@ -47,8 +47,8 @@ def spread_layout(x, shape, dim):
     return tuple(shape), strides, 0
 
 
-movement("spread", spread_layout, lambda g, x_shape, dim: g.sum(dim, len(x_shape) == g.ndim), method=False, function=False,
-         node="ExpandBackward0", doc="Repeat over the dimensions that a reduction removed or left with size 1.")
+movement("spread", spread_layout, lambda g, x_shape, dim: g.sum(dim, len(x_shape) == g.ndim), method=False,
+         function=False, node="ExpandBackward0", doc="Repeat over the dimensions that a reduction removed or left with size 1.")
 
 
 def cast(g, dtype):
@@ -72,12 +72,14 @@ def by_dims(name: str):
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
 general("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)}, node=by_dims("SumBackward"),
+        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
+        node=by_dims("SumBackward"),
         doc="Sum over dimensions; integers and bools in int64.")
 general("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
         node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
-general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False, function=False,
+general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False,
+        function=False,
         node="SumBackward1", doc="Sum down to a shape that broadcasts to the operand's.")
 
 
@@ -97,7 +99,8 @@ def total(x, dim):
 
 
 general("softmax", lambda x, dim, dtype=None: x,
-        {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)}, node="SoftmaxBackward0",
+        {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)},
+        node="SoftmaxBackward0",
         doc="exp(x) over its sum along dim; the maximum is subtracted first.")
 general("log_softmax", lambda x, dim, dtype=None: x,
         {"x": lambda g, out, x_dtype, dim: cast(scalar.log_softmax_backward(g, out, dim), x_dtype)},
@@ -157,10 +160,13 @@ for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
             doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
 
 # Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice.
-general("pick", lambda x, index, dim: x, {"x": lambda g, index, x_shape, dim: scalar.place(g, index, dim, size_at(x_shape, dim))},
-        operands=("x", "index"), method=False, function=False, node="GatherBackward0", doc="Elements at an index along dim.")
+general("pick", lambda x, index, dim: x,
+        {"x": lambda g, index, x_shape, dim: scalar.place(g, index, dim, size_at(x_shape, dim))},
+        operands=("x", "index"), method=False, function=False, node="GatherBackward0",
+        doc="Elements at an index along dim.")
 general("place", lambda x, index, dim, size: x, {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
-        operands=("x", "index"), method=False, function=False, node="ScatterBackward0", doc="Zeros with x at an index along dim.")
+        operands=("x", "index"), method=False, function=False, node="ScatterBackward0",
+        doc="Zeros with x at an index along dim.")
 
 
 def size_at(shape, dim) -> int:
@@ -190,9 +196,9 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
 
 
 composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          doc="Greatest element; along dim (values, indices), the gradient goes to that index; of two tensors, elementwise.")
+          doc="Greatest element; along dim (values, indices), with the gradient to that index; of two tensors, elementwise.")
 composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          doc="Smallest element; along dim (values, indices), the gradient goes to that index; of two tensors, elementwise.")
+          doc="Smallest element; along dim (values, indices), with the gradient to that index; of two tensors, elementwise.")
 
 
 def aminmax(x, *, dim=None, keepdim=False):
@@ -262,12 +268,14 @@ def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 def var_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """Variance and mean over dimensions."""
-    return var(x, dim, unbiased, keepdim, correction=correction), x.mean(None if isinstance(dim, bool) else dim, keepdim)
+    mean = x.mean(None if isinstance(dim, bool) else dim, keepdim)
+    return var(x, dim, unbiased, keepdim, correction=correction), mean
 
 
 def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """Standard deviation and mean over dimensions."""
-    return std(x, dim, unbiased, keepdim, correction=correction), x.mean(None if isinstance(dim, bool) else dim, keepdim)
+    mean = x.mean(None if isinstance(dim, bool) else dim, keepdim)
+    return std(x, dim, unbiased, keepdim, correction=correction), mean
 
 
 for _function in (var, std, var_mean, std_mean):
@@ -287,7 +295,8 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
     return scalar.where(x == 0, 0.0, scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1))
 
 
-general("norm1", lambda x, dim, keepdim: x, {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
+general("norm1", lambda x, dim, keepdim: x,
+        {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
         method=False, function=False, node="NormBackward1", doc="Sum of magnitudes.")
 general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="NormBackward1",
         doc="Euclidean length.")
@@ -300,7 +309,8 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
     if dtype is not None:
         x = cast(x, dtype)
     if not x.dtype.differentiable:
-        raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+        raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. "
+                         "Hint: pass dtype=nbgrad.float32.")
     if x.dtype.is_complex:
         x = scalar.abs(x)
     p = 2 if p in ("fro", None) else p
@@ -320,9 +330,10 @@ composite("norm", norm, doc=norm.__doc__)
 
 
 # ---- scans and products ----------------------------------------------------------------------------------------------
-# NOTE [Products]: gradients of products come from scans alone, without a division, so that zeros are exact in every order.
-#   y_k = x_k y_(k-1) is undone by the recurrence c_k = g_k + x_(k+1) c_(k+1), whose own cotangents are recurrences again.
-#   ``reverse`` walks from the end; ``exclusive`` leaves out the element itself; ``lagged`` takes the factor of the step before.
+# NOTE [Products]: gradients of products come from scans alone, without a division: zeros are exact in every order.
+#   y_k = x_k y_(k-1) is undone by c_k = g_k + x_(k+1) c_(k+1), a recurrence whose cotangents are recurrences again.
+#   ``reverse`` walks from the end; ``exclusive`` leaves out the element itself; ``lagged`` takes the factor of the step
+#   before.
 
 general("scan_sum", lambda x, dim, dtype, reverse: x,
         {"x": lambda g, x_dtype, dim, reverse: cast(scalar.scan_sum(g, dim, None, not reverse), x_dtype)}, method=False,
@@ -339,8 +350,8 @@ def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
     return cast(before * following, x_dtype)
 
 
-general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": product_cotangent}, method=False, function=False,
-        node="CumprodBackward0", doc="Products of the elements up to each.")
+general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": product_cotangent}, method=False,
+        function=False, node="CumprodBackward0", doc="Products of the elements up to each.")
 
 
 def factor_cotangent(g, x, out, dim, lagged, reverse):
@@ -352,8 +363,10 @@ def factor_cotangent(g, x, out, dim, lagged, reverse):
 
 
 general("recurrence", lambda x, y, dim, lagged, reverse: x,
-        {"x": factor_cotangent, "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(x, g, dim, not lagged, not reverse)},
-        operands=("x", "y"), method=False, function=False, doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.")
+        {"x": factor_cotangent,
+         "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(x, g, dim, not lagged, not reverse)},
+        operands=("x", "y"), method=False, function=False,
+        doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.")
 general("shift_along", lambda x, dim, by: x, {"x": lambda g, dim, by: scalar.shift_along(g, dim, -by)}, method=False,
         function=False, doc="Elements moved along dim; zeros come in.")
 
@@ -376,7 +389,8 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     """g times the product of all other elements: of those before and of those after."""
     x = x if dtype is None else cast(x, dtype)
     line, along_dim = (x, dim) if isinstance(dim, int) else (x.reshape((-1,)), 0)
-    others = scalar.scan_product(line, along_dim, None, True, False) * scalar.scan_product(line, along_dim, None, True, True)
+    before, after = (scalar.scan_product(line, along_dim, None, True, reverse) for reverse in (False, True))
+    others = before * after
     return cast(scalar.spread(g, x_shape, dim) * others.reshape(x_shape), x_dtype)
 
 
@@ -388,7 +402,8 @@ general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_
 
 general("argsort", lambda x, dim=-1, descending=False, stable=False: x,
         doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.")
-general("top_indices", lambda x, k, dim, largest: x, method=False, function=False, doc="Indices of the k greatest elements.")
+general("top_indices", lambda x, k, dim, largest: x, method=False, function=False,
+        doc="Indices of the k greatest elements.")
 
 
 def sort(x, dim=-1, descending=False, stable=False):

@@ -1,7 +1,8 @@
 """Public functions that choose among declared operations: torch's signatures, with their options.
 
-NOTE [Variants]: a variant is written once, in terms of ``op(name)``, and built three times: ``op`` gives the operation itself,
-its in-place form, or its ``out=`` form. Python's operators do not pass here: ``x + y`` is the operation ``add`` directly.
+NOTE [Variants]: a variant is written once, in terms of ``op(name)``, and built three times: ``op`` gives the operation
+itself, its in-place form, or its ``out=`` form. Python's operators do not pass here: ``x + y`` is the operation
+``add`` directly.
 """
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def variant(*names: str, method: bool = True, function: bool = True, inplace: bo
 
 def require_alpha(name: str, alpha: Any, *operands: Any) -> None:
     """A factor of integers is an integer."""
-    if isinstance(alpha, float) and not any(isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.differentiable) for x in operands):
+    if isinstance(alpha, float) and not any(isinstance(x,
+                                                       float) or (hasattr(x,
+                                                                          "dtype") and x.dtype.differentiable) for x in operands):
         raise DTypeError(f"{name}: alpha is {alpha}, expected an integer for integer operands.")
 
 
@@ -131,11 +134,13 @@ def div(op):
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
 QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0"}
 elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, doc="x**0.", **QUICK)
-elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1}, doc="x**1.", **QUICK)
+elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1},
+            doc="x**1.", **QUICK)
 elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
             **QUICK)
 elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", doc="x**-1.", **QUICK)
-elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.", **{**QUICK, "complex": False})
+elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.",
+            **{**QUICK, "complex": False})
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 
 
@@ -211,7 +216,9 @@ def gelu(op):
     forms = {"none": op("gelu_erf"), "tanh": op("gelu_tanh")}
 
     def gelu(input, approximate="none"):
-        """input times the normal distribution function of it; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+        """input times the normal distribution function of it; approximate="tanh" uses Hendrycks and Gimpel's
+        formula.
+        """
         if approximate not in forms:
             raise ArgumentError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
         return forms[approximate](input)
@@ -246,13 +253,16 @@ def where(op):
     return where
 
 
-elementwise("isclose_finite", lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
+elementwise("isclose_finite", lambda x, y, rtol,
+            atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
             policy="floating", predicate=True, method=False, function=False, inplace=False, out=False,
             doc="|x - y| <= atol + rtol * |y|.")
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Where |input - other| <= atol + rtol * |other|; infinities equal themselves only, NaN itself with ``equal_nan``."""
+    """Where |input - other| <= atol + rtol * |other|; infinities equal themselves only, NaN itself with
+    ``equal_nan``.
+    """
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
     if input.dtype is not other.dtype:

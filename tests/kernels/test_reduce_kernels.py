@@ -47,7 +47,8 @@ def test_keys_sort_as_floats_do(dtype, largest):
     key, back = (instantiate(function, numpy_prims(dtype), constants) for function in (
         (templates.key_max, templates.float_of_max) if largest else (templates.key_min, templates.float_of_min)))
     info = np.finfo(dtype)
-    numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf], dtype)
+    numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf],
+                       dtype)
     bits = numbers.view({4: np.int32, 8: np.int64}[info.dtype.itemsize])
     keys = [int(key(b)) for b in bits]
     assert keys == sorted(keys, reverse=not largest) and len(set(keys)) == len(keys)

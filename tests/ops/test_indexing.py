@@ -33,7 +33,7 @@ def arange(*shape):
 
 def tensor(array, **options):
     """A tensor with a copy of an array."""
-    return nbgrad.tensor(np.ascontiguousarray(array), **options)
+    return nbgrad.tensor(np.array(array, order="C"), **options)
 
 
 def as_tensors(key):

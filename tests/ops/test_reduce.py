@@ -124,7 +124,8 @@ def test_results_do_not_depend_on_the_number_of_threads():
 
     def results():
         x = nbgrad.tensor(array)
-        return [y.numpy() for y in (x.sum(), x.sum(0), x.sum(1), x.mean(), x.amax(), x.softmax(1), x.logsumexp(0), x.var(0))]
+        tensors = (x.sum(), x.sum(0), x.sum(1), x.mean(), x.amax(), x.softmax(1), x.logsumexp(0), x.var(0))
+        return [y.numpy() for y in tensors]
 
     before = nbgrad.get_num_threads()
     try:
@@ -179,11 +180,13 @@ def test_other_errors():
 
 
 SMOOTH = {
-    "sum": lambda x: x.sum((0, 2)), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(1), "prod all": lambda x: x.prod(),
+    "sum": lambda x: x.sum((0, 2)), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(1),
+    "prod all": lambda x: x.prod(),
     "var": lambda x: x.var(1), "var dims": lambda x: x.var((0, 2), correction=0), "std": lambda x: x.std(2),
     "norm1": lambda x: x.norm(1, 1), "norm2": lambda x: x.norm(2, (0, 1)), "norm3": lambda x: x.norm(3, 1),
     "norm inf": lambda x: x.norm(math.inf, 1), "norm 1.5": lambda x: x.norm(1.5, 1),
-    "logsumexp": lambda x: x.logsumexp((0, 2)), "softmax": lambda x: x.softmax(1), "softmax last": lambda x: x.softmax(-1),
+    "logsumexp": lambda x: x.logsumexp((0, 2)), "softmax": lambda x: x.softmax(1),
+    "softmax last": lambda x: x.softmax(-1),
     "log_softmax": lambda x: x.log_softmax(0), "log_softmax last": lambda x: x.log_softmax(-1),
     "amax": lambda x: x.amax(1), "max": lambda x: x.max(), "min dim": lambda x: x.min(1).values,
     "cumsum": lambda x: x.cumsum(1), "cumprod": lambda x: x.cumprod(1), "sort": lambda x: x.sort(1).values,
@@ -290,8 +293,9 @@ def test_variance_equals_numpys(correction):
     array = random(4, 3, 5) + 1e6
     x = nbgrad.tensor(array)
     for dim in (0, 2, (0, 2), (1, 2)):
-        np.testing.assert_allclose(x.var(dim, correction=correction).numpy(), array.var(dim, ddof=correction), rtol=1e-9)
-        np.testing.assert_allclose(x.std(dim, correction=correction).numpy(), array.std(dim, ddof=correction), rtol=1e-9)
+        variance, deviation = x.var(dim, correction=correction), x.std(dim, correction=correction)
+        np.testing.assert_allclose(variance.numpy(), array.var(dim, ddof=correction), rtol=1e-9)
+        np.testing.assert_allclose(deviation.numpy(), array.std(dim, ddof=correction), rtol=1e-9)
     assert math.isnan(nbgrad.tensor([1.0]).var().item())
     assert nbgrad.tensor([1.0, 3.0]).var(False).item() == 1.0
     variance, mean = nbgrad.var_mean(x, 2, unbiased=False)

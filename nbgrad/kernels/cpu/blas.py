@@ -1,12 +1,12 @@
 """The matrix product of the BLAS that NumPy brought along, by address.
 
-NumPy's wheels bundle OpenBLAS under names of their own; conda's link a plain one. Whatever the NumPy of this process is linked
-with is found through the shared library of its core. Kernels call it with the address as a parameter, so that a cached kernel
-knows no library.
+NumPy's wheels bundle OpenBLAS under names of their own; conda's link a plain one. Whatever the NumPy of this process
+is linked with is found through the shared library of its core. Kernels call it with the address as a parameter, so
+that a cached kernel knows no library.
 
-NOTE [Threads of BLAS]: large products are cut over our own pool, in blocks that depend on the shape alone; the library is told
-to use one thread. Its own workers spin for 20 ms after a product, on the cores that the next kernel wants, and cut
-according to the number of threads, so that results would depend on it.
+NOTE [Threads of BLAS]: large products are cut over our own pool, in blocks that depend on the shape alone; the library
+is told to use one thread. Its own workers spin for 20 ms after a product, on the cores that the next kernel wants, and
+cut according to the number of threads, so that results would depend on it.
 """
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ __all__ = ["gemm_address", "PREFIX"]
 
 # cblas_<letter>gemm
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-# How builds decorate the names. In a plain LP64 library integers are 32 bits wide: in registers, and in the 8-byte slots that
-# the four last arguments take on the stack, a small int64 looks the same.
+# How builds decorate the names. In a plain LP64 library integers are 32 bits wide: in registers, and in the 8-byte
+# slots that the four last arguments take on the stack, a small int64 looks the same.
 DECORATIONS = ("scipy_{}64_", "scipy_{}", "{}64_", "{}$NEWLAPACK$ILP64", "{}")
 THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 
 
 def candidates() -> list[str]:
-    """Files that may lead to the library: NumPy's core, whose dependencies the loader searches too, then bundled ones."""
+    """Files that may lead to the library: NumPy's core, whose dependencies the loader searches too, then bundled
+    ones.
+    """
     from numpy._core import _multiarray_umath
     core = Path(_multiarray_umath.__file__)
     folders = (Path(np.__file__).parent / ".dylibs", Path(np.__file__).parent.parent / "numpy.libs")

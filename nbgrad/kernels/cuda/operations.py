@@ -7,6 +7,7 @@ The only file under ``kernels`` that looks up at the layers above: it lists a re
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from inspect import Parameter, signature
@@ -209,17 +210,17 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
         numbers: operands passed by value.
         overwritten: so many results are written over the first operands, in those operands' dtype.
 
-    An operand that no result mentions is no parameter of the kernel.
+    An operand that the generated source does not read is no parameter of the kernel.
     """
     compute = dtype_of(dtype).compute
-    mentioned = set().union(*(result.symbols() for result in formula.results))
-    params = [param for param in formula.params if param[0] in mentioned]
+    read = set(re.findall(r"\w+", scalar_function(name, formula.params, formula.results, compute).source.partition(":")[2]))
+    params = [param for param in formula.params if param[0] in read]
     scalar = scalar_function(name, params, formula.results, compute)
     scalar.__name__ = name
     inputs = tuple(value(dtype) if name in numbers else array("bool" if boolean else dtype) for name, boolean in params)
     outputs = tuple("bool" if predicate and not overwritten else dtype for predicate in formula.predicates)
     names = [param for param, _ in params]
-    into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in mentioned)
+    into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in read)
     divides = is_integer(compute) and any(node.op in DIVIDES for node in postorder(formula.results))
     return Operation(scalar, inputs, outputs, compute, into, divides)
 

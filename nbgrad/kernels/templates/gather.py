@@ -3,8 +3,8 @@
 NOTE [Walk record]: int64 words. 0 positions, 1 dimensions (at least one), 2 limit, 3 step, 4 whether negative indices count
 from the end; then the shape that is walked in row-major order, and for the index, the source (and the target) their strides
 in elements. At position p the index gives j, and the indexed operand is read or written ``j * step`` elements from where its
-strides lead. No index outside ``[0, limit)`` is ever followed, so that memory is safe whatever else fails: ``take`` notes it in
-its second result, writers are run after ``outside`` found nothing.
+strides lead. No index outside ``[0, limit)`` is ever followed, so that memory is safe whatever else fails; that there was one is
+noted in the second result. Writes into a tensor that the user sees are run only after ``outside`` found none.
 
 NOTE [Write order]: writers walk in row-major order on one thread. Repeated indices therefore accumulate in a fixed order, and
 of several values for one place the last one stays.
@@ -20,6 +20,9 @@ __all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTI
 
 # Positions that make one unit of work of `take`, `linear` and `outside`.
 BLOCK = 8192
+# Indices that are checked together before any of them is followed: the check is a vector loop, and they stay in the first
+# cache (1.7 -> 0.7 ms for a million, measured against a check an element).
+SEGMENT = 1024
 
 CARRY = """            d = last - 1
             while d >= 0:
@@ -74,14 +77,34 @@ TAKE = """def take(start, stop, args):
                     for k in range(run):
                         out[position + k] = x[at + k * x_step]
             else:
-                for k in range(run):
-                    j = index[ii + k * index_step]
-                    j = j + bias if j < 0 else j
-                    wrong = (j < 0) | (j >= limit)
-                    bad |= wrong
-                    j = 0 if wrong else j
-                    out[position + k] = x[xx + k * x_step + j * step]
+                run = min(run, @SEGMENT)
+                wrong = 0
+                if index_step == 1:
+                    for k in range(run):
+                        j = index[ii + k]
+                        wrong |= (j < -bias) | (j >= limit)
+                else:
+                    for k in range(run):
+                        j = index[ii + k * index_step]
+                        wrong |= (j < -bias) | (j >= limit)
+                bad |= wrong
+                if wrong != 0:
+                    for k in range(run):
+                        out[position + k] = 0
+                elif (index_step == 1) & (x_step == 0) & (step == 1):
+                    for k in range(run):
+                        j = index[ii + k]
+                        out[position + k] = x[xx + (j + bias if j < 0 else j)]
+                else:
+                    for k in range(run):
+                        j = index[ii + k * index_step]
+                        out[position + k] = x[xx + k * x_step + (j + bias if j < 0 else j) * step]
             position += run
+            if c + run < extent:
+                set_word(cursor, last, c + run)
+                ii += run * index_step
+                xx += run * x_step
+                continue
             ii -= c * index_step
             xx -= c * x_step
             set_word(cursor, last, 0)
@@ -97,21 +120,21 @@ SCATTER = """def scatter(start, stop, args):
     positions, dims, limit, step, wraps = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
     shape = record + 40
     index_strides, x_strides, out_strides = shape + 8 * dims, shape + 16 * dims, shape + 24 * dims
-    out, index, x = p_T(args, 1), p_int64(args, 2), p_T(args, 3)
+    out, status, index, x = p_T(args, 1), p_int64(args, 2), p_int64(args, 3), p_T(args, 4)
     last = dims - 1
     extent, index_step = word(shape, last), word(index_strides, last)
     x_step, out_step = word(x_strides, last), word(out_strides, last)
     bias = limit if wraps != 0 else 0
     for d in range(dims):
         set_word(cursor, d, 0)
-    position, ii, xx, oo = 0, 0, 0, 0
+    position, ii, xx, oo, bad = 0, 0, 0, 0, 0
     while position < positions:
         if index_step == 0:
             j = index[ii]
             j = j + bias if j < 0 else j
             at = oo + j * step
             if (j < 0) | (j >= limit):
-                pass
+                bad = 1
             elif (x_step == 1) & (out_step == 1):
                 for k in range(extent):
                     out[at + k] = @CONTIGUOUS
@@ -119,14 +142,32 @@ SCATTER = """def scatter(start, stop, args):
                 for k in range(extent):
                     out[at + k * out_step] = @STRIDED
         else:
-            for k in range(extent):
-                j = index[ii + k * index_step]
-                j = j + bias if j < 0 else j
-                if (j >= 0) & (j < limit):
-                    at = oo + k * out_step + j * step
-                    out[at] = @SINGLE
+            for low in range(0, extent, @SEGMENT):
+                high = min(low + @SEGMENT, extent)
+                wrong = 0
+                if index_step == 1:
+                    for k in range(low, high):
+                        j = index[ii + k]
+                        wrong |= (j < -bias) | (j >= limit)
+                else:
+                    for k in range(low, high):
+                        j = index[ii + k * index_step]
+                        wrong |= (j < -bias) | (j >= limit)
+                if wrong != 0:
+                    bad = 1
+                elif (index_step == 1) & (x_step == 1) & (out_step == 0) & (step == 1):
+                    for k in range(low, high):
+                        j = index[ii + k]
+                        at = oo + (j + bias if j < 0 else j)
+                        out[at] = @ROW
+                else:
+                    for k in range(low, high):
+                        j = index[ii + k * index_step]
+                        at = oo + k * out_step + (j + bias if j < 0 else j) * step
+                        out[at] = @SINGLE
         position += extent
-@CARRY"""
+@CARRY    status[0] = bad
+"""
 
 LINEAR = """def linear(start, stop, args):
     record = pointer_word(args, 0)
@@ -184,7 +225,7 @@ def outside(start, stop, args):
 def made(text: str, name: str, label: str) -> Callable:
     """A plain function from template text."""
     scope: dict = {}
-    text = text.replace("@BLOCK", str(BLOCK))
+    text = text.replace("@BLOCK", str(BLOCK)).replace("@SEGMENT", str(SEGMENT))
     exec(compile(text, register_source(text, label), "exec"), scope)
     return scope[name]
 
@@ -213,7 +254,7 @@ def scatter(dtype: str, reduction: str) -> Callable:
     steps = carry("index", "x", "out").replace("\n    ", "\n")[4:]
     text = (SCATTER.replace("@CONTIGUOUS", value("out[at + k]", "x[xx + k]"))
             .replace("@STRIDED", value("out[at + k * out_step]", "x[xx + k * x_step]"))
-            .replace("@SINGLE", value("out[at]", "x[xx + k * x_step]"))
+            .replace("@SINGLE", value("out[at]", "x[xx + k * x_step]")).replace("@ROW", value("out[at]", "x[xx + k]"))
             .replace("@CARRY", steps).replace("p_T(", f"p_{dtype}("))
     return made(text, "scatter", f"scatter {reduction} {dtype}")
 

@@ -1,13 +1,15 @@
-"""Classification losses by class index, row by row: loops as source text; CPU. Scores are ``[rows, classes]``, contiguous.
+"""Classification losses by class index, row by row: loops as source text; CPU. Scores are ``[rows, classes]``,
+contiguous.
 
-The cross-entropy of a row is its logsumexp less the score of the target; nothing is kept for backward but the scores, since a
-second exponential is cheaper than writing and reading log-probabilities. A row whose target is ``ignore`` counts for
-nothing; one whose target is no class is NaN, and ``valid_mean`` reports it.
+The cross-entropy of a row is its logsumexp less the score of the target; nothing is kept for backward but the scores,
+since a second exponential is cheaper than writing and reading log-probabilities. A row whose target is ``ignore``
+counts for nothing; one whose target is no class is NaN, and ``valid_mean`` reports it.
 
-Exponentials are added in runs of 256 (which the compiler spreads over its lanes), those in float64: 40 % quicker than all in
-float64, at an error below one rounding of the result.
+Exponentials are added in runs of 256 (which the compiler spreads over its lanes), those in float64: 40 % quicker than
+all in float64, at an error below one rounding of the result.
 
-Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4 whether to divide.
+Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4
+whether to divide.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -122,8 +124,11 @@ def kernel(start, stop, args):
 
 @lru_cache(maxsize=None)
 def loss_loop(name: str, dtype: str) -> Callable:
-    """``kernel(start, stop, args)``; operands after the results: row cotangents or losses, scores, targets, what there is."""
+    """``kernel(start, stop, args)``; operands after the results: row cotangents or losses, scores, targets, what there
+    is.
+    """
     scores = 3 if name == "cross_entropy_rows_backward" else 2
     return compile_kernel(LOOPS[name], f"{name} {dtype}",
-                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", "(T(": f"({dtype}(",
+                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}",
+                           "(T(": f"({dtype}(",
                            " T(": f" {dtype}(", "SIZE": WIDTHS[dtype], "SCORES": scores, "TARGET": scores + 1})

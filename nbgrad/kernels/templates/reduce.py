@@ -1,16 +1,20 @@
-"""Reduction loops, as source text; CPU. A ``Fold`` says what is accumulated, ``rows`` and ``columns`` how memory is walked.
+"""Reduction loops, as source text; CPU.
 
-NOTE [Fixed blocks]: elements are folded in blocks of fixed size, blocks are merged in order. Threads get whole rows, tiles or
-blocks, so that the bits of a result never depend on their number.
+A ``Fold`` says what is accumulated, ``rows`` and ``columns`` how memory
+is walked.
 
-NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of an element,
-averaged over all trees, and an eighth of the conversions (45 us instead of 70 us for 1 M elements). Blocks of float64 are
-merged with compensation, so the error does not grow with the length. Inside a block the compiler may reorder (``reassociate``),
-which is how the loop vectorises; the functions ``merge`` and ``finish`` are compiled without that freedom.
+NOTE [Fixed blocks]: elements are folded in blocks of fixed size, blocks are merged in order. Threads get whole rows,
+tiles or blocks, so that the bits of a result never depend on their number.
 
-NOTE [Keys]: an extremum of floats is the maximum of integer keys. A float's bits, magnitudes of negative ones inverted, sort as
-the float does; NaN gets the greatest key of all, so it wins; for minima the key is inverted first. Integer maxima vectorise,
-float ones only under flags that forbid NaN.
+NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
+an element, averaged over all trees, and an eighth of the conversions (45 us instead of 70 us for 1 M elements).
+Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
+compiler may reorder (``reassociate``), which is how the loop vectorises; the functions ``merge`` and ``finish`` are
+compiled without that freedom.
+
+NOTE [Keys]: an extremum of floats is the maximum of integer keys. A float's bits, magnitudes of negative ones
+inverted, sort as the float does; NaN gets the greatest key of all, so it wins; for minima the key is inverted first.
+Integer maxima vectorise, float ones only under flags that forbid NaN.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -18,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable, NamedTuple
 
 from ..codegen import register_source
@@ -150,7 +154,7 @@ def tree(names: list[str]) -> str:
 
 
 def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Callable:
-    """The function ``kernel`` of a template, with its capitalised words replaced (in one pass: what replaces is not searched)."""
+    """The function ``kernel`` of a template, its capitalised words replaced in one pass."""
     longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
     text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
     scope: dict = {}
@@ -158,27 +162,28 @@ def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Calla
     return scope["kernel"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def rows(fold: Fold) -> Callable:
     """``kernel(start, stop, args)`` that reduces contiguous rows; a unit is a row.
 
-    The record: elements of a row's segment, bytes between rows, segments a row, bytes between them, elements in all (the last
-    row may be short), and the numbers ``times`` and ``over`` for ``finish``.
+    The record: elements of a row's segment, bytes between rows, segments a row, bytes between them, elements in all
+    (the last row may be short), and the numbers ``times`` and ``over`` for ``finish``.
     """
     groups = "first = 0"
     if fold.grouped:
-        groups = ROW_GROUPS.replace("GROUP", fold.step.format(s="s", x=tree([f"x[i + {k} * eighth]" for k in range(8)])))
+        eight = tree([f"x[i + {k} * eighth]" for k in range(8)])
+        groups = ROW_GROUPS.replace("GROUP", fold.step.format(s="s", x=eight))
     return compile_kernel(ROWS.replace("GROUPS", groups), f"rows {fold.name} {fold.memory} {fold.out}",
                           {"INIT": fold.init, "STEP": fold.step.format(s="s", x="x[i]"), "IN": fold.memory,
                            "OUT": fold.out, "SIZE": WIDTHS[fold.memory]})
 
 
-@lru_cache(maxsize=None)
+@cache
 def columns(fold: Fold) -> Callable:
     """``kernel(start, stop, args)`` that reduces an outer dimension; a unit is a tile of ``TILE`` columns.
 
-    The record: elements a column, bytes between them, columns, bytes between the outermost index's blocks, tiles a block, and
-    ``times`` and ``over``.
+    The record: elements a column, bytes between them, columns, bytes between the outermost index's blocks, tiles a
+    block, and ``times`` and ``over``.
     """
     groups = ""
     if fold.grouped:
@@ -222,8 +227,10 @@ def least_key():
 
 
 KEY_CONSTANTS = {
-    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)), ("NAN", math.nan)),
-    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)), ("NAN", math.nan)),
+    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)),
+                ("NAN", math.nan)),
+    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)),
+                ("NAN", math.nan)),
 }
 KEY_TYPES = {"float32": "int32", "float64": "int64"}
 
@@ -253,7 +260,7 @@ def either(hi, lo, s):
     return hi | s, lo
 
 
-# ---- two passes and positions, over [outer, length, width], contiguous --------------------------------------------------
+# ---- two passes and positions, over [outer, length, width], contiguous ------------------------------------------------
 # Record words: length, width, tiles a block of columns; what else there is follows.
 
 ARG_ROWS = """
@@ -351,16 +358,16 @@ def deviation_of(squares, freedom):
     return sqrt(squares / float64(max(freedom, 0)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def arg_loop(dtype: str, by_columns: bool) -> Callable:
     """``kernel(start, stop, args)``: the first position of the greatest ``key``."""
     memory = KEY_TYPES.get(dtype, dtype)
     return compile_kernel(ARG_COLUMNS if by_columns else ARG_ROWS, f"arg {dtype} {by_columns}",
-                          {"at_KEY": f"at_{memory}", "at_ACC": f"at_{KEY_TYPES.get(dtype, 'int64')}", "SIZE": WIDTHS[dtype],
-                           "TILE": TILE})
+                          {"at_KEY": f"at_{memory}", "at_ACC": f"at_{KEY_TYPES.get(dtype, 'int64')}",
+                           "SIZE": WIDTHS[dtype], "TILE": TILE})
 
 
-@lru_cache(maxsize=None)
+@cache
 def variance_loop(dtype: str, by_columns: bool) -> Callable:
     """``kernel(start, stop, args)``: the mean, then the squares around it; the fourth word is the correction."""
     return compile_kernel(VARIANCE_COLUMNS if by_columns else VARIANCE_ROWS, f"variance {dtype} {by_columns}",

@@ -1,13 +1,14 @@
 """Scans and moves along one dimension of ``[outer, length, width]``, contiguous; as source text; CPU.
 
-Record words: length, width, tiles a block of columns, whether the walk is from the end, and one number of the loop's own.
-A unit of work is ``TILE`` neighbouring columns, so that the sequential walk along the dimension vectorises across them.
+Record words: length, width, tiles a block of columns, whether the walk is from the end, and one number of the loop's
+own. A unit of work is ``TILE`` neighbouring columns, so that the sequential walk along the dimension vectorises
+across them.
 """
-# ruff: noqa: F821  (names bound by instantiate)
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from .reduce import TILE, WIDTHS, compile_kernel
@@ -89,7 +90,7 @@ def kernel(start, stop, args):
 """
 
 
-@lru_cache(maxsize=None)
+@cache
 def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> Callable:
     """``kernel(start, stop, args)`` of one of ``SCANS``: accumulates in ``acc`` and stores ``out``."""
     cast = "" if acc.startswith("complex") else acc
@@ -100,25 +101,25 @@ def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> C
     indent = "\n" + " " * (16 if by_columns else 12)
     body = indent.join(steps).replace("ACC", cast)
     return compile_kernel(template, f"scan {name} {source} {out} {by_columns}",
-                          {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}", "at_IN": f"at_{source}",
-                           "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
+                          {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}",
+                           "at_IN": f"at_{source}", "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
                            "SECOND": 3 if name.startswith("recurrence") else 2})
 
 
-@lru_cache(maxsize=None)
+@cache
 def pick_loop(bits: str) -> Callable:
     """``kernel``: the elements at an index along the dimension; the fifth word is their number."""
     return compile_kernel(PICK, f"pick {bits}", {"MOVE": GATHER, "p_T": f"p_{bits}"})
 
 
-@lru_cache(maxsize=None)
+@cache
 def place_loop(bits: str) -> Callable:
     """``kernel``: zeros, with elements put at an index along the dimension; no index may come twice."""
     text = PICK.replace("        for k in range(count):", CLEAR + "        for k in range(count):")
     return compile_kernel(text, f"place {bits}", {"MOVE": SCATTER, "p_T": f"p_{bits}"})
 
 
-@lru_cache(maxsize=None)
+@cache
 def shift_loop(bits: str) -> Callable:
     """``kernel``: elements moved by the fifth word along the dimension; zeros come in."""
     return compile_kernel(SHIFT, f"shift {bits}", {"p_T": f"p_{bits}"})

@@ -1,16 +1,18 @@
-"""Softmax and its family along one dimension: loops as source text; CPU. An operand is ``[outer, length, width]``, contiguous.
+"""Softmax and its family along one dimension: loops as source text; CPU. An operand is ``[outer, length, width]``,
+contiguous.
 
-A unit of work is one row (``width`` 1) or ``TILE`` neighbouring columns, walked together so that every pass vectorises.
-Record words: length, width, tiles a block of columns.
+A unit of work is one row (``width`` 1) or ``TILE`` neighbouring columns, walked together so that every pass
+vectorises. Record words: length, width, tiles a block of columns.
 
-NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite. Then -inf everywhere sums to 0, of which the
-logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such limits: it is NaN.
+NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite. Then -inf everywhere sums to 0, of
+which the logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such
+limits: it is NaN.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from .reduce import KEY_TYPES, TILE, WIDTHS, compile_kernel
@@ -32,7 +34,7 @@ def finite_or_zero(m):
 
 
 def below(x, m, shift):
-    """``x - m - shift`` in this order, which a kernel with ``reassociate`` would not keep: m may be large and shift small."""
+    """``x - m - shift`` in this order, which ``reassociate`` would not keep: m may be large and shift small."""
     return (x - m) - shift
 
 
@@ -199,7 +201,7 @@ COLUMNS = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     """``kernel(start, stop, args)`` for one member of the family; operands after the output: x, or g and the result."""
     body = (COLUMNS if by_columns else ROWS)[name]
@@ -207,5 +209,5 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     text = HEAD + body
     # ``T(`` is the cast; ``at_T`` the pointer.
     return compile_kernel(text, f"{name} {dtype} {by_columns}",
-                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(", "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype],
-                           "TILE": TILE, "OTHER": other})
+                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(", "(T(": f"({dtype}(",
+                           "SIZE": WIDTHS[dtype], "TILE": TILE, "OTHER": other})

@@ -1,0 +1,176 @@
+"""Products of vectors and matrices: what the table of samples does not say."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+
+RNG = np.random.default_rng(0)
+DTYPES = {"float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}
+SHAPES = [((3, 4), (4, 5)), ((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5)),
+          ((2, 1, 3, 4), (5, 4, 6)),
+          ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((1, 3, 4), (7, 4, 5)), ((3, 0), (0, 5)), ((0, 4), (4, 5)),
+          ((5, 1, 4), (4, 3)),
+          ((40, 30), (30, 50)), ((2, 40, 30), (2, 30, 50)), ((90, 70), (70,)), ((70,), (70, 90)), ((5000,), (5000,))]
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Normal numbers; complex ones in both parts."""
+    x = RNG.standard_normal(shape)
+    return np.asarray(x + 1j * RNG.standard_normal(shape) if dtype.startswith("complex") else x).astype(dtype)
+
+
+def close(actual: nbgrad.Tensor, expected: np.ndarray, tolerance: float, length: int = 100) -> None:
+    """Equal up to ``tolerance`` times what ``length`` products may add up to."""
+    np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=tolerance, atol=tolerance * max(length, 1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("left", "right"), SHAPES, ids=str)
+def test_product_of_all_ranks(left, right, dtype):
+    """``@`` is NumPy's matmul in double precision, for every combination of ranks."""
+    a, b = numbers(left, dtype), numbers(right, dtype)
+    wide = "complex128" if dtype.startswith("complex") else "float64"
+    out = nbgrad.tensor(a) @ nbgrad.tensor(b)
+    expected = np.matmul(a.astype(wide), b.astype(wide))
+    assert out.shape == expected.shape
+    close(out, expected, DTYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_integers_wrap_around(dtype):
+    """Integer products are exact modulo the width of the dtype."""
+    info = np.iinfo(dtype)
+    a, b = (RNG.integers(info.min, info.max, shape, dtype, endpoint=True) for shape in ((3, 20), (20, 4)))
+    exact = a.astype(object) @ b.astype(object)
+    expected = np.array([[int(v) % 2**info.bits for v in row] for row in exact], object)
+    expected = np.where(expected > info.max, expected - 2**info.bits, expected).astype(dtype)
+    np.testing.assert_array_equal((nbgrad.tensor(a) @ nbgrad.tensor(b)).numpy(), expected)
+
+
+def test_half_is_rounded_once():
+    """A float16 product is the float32 product, rounded."""
+    a, b = numbers((6, 50), "float16"), numbers((50, 7), "float16")
+    out = nbgrad.tensor(a) @ nbgrad.tensor(b)
+    assert out.dtype is nbgrad.float16
+    close(out, a.astype("float64") @ b.astype("float64"), 1e-3, 1)
+
+
+@pytest.mark.parametrize("turn_left", [False, True])
+@pytest.mark.parametrize("turn_right", [False, True])
+def test_transposed_operands_are_not_copied(turn_left, turn_right, monkeypatch):
+    """A transposed view goes to BLAS as such, whatever its size."""
+    monkeypatch.setitem(CALLS, "contiguous_copy", None)
+    for m, k, n in ((3, 4, 5), (30, 40, 50)):
+        a, b = numbers((m, k), "float64"), numbers((k, n), "float64")
+        x = nbgrad.tensor(np.ascontiguousarray(a.T)).t() if turn_left else nbgrad.tensor(a)
+        y = nbgrad.tensor(np.ascontiguousarray(b.T)).t() if turn_right else nbgrad.tensor(b)
+        close(x @ y, a @ b, 1e-13)
+
+
+def test_awkward_strides():
+    """Operands whose rows and columns both have gaps give the same product."""
+    a, b = numbers((8, 12), "float64"), numbers((12, 10), "float64")
+    x, y = nbgrad.tensor(a), nbgrad.tensor(b)
+    close(x[::2, ::3] @ y[::3, 1::2], a[::2, ::3] @ b[::3, 1::2], 1e-13)
+    close(x[:1].expand(8, 12) @ y, np.repeat(a[:1], 8, 0) @ b, 1e-13)
+
+
+@pytest.mark.parametrize("shape", [(300, 300, 300), (2048, 64, 300), (64, 700, 2048), (1, 900, 900), (900, 900, 1)],
+                         ids=str)
+def test_threads_do_not_change_bits(shape):
+    """One thread and two give identical bits: blocks depend on the shape alone."""
+    m, k, n = shape
+    x, y = nbgrad.tensor(numbers((m, k), "float32")), nbgrad.tensor(numbers((k, n), "float32"))
+    threads = nbgrad.get_num_threads()
+    try:
+        nbgrad.set_num_threads(1)
+        one = (x @ y).numpy().copy()
+        nbgrad.set_num_threads(2)
+        np.testing.assert_array_equal((x @ y).numpy(), one)
+    finally:
+        nbgrad.set_num_threads(threads)
+
+
+def test_old_memory_does_not_leak_into_results():
+    """A result in memory that held NaN holds none."""
+    for m, k, n in ((1, 40, 1), (7, 9, 30), (30, 1, 30), (40, 40, 1), (33, 70, 17)):
+        junk = [nbgrad.full((m, n), float("nan")) for _ in range(8)]
+        del junk
+        a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
+        close(nbgrad.tensor(a) @ nbgrad.tensor(b), a.astype("float64") @ b, 1e-5)
+
+
+@pytest.mark.parametrize(("left", "right"), SHAPES, ids=str)
+def test_cotangents_are_adjoint(left, right):
+    """<g, dx @ y> = <x's cotangent, dx>, and likewise for y: the definition of a cotangent, complex numbers
+    included.
+    """
+    a, b = numbers(left, "complex128"), numbers(right, "complex128")
+    x, y = nbgrad.tensor(a, requires_grad=True), nbgrad.tensor(b, requires_grad=True)
+    out = x @ y
+    g = numbers(out.shape, "complex128")
+    grad_x, grad_y = nbgrad.grad(out, (x, y), nbgrad.tensor(g))
+    dx, dy = numbers(left, "complex128"), numbers(right, "complex128")
+    np.testing.assert_allclose(np.vdot(g, np.matmul(dx, b)), np.vdot(grad_x.numpy(), dx), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(np.vdot(g, np.matmul(a, dy)), np.vdot(grad_y.numpy(), dy), rtol=1e-10, atol=1e-10)
+
+
+def test_backward_of_linear_is_two_products(monkeypatch):
+    """The cotangents of input and weight are products of transposed operands: nothing is copied."""
+    x, w, b = (nbgrad.tensor(numbers(s, "float64"), requires_grad=True) for s in ((5, 4), (3, 4), (3,)))
+    out = nbgrad.linear(x, w, b)
+    g = numbers((5, 3), "float64")
+    monkeypatch.setitem(CALLS, "contiguous_copy", None)
+    out.backward(nbgrad.tensor(g))
+    close(x.grad, g @ w.detach().numpy(), 1e-13)
+    close(w.grad, g.T @ x.detach().numpy(), 1e-13)
+    close(b.grad, g.sum(0), 1e-13)
+
+
+def test_a_constant_operand_keeps_nothing():
+    """Where the right operand needs no gradient the left one is not saved: it may be overwritten."""
+    x, y = nbgrad.tensor(numbers((3, 3), "float64"), requires_grad=True), nbgrad.tensor(numbers((3, 3), "float64"))
+    left = x * 1
+    out = left @ y
+    left.zero_()
+    out.sum().backward()
+    close(x.grad, np.ones((3, 3)) @ y.numpy().T, 1e-13)
+
+
+def test_a_zero_beta_ignores_the_input():
+    """With beta=0 not even NaN of the input reaches the result."""
+    a, b = numbers((2, 3), "float64"), numbers((3, 4), "float64")
+    close(nbgrad.addmm(nbgrad.full((2, 4), float("nan"), dtype=nbgrad.float64), nbgrad.tensor(a), nbgrad.tensor(b),
+                       beta=0), a @ b, 1e-13)
+
+
+@pytest.mark.parametrize(("equation", "shapes"), [
+    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ij,jk", [(2, 3), (3, 4)]), ("iij,jk->ik", [(3, 3, 4), (4, 5)]),
+    ("ijk,kl,l->ij", [(2, 3, 4), (4, 5), (5,)]), ("ij,jk->k", [(2, 3), (3, 4)]), ("i,i->", [(3,), (3,)]),
+    ("a...,a...->...", [(2, 3, 4), (2, 1, 4)]), ("ii", [(3, 3)]), ("iji->j", [(3, 2, 3)]),
+    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)])])
+def test_einsum(equation, shapes):
+    """``einsum`` is NumPy's."""
+    arrays = [numbers(s, "float64") for s in shapes]
+    close(nbgrad.einsum(equation, *map(nbgrad.tensor, arrays)), np.einsum(equation, *arrays), 1e-12)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: x @ x, nbgrad.ShapeError, r"matmul: .*x has 4 columns, y has 3 rows"),
+    (lambda x: x @ x.t().to(nbgrad.float32), nbgrad.DTypeError, "x is float64, y is float32"),
+    (lambda x: x @ 2, nbgrad.ArgumentError, "matmul: y must be a Tensor, got int"),
+    (lambda x: 2 @ x, nbgrad.ArgumentError, "matmul: x must be a Tensor, got int"),
+    (lambda x: x @ x.sum(), nbgrad.ShapeError, "y is 0-d"),
+    (lambda x: (x > 0) @ (x > 0).t(), nbgrad.DTypeError, "not defined for bool"),
+    (lambda x: x.mm(x[0]), nbgrad.ShapeError, "expected 2-d and 2-d"),
+    (lambda x: nbgrad.einsum("ij,jk", x), nbgrad.ArgumentError, "has 2 operands, got 1"),
+    (lambda x: nbgrad.einsum("ijk", x), nbgrad.ShapeError, "names 3 dimensions"),
+    (lambda x: nbgrad.einsum("ij->kk", x), nbgrad.ArgumentError, "must name dimensions of the operands"),
+])
+def test_errors(call, error, message):
+    """What does not go together is named, with what was expected."""
+    with pytest.raises(error, match=message):
+        call(nbgrad.tensor(numbers((3, 4), "float64")))

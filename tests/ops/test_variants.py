@@ -1,0 +1,152 @@
+"""Options of public functions, in all their forms: function, method, in place, ``out=``."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+RNG = np.random.default_rng(0)
+X, Y, Z = (RNG.uniform(0.5, 3.0, (2, 3)) for _ in range(3))
+
+# name, further operands, options, the same in NumPy.
+VARIANTS = [
+    ("add", (Y,), {"alpha": 3}, X + 3 * Y), ("add", (2.0,), {"alpha": 0.5}, X + 1.0),
+    ("sub", (Y,), {"alpha": 3}, X - 3 * Y),
+    ("sub", (Y,), {}, X - Y), ("div", (Y,), {"rounding_mode": "floor"}, X // Y),
+    ("div", (-Y,), {"rounding_mode": "trunc"}, np.trunc(X / -Y)),
+    ("true_divide", (Y,), {}, X / Y), ("clamp", (1.0, 2.0), {}, np.clip(X, 1, 2)),
+    ("clip", (), {"max": 2.0}, np.minimum(X, 2)),
+    ("clamp", (Y,), {}, np.maximum(X, Y)), ("clamp", (Y, Z), {}, np.minimum(np.maximum(X, Y), Z)),
+    ("addcmul", (Y, Z), {"value": 0.5}, X + 0.5 * Y * Z), ("addcdiv", (Y, Z), {"value": 0.5}, X + 0.5 * Y / Z),
+    ("round", (), {"decimals": 1}, np.round(X, 1)), ("round", (), {"decimals": -1}, np.round(X, -1)),
+    ("pow", (Y,), {}, X ** Y),
+    *(("pow", (e,), {}, X ** e) for e in (2, 0.5, 3, -1, 1, 0, 2.0, 1.7, -2)),
+]
+
+
+def operands(*arrays):
+    """Arrays as tensors, numbers as they are."""
+    return [nbgrad.tensor(x) if isinstance(x, np.ndarray) else x for x in arrays]
+
+
+@pytest.mark.parametrize(("name", "others", "options", "expected"), VARIANTS, ids=lambda value: str(value)[:20])
+def test_every_form(name, others, options, expected):
+    """Function, method, in-place method and ``out=`` give NumPy's numbers."""
+    x, *rest = operands(X, *others)
+    out = nbgrad.zeros(2, 3, dtype=nbgrad.float64)
+    forms = [getattr(nbgrad, name)(x, *rest, **options), getattr(x, name)(*rest, **options),
+             getattr(nbgrad, name)(x, *rest, out=out, **options), getattr(x.clone(), name + "_")(*rest, **options)]
+    assert forms[2] is out
+    for form in forms:
+        np.testing.assert_allclose(form.numpy(), expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("exponent", [2, 0.5, 3, -1, 1, 0, 1.7, -2])
+def test_powers(exponent):
+    """``x ** number`` has the gradient exponent * x**(exponent - 1) and torch's node name, quick form or not."""
+    x = nbgrad.tensor(X, requires_grad=True)
+    out = x ** exponent
+    assert out.grad_fn.name() == "PowBackward0"
+    out.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), exponent * X ** (exponent - 1.0), rtol=1e-13)
+
+
+def test_power_of_a_number():
+    """``number ** x`` has the gradient out * log(number)."""
+    x = nbgrad.tensor(X, requires_grad=True)
+    (2 ** x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 ** X * np.log(2), rtol=1e-13)
+
+
+def test_augmented_power():
+    """``x **= 2`` squares in place."""
+    x = nbgrad.tensor(X)
+    y = x
+    x **= 2
+    assert x is y
+    np.testing.assert_allclose(y.numpy(), X ** 2)
+
+
+@pytest.mark.parametrize(("name", "options"), [("floor_divide", {}), ("remainder", {}), ("fmod", {}),
+                                               ("div", {"rounding_mode": "floor"}),
+                                               ("div", {"rounding_mode": "trunc"})])
+@pytest.mark.parametrize("divisor", [0, nbgrad.tensor([1, 0, 2])], ids=["number", "tensor"])
+def test_integers_are_not_divided_by_zero(name, options, divisor):
+    """An integer divided by 0 raises in every form, also after a call of the same kind that was sound."""
+    x = nbgrad.tensor([4, 5, 6])
+    sound = 1 if isinstance(divisor, int) else nbgrad.tensor([1, 1, 2])
+    function = getattr(nbgrad, name)
+    function(x, sound, **options)
+    for call in (lambda: function(x, divisor, **options), lambda: getattr(x.clone(), name + "_")(divisor, **options),
+                 lambda: function(x, divisor, out=nbgrad.zeros(3, dtype=nbgrad.int64), **options)):
+        with pytest.raises(ZeroDivisionError, match="y is 0 somewhere"):
+            call()
+
+
+def test_floats_are_divided_by_zero():
+    """A float divided by 0 is infinite, whatever the divisor's dtype."""
+    x = nbgrad.tensor([1.0, -1.0])
+    np.testing.assert_array_equal(x.div(nbgrad.tensor([0, 0]), rounding_mode="trunc").numpy(), [np.inf, -np.inf])
+
+
+def test_gelu_forms():
+    """Both formulas of gelu, against the normal distribution function."""
+    from math import erf, pi, sqrt
+    x = nbgrad.tensor(X - 2)
+    exact = [[v * 0.5 * (1 + erf(v / sqrt(2))) for v in row] for row in X - 2]
+    near = 0.5 * (X - 2) * (1 + np.tanh(sqrt(2 / pi) * (X - 2 + 0.044715 * (X - 2) ** 3)))
+    np.testing.assert_allclose(nbgrad.gelu(x).numpy(), exact, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(nbgrad.gelu(x, approximate="tanh").numpy(), near, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["relu", "silu", "leaky_relu", "elu"])
+def test_inplace_flag(name):
+    """``inplace=True`` overwrites the operand and returns it."""
+    x = nbgrad.tensor(X - 2)
+    expected = getattr(nbgrad, name)(x).numpy().copy()
+    assert getattr(nbgrad, name)(x, inplace=True) is x
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_where_takes_numbers():
+    """Either branch of where may be a number, and the method takes the tensor first."""
+    x = nbgrad.tensor(X)
+    expected = np.where(X > 1, X, -1.0)
+    for out in (nbgrad.where(x > 1, x, -1.0), x.where(x > 1, -1.0)):
+        np.testing.assert_array_equal(out.numpy(), expected)
+    np.testing.assert_array_equal(nbgrad.where(x > 1, 1, 2).numpy(), np.where(X > 1, 1, 2))
+
+
+def test_torch_names_of_operands():
+    """``input=`` and ``other=`` name the operands of functions and methods."""
+    x, y = operands(X, Y)
+    for out in (x.mul(other=y), nbgrad.mul(input=x, other=y), nbgrad.mul(x, other=y), x.clone().mul_(other=y)):
+        np.testing.assert_array_equal(out.numpy(), X * Y)
+
+
+def test_closeness():
+    """isclose, allclose and equal are NumPy's, infinities and NaN included."""
+    a = np.array([1.0, 1.0, np.inf, -np.inf, np.nan, 1e-9])
+    b = np.array([1.0 + 1e-6, 1.1, np.inf, np.inf, np.nan, 0.0])
+    x, y = operands(a, b)
+    for nan in (False, True):
+        np.testing.assert_array_equal(nbgrad.isclose(x, y, equal_nan=nan).numpy(), np.isclose(a, b, equal_nan=nan))
+    assert nbgrad.allclose(x[:1], y[:1]) is True
+    assert nbgrad.allclose(x, y) is False
+    assert nbgrad.equal(x[:4], x[:4].clone()) is True
+    assert nbgrad.equal(x[:4], y[:4]) is False
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: nbgrad.add(x, x, alpha=0.5), nbgrad.DTypeError, "alpha is 0.5"),
+    (lambda x: x.clamp(), nbgrad.ArgumentError, "expected at least one"),
+    (lambda x: x.div(x, rounding_mode="up"), nbgrad.ArgumentError, "rounding_mode is 'up'"),
+    (lambda x: x ** -1, nbgrad.DTypeError, "negative power -1"),
+    (lambda x: nbgrad.gelu(x, approximate="erf"), nbgrad.ArgumentError, "approximate is 'erf'"),
+    (lambda x: nbgrad.isclose(x, x, rtol=-1), nbgrad.ArgumentError, "rtol is -1"),
+])
+def test_errors(call, error, message):
+    """What an option cannot be is named."""
+    with pytest.raises(error, match=message):
+        call(nbgrad.tensor([1, 2, 3]))

@@ -1,0 +1,250 @@
+"""The layers of the package, as data; imports point down. Heavy and optional libraries stay where they belong."""
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+import pytest
+
+import nbgrad
+from nbgrad.ops.core import OPS
+
+PACKAGE = Path(nbgrad.__file__).parent
+
+# From the bottom up: a module may import from its own layer and from those above it in this list, at the top of the file.
+# A name stands for a module, or for a folder with all that is in it and is not named elsewhere.
+LAYERS = (
+    ("ground", "_version errors config", "what everything may use"),
+    ("values", "dtypes storage grad_mode", "kinds of numbers, memory, and whether calls are recorded"),
+    ("operations", "ops", "what operations are: formulas, declarations, shape arithmetic; no array, no kernel, no graph"),
+    ("kernels", "kernels", "machine code from formulas; no Tensor, no graph"),
+    ("layouts", "layout lowering.elementwise", "shape, strides and dtype in memory; the launch for operands of given layouts"),
+    ("tensor", "tensor node", "storage and layout under one roof; what a graph is made of"),
+    ("graph", "graph", "edges, saved tensors, hooks"),
+    ("dispatch", "dispatch", "one call of one elementwise operation"),
+    ("doors", "interop dlpack casting creation printing pickling", "how tensors are made, converted, shown and handed over"),
+    ("rules", "rules views inplace fused accumulate", "calls and derivatives of all other operations; writes; sums of gradients"),
+    ("lowering", "lowering random", "from general operations on tensors to kernels"),
+    ("engine", "engine", "the backward pass"),
+    ("interface", "autograd function tensor_methods install threads cache debug", "what users call"),
+    ("package", "__init__", "the public names"),
+    ("libraries", "nn optim", "written in the public names"),
+    ("tools", "kernels.cuda.operations kernels.cuda.table kernels.cuda.cubins", "every CUDA kernel of the table, compiled and inspected"),
+)
+
+# Imports inside functions that point up, each with the reason why it cannot point down.
+UPWARD = {
+}
+
+# Modules that import a library of their own at the top of the file.
+CONFINED = {
+    "numba": ("kernels.cpu", "kernels.cuda", "kernels.instantiate", "kernels.prims"),
+    "cuda": ("kernels.cuda",),
+    "numba.cuda": ("kernels.cuda.build", "kernels.cuda.intrinsics"),
+    "llvmlite": ("kernels",),
+    "ml_dtypes": ("dtypes",),
+    "rich": ("kernels.cuda.cubins",),
+}
+NOWHERE = ("torch", "jax", "scipy", "matplotlib", "pytest")
+
+
+class Import(NamedTuple):
+    """One import statement's target."""
+
+    source: str
+    target: str
+    lazy: bool
+    line: int
+
+
+def name_of(path: Path) -> str:
+    """A file as a module name inside the package: ``kernels.cpu.pool``; a package by its folder's name."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1]) or "__init__" if parts[-1] == "__init__" else ".".join(parts)
+
+
+@lru_cache(maxsize=1)
+def modules() -> dict[str, Path]:
+    """All modules by name."""
+    return {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def statements(path: Path) -> Iterator[tuple[ast.stmt, bool]]:
+    """Import statements, and whether each is inside a function; those for type checkers alone are left out."""
+    def walk(node, lazy):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.Import, ast.ImportFrom)):
+                yield child, lazy
+            elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+                yield from walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
+
+
+def targets(name: str, path: Path, statement: ast.stmt) -> Iterator[str]:
+    """What a statement imports: full names of other packages, names of modules of this one with a leading dot."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            yield dotted(alias.name)
+        return
+    base = statement.module or ""
+    if statement.level:
+        package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+        package = [] if name == "__init__" else package
+        base = ".".join([*package[:len(package) - statement.level + 1], *([base] if base else [])])
+        base = "." + base
+    else:
+        base = dotted(base)
+    for alias in statement.names:
+        longer = base + alias.name if base == "." else f"{base}.{alias.name}"
+        yield longer if not base.startswith(".") or longer[1:] in modules() else base
+
+
+def dotted(name: str) -> str:
+    """``nbgrad.x`` as ``.x``."""
+    return "." + name[len("nbgrad."):] if name.startswith("nbgrad.") else "." if name == "nbgrad" else name
+
+
+@lru_cache(maxsize=1)
+def imports() -> tuple[Import, ...]:
+    """Every import of every module."""
+    return tuple(Import(name, target, lazy, statement.lineno) for name, path in modules().items()
+                 for statement, lazy in statements(path) for target in targets(name, path, statement))
+
+
+def layer_of(name: str) -> int:
+    """The position of a module's layer: of its own name, else of the nearest folder around it."""
+    places = {entry: k for k, (_, entries, _) in enumerate(LAYERS) for entry in entries.split()}
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if (found := places.get(".".join(parts[:length]))) is not None:
+            return found
+    raise AssertionError(f"{name} has no layer: add it to LAYERS.")
+
+
+def inner() -> Iterator[tuple[Import, str]]:
+    """Imports of modules of this package, with the target's name."""
+    for each in imports():
+        if each.target.startswith("."):
+            yield each, each.target[1:] or "__init__"
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_every_module_has_a_layer(name):
+    """A new module gets its place in LAYERS, or lies in a folder that has one."""
+    assert LAYERS[layer_of(name)]
+
+
+def test_imports_at_the_top_of_files_point_down():
+    """A layer knows those beneath it only."""
+    wrong = [f"nbgrad/{each.source.replace('.', '/')}.py:{each.line} ({LAYERS[layer_of(each.source)][0]}) imports {target} "
+             f"({LAYERS[layer_of(target)][0]})" for each, target in inner()
+             if not each.lazy and layer_of(target) > layer_of(each.source)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_upward_imports_inside_functions_are_listed():
+    """What points up does so inside a function, for a reason that UPWARD states; and UPWARD lists nothing that is gone."""
+    found = {(each.source, target) for each, target in inner() if each.lazy and layer_of(target) > layer_of(each.source)}
+    assert found == set(UPWARD), f"not listed: {sorted(found - set(UPWARD))}; gone: {sorted(set(UPWARD) - found)}"
+
+
+def test_no_cycle_of_imports_at_the_top_of_files():
+    """Within a layer, too, imports are acyclic."""
+    edges: dict[str, set[str]] = {}
+    for each, target in inner():
+        if not each.lazy and target != each.source:
+            edges.setdefault(each.source, set()).add(target)
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name):], name))}"
+        if name not in done:
+            for target in edges.get(name, ()):
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in edges:
+        visit(name, ())
+
+
+@pytest.mark.parametrize("library", [*CONFINED, *NOWHERE])
+def test_libraries_stay_where_they_belong(library):
+    """Numba, its CUDA target and the rest are known to the modules that CONFINED names; some libraries to none."""
+    homes = CONFINED.get(library, ())
+    wrong = {each.source for each in imports() if each.target == library or each.target.startswith(library + ".")
+             if not any(each.source == home or each.source.startswith(home + ".") for home in homes)}
+    assert not wrong
+
+
+def test_numba_is_imported_inside_functions_on_the_way_to_a_cpu_kernel():
+    """A warm process computes without Numba: only CUDA's modules import it at the top of the file."""
+    wrong = {each.source for each in imports() if each.target.split(".")[0] == "numba" and not each.lazy
+             and not each.source.startswith("kernels.cuda.")}
+    assert not wrong
+
+
+def test_importing_the_package_is_light():
+    """``import nbgrad`` loads no compiler, no plotting, no other framework."""
+    heavy = ["numba", "torch", "jax", "matplotlib", "rich", "scipy", "pandas", "pytest"]
+    script = f"import sys, nbgrad; print(*[name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+
+def branches_on_cuda(path: Path) -> list[int]:
+    """Lines of conditions that mention cuda."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tests = [node.test for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp, ast.While))]
+    return [test.lineno for test in tests if "cuda" in ast.unparse(test).lower()]
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if not name.startswith("kernels.cuda") and name != "storage"])
+def test_nothing_asks_whether_it_runs_on_cuda(name):
+    """A device is an interface: no condition on cuda outside its kernels and the storage."""
+    assert not branches_on_cuda(modules()[name]), f"{name}: lines {branches_on_cuda(modules()[name])}"
+
+
+def public_members() -> Iterator[tuple[str, object]]:
+    """Functions and classes of the public names, and the public methods of Tensor."""
+    for name in sorted(vars(nbgrad)):
+        member = getattr(nbgrad, name)
+        if not name.startswith("_") and (inspect.isroutine(member) or inspect.isclass(member)):
+            yield f"nbgrad.{name}", member
+    for name, member in sorted(vars(nbgrad.Tensor).items()):
+        if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+            yield f"Tensor.{name}", member
+
+
+def test_everything_public_is_documented():
+    """Every public function, class, method and property has a docstring."""
+    assert not [name for name, member in public_members() if not (inspect.getdoc(member) or "").strip()]
+
+
+def test_every_operation_says_what_it_is_in_one_sentence():
+    """``doc`` of a declaration begins with what the operation gives, and ends a sentence."""
+    assert not [op.name for op in OPS.values() if not op.doc.strip().splitlines()[0].strip().endswith((".", ":", ";", ","))]
+
+
+PUBLIC = [name for name in modules() if not name.split(".")[-1].startswith("_") and not name.startswith("kernels")]
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if n not in ("nn", "optim")])
+def test_modules_document_themselves(name):
+    """A module begins with what it is."""
+    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), name
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_all_names_is_there(name):
+    """``__all__`` lists names that exist."""
+    module = importlib.import_module("nbgrad" if name == "__init__" else f"nbgrad.{name}")
+    assert not [each for each in getattr(module, "__all__", ()) if not hasattr(module, each)]
