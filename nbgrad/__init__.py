@@ -14,7 +14,8 @@ from . import cache, graph
 from .function import Function, FunctionCtx, once_differentiable
 from .threads import get_num_threads, set_num_threads
 from .errors import *  # noqa: F403
-from .install import FUNCTIONS as _functions, install as _install
+from .install import FUNCTIONS as _functions, declare, install as _install
+from .ops.expr import scalar
 from .tensor_methods import install as _install_methods
 from .lowering import load as _load_lowerings
 from . import ops as _ops
@@ -25,6 +26,15 @@ _install()
 _public = _install_methods()
 globals().update(_functions)
 globals().update(_public)
+
+
+def __getattr__(name: str):
+    """Functions that were declared since."""
+    try:
+        return _functions[name]
+    except KeyError:
+        raise AttributeError(f"module 'nbgrad' has no attribute {name!r}.") from None
+
 
 from .debug import activate as _activate  # noqa: E402
 

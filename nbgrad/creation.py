@@ -204,7 +204,8 @@ def fit_number(op: str, value: Any, dtype: DType):
     if dtype.category != INTEGER:
         return value
     limits = np.iinfo(dtype.numpy)
-    whole = int(value) if math.isfinite(value) else None
+    number: Any = value         # real, as of here
+    whole = int(number) if math.isfinite(number) else None
     # A negative number wraps in an unsigned dtype, as in torch.
     low = limits.min if limits.min else -limits.max
     if whole is None or not low <= whole <= limits.max:

@@ -192,28 +192,38 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
                 grads = NOTHING * len(edges) if g is None else g
             g = node = value = None
             for edge, value in zip(edges, grads):
-                if edge is None:
-                    continue
                 if type(edge) is Node:
-                    below, several = edge, edge.outputs != 1
+                    below = edge
+                    if value is not None:
+                        if below in buffers or below.outputs != 1:
+                            add_to_buffer(buffers, owned, below, value, create_graph)
+                        else:
+                            buffers[below] = value
+                elif edge is None:
+                    continue
                 else:
                     below = target(edge)
-                    several = not isinstance(below, Tensor) and below.outputs != 1
-                if value is not None:
-                    if several or below in buffers:
-                        add_to_buffer(buffers, owned, edge, value, create_graph)
-                    else:
-                        buffers[below] = value
-                left = counts[below] - 1
-                counts[below] = left
-                if left == 0:
                     if isinstance(below, Tensor):
-                        leaves.append(below)
-                    elif node is None:
-                        node = below
-                    else:
-                        ties += 1
-                        heappush(heap, (-below.seq, ties, below))
+                        if value is not None:
+                            if below in buffers:
+                                add_to_buffer(buffers, owned, below, value, create_graph)
+                            else:
+                                buffers[below] = value
+                        left = counts[below] - 1
+                        counts[below] = left
+                        if left == 0:
+                            leaves.append(below)
+                        continue
+                    if value is not None:
+                        add_to_buffer(buffers, owned, edge, value, create_graph)
+                left = counts[below] - 1
+                if left:
+                    counts[below] = left
+                elif node is None:
+                    node = below
+                else:
+                    ties += 1
+                    heappush(heap, (-below.seq, ties, below))
             grads = value = edge = below = None
             for leaf in leaves:
                 g = buffers.pop(leaf, None)

@@ -8,13 +8,14 @@ from . import accumulate
 from .dispatch import CALLS, call_of
 from .errors import ArgumentError
 from .inplace import inplace_call, inplace_plan, write_result
-from .ops.core import OPS, Composite, Elementwise, General, Movement, Op
-from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
+from .kernels.codegen import computable
+from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
+from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
 from .ops.variants import VARIANTS, Variant
 from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
 from .tensor import Tensor
 
-__all__ = ["install", "FUNCTIONS"]
+__all__ = ["install", "declare", "FUNCTIONS"]
 
 # Public functions by name; the package's namespace is filled from it.
 FUNCTIONS: dict[str, Callable] = {}
@@ -125,6 +126,60 @@ def reflected(call: Callable) -> Callable:
         return call(other, self)
     reverse.__name__ = call.__name__
     return reverse
+
+
+# ---- declarations at run time --------------------------------------------------------------------------------------
+
+def declare(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options) -> Callable:
+    """Add an elementwise operation: its formula and its partial derivatives, nothing else (docs/adding-an-op.md).
+
+    Args:
+        name: of the function ``nbgrad.name``, of the methods ``x.name()`` and ``x.name_()``.
+        forward: formula of numbers, named as the operands: Python arithmetic and functions of ``nbgrad.scalar``.
+        partials: ``{operand: formula}`` over operands and ``out``; an operand that is not listed has no derivative.
+        options: of ``ops.core.Elementwise``: ``policy``, ``doc``, ``aliases``, ``complex``, ...
+
+    Returns:
+        The function. It broadcasts, promotes, records, and has derivatives of every order.
+
+    Raises:
+        ArgumentError: the name is taken or no name; a formula mentions what is no operand, or applies what no kernel can compute.
+
+    >>> import nbgrad
+    >>> cube = nbgrad.declare("cube", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, doc="x**3.")
+    >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> nbgrad.grad(x.cube().sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    for public in (name, *options.get("aliases", ())):
+        if not public.isidentifier() or public in OPS or public in FUNCTIONS or hasattr(Tensor, public):
+            raise ArgumentError(f"declare: {public!r} is taken or is no name. Hint: choose another.")
+    op = elementwise(name, forward, partials, **options)
+    try:
+        check_declaration(op)
+    except BaseException:
+        del OPS[name]
+        raise
+    install_elementwise(op)
+    return FUNCTIONS.get(name, CALLS[name])
+
+
+def check_declaration(op: Elementwise) -> None:
+    """Run all formulas on symbols; refuse what could be computed neither by a kernel nor on tensors.
+
+    Raises:
+        ArgumentError: see ``declare``.
+    """
+    for operand, formula in op.partial_formulas.items():
+        strange = {*inspect.signature(formula).parameters, operand} - {*op.operands, "out", "g"}
+        if strange:
+            raise ArgumentError(f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; expected operands "
+                                f"{list(op.operands)}, out or g.")
+    roots: list[Expr] = [op.expression(), *(op.partial(operand) for operand in op.partial_formulas)]
+    for node in postorder(roots):
+        if node.op not in ("symbol", "constant") and not (computable(node.op, "float32") and node.op in CALLS):
+            raise ArgumentError(f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it with arithmetic "
+                                "and the functions that ops/elementwise.py uses.")
 
 
 # ---- variants: see NOTE [Variants] ---------------------------------------------------------------------------------

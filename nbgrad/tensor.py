@@ -240,6 +240,10 @@ class _Lazy:
     """The native functions, loaded when first used: ``import nbgrad`` compiles and maps nothing."""
 
     def __getattr__(self, name: str):
+        # Called for every missing name, also by tools that look for ``__wrapped__``. A second launcher would replace the
+        # first, whose code is then unmapped while closures still call it.
+        if name.startswith("__") or "fresh" in vars(self):
+            raise AttributeError(f"native has no {name!r}.")
         from .kernels.cpu import launcher
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)

@@ -102,6 +102,12 @@ def function_name(op: str, dtype: str) -> str:
     return op if op == "where" else f"int_{op}"
 
 
+def computable(op: str, dtype: str) -> bool:
+    """Whether kernels of a real dtype can compute an operation: it is Python's arithmetic or has a scalar function."""
+    plain = op in INFIX or op in ("neg", "bitwise_not", "logical_not", "where", *IDENTITY, *IDENTITY_FOR_REAL)
+    return plain or function_name(op, dtype) in scalar_names(dtype)
+
+
 def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:
     """The text of a scalar function: one local for every node, shared nodes once."""
     names: dict[Expr, str] = {}

@@ -3,6 +3,7 @@
 NOTE [Index checks]: reads note out-of-range indices while they run (and give 0 there); the result is thrown away with an
 error. Writers scan the index first, so that an error leaves the tensor as it was.
 """
+
 from __future__ import annotations
 
 import struct
@@ -44,8 +45,17 @@ def remembered(key: tuple, make: Callable[[], GeneralPlan]) -> GeneralPlan:
 def array_of(x: Tensor) -> np.ndarray:
     """The elements as a read-only strided array on the tensor's memory."""
     layout, size = x.layout, x.layout.dtype.itemsize
-    array = np.ndarray(layout.shape, layout.descr, x.storage.array.view(np.uint8) if x.storage.array.size else b"", x.offset if layout.numel else 0,
-                       tuple(t * size for t in layout.strides)) if layout.numel else np.empty(layout.shape, layout.descr)
+    array = (
+        np.ndarray(
+            layout.shape,
+            layout.descr,
+            x.storage.array.view(np.uint8) if x.storage.array.size else b"",
+            x.offset if layout.numel else 0,
+            tuple(t * size for t in layout.strides),
+        )
+        if layout.numel
+        else np.empty(layout.shape, layout.descr)
+    )
     array.flags.writeable = False
     return array
 
@@ -57,6 +67,7 @@ def zeros(layout: Layout) -> Tensor:
 
 # ---- indices -------------------------------------------------------------------------------------------------------
 
+
 def int64_index(op: str, index, strict: bool = False) -> Tensor:
     """An index as a row-major int64 tensor.
 
@@ -67,7 +78,9 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
         ArgumentError, DTypeError: it is no tensor, or not of integers.
     """
     if not isinstance(index, Tensor):
-        raise ArgumentError(f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index).")
+        raise ArgumentError(
+            f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index)."
+        )
     dtype = index.layout.dtype
     if dtype is not int64:
         if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")):
@@ -102,7 +115,9 @@ def range_error(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
     values = array_of(index).reshape(-1)
     bad = values[(values >= limit) | (values < (-limit if wraps else 0))]
     where = "" if dim is None else f" for dimension {dim} of size {limit}"
-    return DimError(f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}.")
+    return DimError(
+        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}."
+    )
 
 
 def check_range(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool) -> None:
@@ -117,13 +132,17 @@ def check_range(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
 
     def make():
         words = struct.pack("3q", layout.numel, -limit if wraps else 0, limit)
-        record = pack_record(address(Program("outside", outside, None)), blocks(layout.numel), 1, 1, (0,), flags_of(layout.numel), words)
+        record = pack_record(
+            address(Program("outside", outside, None)), blocks(layout.numel), 1, 1, (0,), flags_of(layout.numel), words
+        )
         return GeneralPlan(record, (status_layout(layout.numel).template,), (layout,))
+
     if found_bad(native.fresh(remembered(("outside", layout, limit, wraps), make), index)):
         raise range_error(op, index, dim, limit, wraps)
 
 
 # ---- walks ---------------------------------------------------------------------------------------------------------
+
 
 class Walk:
     """How an index leads through a tensor: see NOTE [Walk record].
@@ -138,8 +157,17 @@ class Walk:
 
     __slots__ = ("index", "shape", "index_strides", "strides", "step", "limit", "wraps", "dim")
 
-    def __init__(self, index: Tensor, shape: tuple, index_strides: tuple, strides: tuple, step: int, limit: int, wraps: bool,
-                 dim: int | None):
+    def __init__(
+        self,
+        index: Tensor,
+        shape: tuple,
+        index_strides: tuple,
+        strides: tuple,
+        step: int,
+        limit: int,
+        wraps: bool,
+        dim: int | None,
+    ):
         self.index, self.shape, self.index_strides, self.strides = index, shape, index_strides, strides
         self.step, self.limit, self.wraps, self.dim = step, limit, wraps, dim
 
@@ -185,8 +213,11 @@ def read(op: str, x: Tensor, walk_of: Callable[[Layout], Walk]) -> Tensor:
 
     def make():
         kernel = address(Program("take", take(as_bits(x.layout).dtype.name), None))
-        record = pack_record(kernel, blocks(count), 1, 2, (0, 0), flags_of(count), walk.words([walk.index_strides, walk.strides]))
+        record = pack_record(
+            kernel, blocks(count), 1, 2, (0, 0), flags_of(count), walk.words([walk.index_strides, walk.strides])
+        )
         return GeneralPlan(record, (out.template, status_layout(count).template), (x.layout, walk.index.layout))
+
     result, status = native.fresh(remembered(("take", x.layout, *walk.key), make), x, walk.index)
     if found_bad(status):
         raise range_error(op, walk.index, walk.dim, walk.limit, walk.wraps)
@@ -197,7 +228,9 @@ HALF = ("float16", "bfloat16")
 ONE_STATUS = layout_of(int64, (1,))
 
 
-def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor, reduction: str, fresh: bool = False) -> None:
+def write(
+    op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor, reduction: str, fresh: bool = False
+) -> None:
     """Write ``values`` into ``x`` along the walk that ``walk_of`` makes for a layout; nothing is recorded.
 
     Args:
@@ -234,6 +267,7 @@ def write(op: str, x: Tensor, walk_of: Callable[[Layout], Walk], values: Tensor,
         flags = flags_of(numel_of(walk.shape))
         record = pack_record(kernel, 1, 1, 2, (0, 0), flags, words)
         return GeneralPlan(record, (x.layout.template, ONE_STATUS.template), (walk.index.layout, values.layout))
+
     status = new_tensor(wrap_array(np.zeros(1, np.int64)), ONE_STATUS)
     native.into(remembered((reduction, x.layout, values.layout, *walk.key), make), x, status, walk.index, values)
     if fresh and found_bad(status):
@@ -249,15 +283,19 @@ def along_walk(op: str, layout: Layout, dim: int, index) -> Walk:
     index = int64_index(op, index, strict=True)
     dim, shape = shapes.wrap(op, dim, layout.ndim), index.layout.shape
     if (len(shape) or 1) != (layout.ndim or 1):
-        raise ShapeError(f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each.")
+        raise ShapeError(
+            f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each."
+        )
     if not layout.ndim:
         return Walk(index, shape, index.layout.strides, (0,) * len(shape), 1, 1, False, 0)
     if not shape:
         return Walk(index, (1,), (0,), (0,), layout.strides[0], layout.shape[0], False, 0)
     for d, (size, own) in enumerate(zip(shape, layout.shape)):
         if d != dim and size > own and index.layout.numel:
-            raise ShapeError(f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}.")
-    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1:])
+            raise ShapeError(
+                f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}."
+            )
+    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return Walk(index, shape, index.layout.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 
 
@@ -268,10 +306,19 @@ def rows_walk(op: str, layout: Layout, dim: int, index) -> Walk:
         raise ShapeError(f"{op}: index must have at most 1 dimension, got {index.layout.ndim}.")
     dim, count = shapes.wrap(op, dim, layout.ndim), index.layout.numel
     if not layout.ndim:
-        return Walk(index, (count,) if count != 1 else (), (1,) if count != 1 else (), (0,) if count != 1 else (), 1, 1, False, 0)
-    shape = (*layout.shape[:dim], count, *layout.shape[dim + 1:])
+        return Walk(
+            index,
+            (count,) if count != 1 else (),
+            (1,) if count != 1 else (),
+            (0,) if count != 1 else (),
+            1,
+            1,
+            False,
+            0,
+        )
+    shape = (*layout.shape[:dim], count, *layout.shape[dim + 1 :])
     index_strides = (0,) * dim + (1,) + (0,) * (layout.ndim - dim - 1)
-    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1:])
+    strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return Walk(index, shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 
 
@@ -282,6 +329,7 @@ def flat_walk(layout: Layout, index: Tensor, wraps: bool = True) -> Walk:
 
 
 # ---- points --------------------------------------------------------------------------------------------------------
+
 
 def resolve(op: str, layout: Layout, indices: tuple) -> tuple[list[int], list[Tensor]]:
     """The indexed dimensions and their index tensors, broadcast to one shape.
@@ -296,7 +344,9 @@ def resolve(op: str, layout: Layout, indices: tuple) -> tuple[list[int], list[Te
     shape = tensors[0].layout.shape
     if any(t.layout.shape != shape for t in tensors):
         shape = broadcast_shapes(op, [t.layout.shape for t in tensors])
-        tensors = [t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors]
+        tensors = [
+            t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors
+        ]
     return dims, tensors
 
 
@@ -328,13 +378,22 @@ def offsets(op: str, layout: Layout, dims: list[int], tensors: list[Tensor]) -> 
     """
     first = tensors[0].layout
     if first.numel:
+
         def make():
             words = [first.numel]
             for d in dims:
                 words += [layout.shape[d], layout.strides[d]]
-            record = pack_record(address(Program("linear", linear(len(dims)), None)), blocks(first.numel), 1, 2, (0,) * len(dims),
-                                 flags_of(first.numel), struct.pack(f"{len(words)}q", *words))
+            record = pack_record(
+                address(Program("linear", linear(len(dims)), None)),
+                blocks(first.numel),
+                1,
+                2,
+                (0,) * len(dims),
+                flags_of(first.numel),
+                struct.pack(f"{len(words)}q", *words),
+            )
             return GeneralPlan(record, (first.template, status_layout(first.numel).template), (first,) * len(dims))
+
         key = ("linear", tuple(dims), tuple((layout.shape[d], layout.strides[d]) for d in dims), first)
         tensors = [t if t.layout is first else CALLS["clone_like"](t, first) for t in tensors]
         out, status = native.fresh(remembered(key, make), *tensors)
@@ -347,13 +406,13 @@ def offsets(op: str, layout: Layout, dims: list[int], tensors: list[Tensor]) -> 
 
 @lowering("index", style="run")
 def _index(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     return read("index", x, lambda layout: points_walk("index", layout, attributes["indices"]))
 
 
 @lowering("index_backward", style="run")
 def _index_backward(op, tensors, attributes):
-    g, = tensors
+    (g,) = tensors
     out = zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
     write(op.name, out, lambda layout: points_walk(op.name, layout, attributes["indices"]), g, "add", fresh=True)
     return out
@@ -369,6 +428,7 @@ def writer(*names: str):
 
     The functional form writes into a copy; ``lowering/subscript.py`` makes the recorded in-place forms of the same.
     """
+
     def register(function):
         for name in names:
             WRITERS[name] = function
@@ -378,8 +438,10 @@ def writer(*names: str):
                 out = CALLS["clone_like"](x, x.layout if x.layout.dense else x.layout.like())
                 function(op, out, tensors[1:], attributes, True)
                 return out
+
             lowering(name, style="run")(run)
         return function
+
     return register
 
 
@@ -392,17 +454,28 @@ def scalar_values(op, x: Tensor, value) -> Tensor:
 
 @writer("index_write")
 def _index_write(op, x, others, attributes, fresh=False):
-    values, = others
+    (values,) = others
     reduction = "add" if attributes["accumulate"] else "set"
     if x.layout.dtype is not values.layout.dtype:
-        raise DTypeError(f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
-                         "Hint: values.to(x.dtype).")
-    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), values, reduction, fresh)
+        raise DTypeError(
+            f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+            "Hint: values.to(x.dtype)."
+        )
+    write(
+        "index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), values, reduction, fresh
+    )
 
 
 @writer("index_zeroed")
 def _index_zeroed(op, x, others, attributes, fresh=False):
-    write("index_put", x, lambda layout: points_walk("index_put", layout, attributes["indices"]), scalar_values(op, x, 0), "set", fresh)
+    write(
+        "index_put",
+        x,
+        lambda layout: points_walk("index_put", layout, attributes["indices"]),
+        scalar_values(op, x, 0),
+        "set",
+        fresh,
+    )
 
 
 def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
@@ -413,7 +486,9 @@ def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
         return src
     shape = index.layout.shape
     if (src.layout.ndim or 1) != (len(shape) or 1) or any(a < b for a, b in zip(src.layout.shape, shape)):
-        raise ShapeError(f"{op}: index has shape {list(shape)}, src {list(src.layout.shape)}; expected an index no larger than src.")
+        raise ShapeError(
+            f"{op}: index has shape {list(shape)}, src {list(src.layout.shape)}; expected an index no larger than src."
+        )
     if len(src.layout.shape) != len(shape):
         return CALLS["reshape"](src, shape)
     for d, (a, b) in enumerate(zip(src.layout.shape, shape)):
@@ -448,13 +523,16 @@ def index_into(op, x, source, attributes, reduction: str, fresh: bool) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
     if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+        raise DTypeError(
+            f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
+        )
 
     def walk_of(layout):
         walk = rows_walk(name, layout, dim, index)
         if source.layout.ndim and source.layout.shape != walk.shape:
             raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(walk.shape)}.")
         return walk
+
     write(name, x, walk_of, source, reduction, fresh)
 
 
@@ -488,7 +566,9 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
     if source.layout.numel < count:
         raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
     if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+        raise DTypeError(
+            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
+        )
     values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
     if x.layout.contiguous:
         write("masked_scatter", x, lambda layout: flat_walk(layout, positions), values, "set")
@@ -500,6 +580,7 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
 
 # ---- along one dimension -------------------------------------------------------------------------------------------
 
+
 def zeros_for(g: Tensor, attributes: dict) -> Tensor:
     """Zeros of the operand's shape, to collect a cotangent."""
     return zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
@@ -507,7 +588,7 @@ def zeros_for(g: Tensor, attributes: dict) -> Tensor:
 
 @lowering("gather", style="run")
 def _gather(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     out = read("gather", x, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]))
     shape = attributes["index"].layout.shape
     return out if out.layout.shape == shape else CALLS["reshape"](out, shape)
@@ -516,20 +597,36 @@ def _gather(op, tensors, attributes):
 @lowering("gather_backward", style="run")
 def _gather_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
-    write("gather", out, lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]), g, "add", fresh=True)
+    write(
+        "gather",
+        out,
+        lambda layout: along_walk("gather", layout, attributes["dim"], attributes["index"]),
+        g,
+        "add",
+        fresh=True,
+    )
     return out
 
 
 @lowering("index_select", style="run")
 def _index_select(op, tensors, attributes):
-    x, = tensors
-    return read("index_select", x, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]))
+    (x,) = tensors
+    return read(
+        "index_select", x, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"])
+    )
 
 
 @lowering("index_select_backward", style="run")
 def _index_select_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
-    write("index_select", out, lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]), g, "add", fresh=True)
+    write(
+        "index_select",
+        out,
+        lambda layout: rows_walk("index_select", layout, attributes["dim"], attributes["index"]),
+        g,
+        "add",
+        fresh=True,
+    )
     return out
 
 
@@ -549,6 +646,7 @@ def _take_backward(op, tensors, attributes):
 
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
+
 
 def mask_positions(op: str, shape: tuple, mask) -> Tensor:
     """Where a mask, broadcast to ``shape``, is true: positions in row-major order."""

@@ -1,4 +1,5 @@
 """Results assembled from operands: concatenation, cotangents of views, flips. All are one launch of ``place``."""
+
 from __future__ import annotations
 
 import struct
@@ -54,7 +55,7 @@ def place_plan(out: Layout, parts: list[Part], zero: bool) -> GeneralPlan:
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
         kernel, units = struct.unpack_from("2q", plan.record)
         entries += [kernel, units, part.offset * itemsize, first + len(params)]
-        params += plan.record[8 * 9:]
+        params += plan.record[8 * 9 :]
     head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.
     flags = PARALLEL if out.numel >= PARALLEL_FROM else 0
@@ -86,7 +87,11 @@ def _embed(op, layouts, attributes):
     g = layouts[0]
     _, *rest = attributes.values()
     whole, part, strides, offset = region(op, g, attributes["shape"], tuple(rest))
-    return place_plan(whole, [Part(g, part, strides, offset)] if g.numel else [], zero=True) if g.numel else zeros_plan(whole, g)
+    return (
+        place_plan(whole, [Part(g, part, strides, offset)] if g.numel else [], zero=True)
+        if g.numel
+        else zeros_plan(whole, g)
+    )
 
 
 def zeros_plan(out: Layout, operand: Layout) -> GeneralPlan:
@@ -97,17 +102,21 @@ def zeros_plan(out: Layout, operand: Layout) -> GeneralPlan:
 
 # ---- overlapping sums ----------------------------------------------------------------------------------------------
 
+
 def fold_into(g: Tensor, strides: tuple, first: int, total: int) -> Tensor:
     """A flat tensor of ``total`` elements: the sum of ``g`` laid over it with ``strides`` from element ``first`` on."""
     layout = g.layout
     if layout.dtype.name in ("float16", "bfloat16"):
         from ..dtypes import float32
+
         return CALLS["to_dtype"](fold_into(CALLS["to_dtype"](g, float32), strides, first, total), layout.dtype)
     out = layout_of(layout.dtype, (total,), None, layout.device)
     shape, steps, own = layout.shape or (1,), strides or (0,), layout.strides or (0,)
     words = (total, layout.numel, len(shape), first, *shape, *steps, *own)
     kernel = address(Program("fold", fold(layout.dtype.compute), None))
-    plan = GeneralPlan(pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words)), (out.template,), (layout,))
+    plan = GeneralPlan(
+        pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words)), (out.template,), (layout,)
+    )
     return native.fresh(plan, g)
 
 
@@ -128,7 +137,7 @@ def may_overlap(shape: tuple, strides: tuple) -> bool:
 
 @lowering("unfold_backward", style="run")
 def _unfold_backward(op, tensors, attributes):
-    g, = tensors
+    (g,) = tensors
     shape, *rest = attributes.values()
     whole, _, strides, offset = region(op, g.layout, shape, tuple(rest))
     return CALLS["reshape"](fold_into(g, strides, offset, whole.numel), whole.shape)
@@ -136,7 +145,7 @@ def _unfold_backward(op, tensors, attributes):
 
 @lowering("as_strided_backward", style="run")
 def _as_strided_backward(op, tensors, attributes):
-    g, = tensors
+    (g,) = tensors
     layout, stride, offset = attributes["layout"], tuple(attributes["stride"]), attributes["offset"]
     # Both geometries lie in one flat buffer: the operand's elements and what the view reached, before or beyond them.
     own = max(0, -offset)
@@ -161,6 +170,7 @@ def _reshape_copy(op, layouts, attributes):
 
 # ---- joining and rearranging ---------------------------------------------------------------------------------------
 
+
 def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part]]:
     """The shape of ``cat`` and where its operands go; operands of shape (0,) go nowhere.
 
@@ -175,9 +185,13 @@ def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part]]:
         raise ShapeError(f"{op.name}: 0-d tensors cannot be concatenated. Hint: stack.")
     dim = shapes.wrap(op.name, dim, first.ndim)
     for layout in filled:
-        if layout.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(layout.shape, first.shape)) if d != dim):
-            raise ShapeError(f"{op.name}: shapes {list(first.shape)} and {list(layout.shape)} must match except in dimension {dim}.")
-    shape = (*first.shape[:dim], sum(layout.shape[dim] for layout in filled), *first.shape[dim + 1:])
+        if layout.ndim != first.ndim or any(
+            a != b for d, (a, b) in enumerate(zip(layout.shape, first.shape)) if d != dim
+        ):
+            raise ShapeError(
+                f"{op.name}: shapes {list(first.shape)} and {list(layout.shape)} must match except in dimension {dim}."
+            )
+    shape = (*first.shape[:dim], sum(layout.shape[dim] for layout in filled), *first.shape[dim + 1 :])
     strides, start, parts = contiguous_strides(shape), 0, []
     for layout in layouts:
         used = layout.shape != (0,)
@@ -221,7 +235,9 @@ def _cat(op, tensors, attributes):
     members, dim = check_members(op, tensors[0]), attributes["dim"]
     while len(members) > MOST_PARTS:
         # In groups: every element moves once a level, and three levels join 10,000 tensors.
-        members = tuple(_cat(op, (members[k:k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS))
+        members = tuple(
+            _cat(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS)
+        )
     plan, used, out = cat_plan(op, tuple(x.layout for x in members), dim)
     if plan is None:
         return CALLS["new_full"](out, 0)
@@ -256,7 +272,11 @@ def _flip(op, layouts, attributes):
 def _roll(op, tensors, attributes):
     x, shifts, dims = tensors[0], attributes["shifts"], attributes["dims"]
     if dims is None:
-        return CALLS["reshape"](_roll_one(CALLS["reshape"](x, (-1,)), shifts, 0), x.layout.shape) if x.layout.numel else CALLS["clone"](x)
+        return (
+            CALLS["reshape"](_roll_one(CALLS["reshape"](x, (-1,)), shifts, 0), x.layout.shape)
+            if x.layout.numel
+            else CALLS["clone"](x)
+        )
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
@@ -280,14 +300,18 @@ def _repeat(op, tensors, attributes):
     x, repeats = tensors[0], tuple(attributes["repeats"])
     shape = x.layout.shape
     if len(repeats) < len(shape):
-        raise ShapeError(f"repeat: {len(repeats)} repeats given for {len(shape)} dimensions; expected at least as many.")
+        raise ShapeError(
+            f"repeat: {len(repeats)} repeats given for {len(shape)} dimensions; expected at least as many."
+        )
     if any(r < 0 for r in repeats):
         raise ShapeError(f"repeat: repeats must be >= 0, got {list(repeats)}.")
     full = (1,) * (len(repeats) - len(shape)) + shape
     ones = tuple(size for s in full for size in (1, s))
     wide = tuple(size for r, s in zip(repeats, full) for size in (r, s))
     copied = CALLS["contiguous_copy"](CALLS["expand_shape"](CALLS["reshape"](x, ones), wide))
-    return native.tensor(copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied.storage, 0, False, None)
+    return native.tensor(
+        copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied.storage, 0, False, None
+    )
 
 
 @lowering("tril", "triu", style="run")
@@ -304,5 +328,7 @@ def _triangle(op, tensors, attributes):
     words = struct.pack("4q", rows, columns, max(min(diagonal, columns), -rows), int(op.name == "triu"))
     units = layout.numel // columns
     flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
-    plan = GeneralPlan(pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words), (layout.template,), (layout,))
+    plan = GeneralPlan(
+        pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words), (layout.template,), (layout,)
+    )
     return native.fresh(plan, x)

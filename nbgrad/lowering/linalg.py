@@ -7,7 +7,7 @@ and half types, take ``in_steps``. Integers go through a loop of ours, which wra
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from ..dispatch import CALLS
@@ -39,7 +39,7 @@ class Matrix(NamedTuple):
     down: int
     across: int
 
-    def turned(self) -> "Matrix":
+    def turned(self) -> Matrix:
         """The transpose."""
         return Matrix(self.columns, self.rows, self.across, self.down)
 
@@ -152,7 +152,7 @@ def cuts(m: int, n: int, k: int) -> tuple[int, int, bool]:
     return -(-length // block), block, by_columns
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(dtype: str) -> int:
     """The address of the kernel for a dtype of computation."""
     return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
@@ -189,8 +189,7 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
 
 
 def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
-    """The launch of a product of a matrix and a vector, or None where it is none or its elements do not lie side by
-    side.
+    """The launch of a product of a matrix and a vector; None where it is none or its elements have gaps.
 
     Such products read every element once: loops of ours run at the speed of memory (OpenBLAS' gemm at a third of it).
     """
@@ -230,7 +229,7 @@ DOTTED = 1 << 16
 COMBINED = 1 << 10
 
 
-@lru_cache(maxsize=None)
+@cache
 def vector_kernel(dtype: str, by_rows: bool) -> int:
     """The address of the kernel of matrix times vector: the matrix's rows lie side by side, or its columns."""
     function = row_products if by_rows else column_sums
@@ -283,7 +282,7 @@ def check_ranks(name: str, x: Layout, y: Layout) -> None:
     """Refuse other ranks than the operation's, and batches of unequal size."""
     expected = RANKS[name]
     if (x.ndim, y.ndim) != expected:
-        raise ShapeError(f"{name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {expected[0]}-d and {expected[1]}-d. "
-                         "Hint: matmul takes all ranks and broadcasts.")
+        raise ShapeError(f"{name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {expected[0]}-d and "
+                         f"{expected[1]}-d. Hint: matmul takes all ranks and broadcasts.")
     if name == "bmm" and x.shape[0] != y.shape[0]:
         raise ShapeError(f"bmm: x has {x.shape[0]} matrices, y has {y.shape[0]}. Hint: matmul broadcasts.")

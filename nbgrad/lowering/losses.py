@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import lru_cache
+from functools import cache
 
 from ..dispatch import CALLS
 from ..dtypes import float32, int64, uint8
@@ -21,7 +21,7 @@ from ..rules import GeneralPlan, lowering
 PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
     bindings = (("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
@@ -49,7 +49,8 @@ def ready(*layouts: Layout) -> bool:
 def prepared(op, tensors, attributes):
     """Several steps: contiguous operands, half types widened and the result narrowed."""
     dtype = tensors[0].layout.dtype
-    tensors = tuple(CALLS["to_dtype"](x, float32) if x.layout.dtype.compute != x.layout.dtype.name else x for x in tensors)
+    tensors = tuple(x if x.layout.dtype.compute == x.layout.dtype.name else CALLS["to_dtype"](x, float32)
+                    for x in tensors)
     result = CALLS[op.name](*(CALLS["contiguous_copy"](x) for x in tensors), **attributes)
     if type(result) is tuple:
         return (narrowed(result[0], dtype), *result[1:])

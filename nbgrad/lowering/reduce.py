@@ -409,7 +409,8 @@ def count_reduction(source: DType, out: DType) -> Reduction:
 def norm1_reduction(source: DType, out: DType) -> Reduction:
     """Sums of magnitudes."""
     return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)",
-                          "{s} + fabs(float64({x}))", False, (("merge", add_plain), ("finish", total_float))), multiplies=True)
+                          "{s} + fabs(float64({x}))", False, (("merge", add_plain), ("finish", total_float))),
+                     multiplies=True)
 
 
 @cache

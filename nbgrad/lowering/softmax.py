@@ -25,8 +25,8 @@ from .reduce import PARALLEL_FROM, converted_first, kept_first, prepared, ready,
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
     bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf),
-                ("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max),
-                ("least_key", least_key), *KEY_CONSTANTS[dtype])
+                ("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("key_max", key_max),
+                ("float_of_max", float_of_max), ("least_key", least_key), *KEY_CONSTANTS[dtype])
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 

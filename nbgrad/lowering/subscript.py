@@ -5,6 +5,7 @@ masks) are noted with the dimension they meet and applied to that view afterward
 shape takes the place of those; else it comes first. A mask of n dimensions stands for n index tensors, True and False for a
 dimension of size 1 or 0. These are torch's rules; NumPy's differ where an int stands among index tensors.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -29,6 +30,7 @@ WHOLE = slice(None)
 
 
 # ---- reading an index ----------------------------------------------------------------------------------------------
+
 
 def getitem(x, key):
     """``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks."""
@@ -137,8 +139,10 @@ def as_int(value) -> int:
     try:
         return value.__index__()
     except (AttributeError, TypeError):
-        raise ArgumentError(f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and lists "
-                            "of ints or bools.") from None
+        raise ArgumentError(
+            f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and lists "
+            "of ints or bools."
+        ) from None
 
 
 def scalar_item(x: Tensor):
@@ -192,17 +196,25 @@ def index_tensors(item: Tensor, shape: tuple, dim: int):
         return (item,)
     if item.layout.dtype is uint8:
         warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=4)
-    if item.layout.shape != shape[:item.layout.ndim]:
-        raise DimError(f"index: a mask of shape {list(item.layout.shape)} meets dimensions of sizes {list(shape[:item.layout.ndim])} at "
-                       f"dimension {dim}.")
+    if item.layout.shape != shape[: item.layout.ndim]:
+        raise DimError(
+            f"index: a mask of shape {list(item.layout.shape)} meets dimensions of sizes {list(shape[: item.layout.ndim])} at "
+            f"dimension {dim}."
+        )
     return tuple(map(positions_tensor, np.nonzero(array_of(item))))
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
+
 def setitem(x, key, value):
     """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
-    if isinstance(key, Tensor) and key.layout.dtype is bool_ and key.layout.ndim and not isinstance(value, (Tensor, np.ndarray, list, tuple)):
+    if (
+        isinstance(key, Tensor)
+        and key.layout.dtype is bool_
+        and key.layout.ndim
+        and not isinstance(value, (Tensor, np.ndarray, list, tuple))
+    ):
         fill_mask(x, key, value)
         return
     view, indices = place(x, key)
@@ -241,6 +253,7 @@ def as_value(x: Tensor, value):
         return value.item()
     if isinstance(value, (np.ndarray, list, tuple)):
         from ..creation import tensor
+
         return tensor(value) if isinstance(value, np.ndarray) else tensor(value, dtype=x.layout.dtype)
     raise ArgumentError(f"index: cannot write a {type(value).__name__}; expected a number, a tensor or an array.")
 
@@ -264,13 +277,16 @@ def trimmed(value: Tensor, shape: tuple) -> Tensor:
 def result_shape(view: Tensor, indices: tuple) -> tuple:
     """The shape of ``index``."""
     from .indexing import points_walk
+
     return points_walk("index", view.layout, indices).shape
 
 
 # ---- recorded in-place forms ---------------------------------------------------------------------------------------
 
+
 def inplace_writer(name: str):
     """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and recorded."""
+
     def call(x, *args, **kwargs):
         op, function = OPS[name], WRITERS[name]
         tensors, attributes = bound_arguments(op, (x, *args), kwargs)
@@ -287,18 +303,21 @@ def inplace_writer(name: str):
         if finish:
             finish()
         return x
+
     return call
 
 
 def check(op, x: Tensor, recorded: bool) -> None:
     """Refuse writes that autograd cannot follow."""
     from ..views import check_inplace
+
     check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
 
 
 def apart(x: Tensor, other: Tensor) -> Tensor:
     """``other``, copied if it shares memory with ``x``."""
     from ..inplace import overlapping
+
     shared = overlapping(x, other)
     return CALLS["clone"](other) if shared else other
 
@@ -310,6 +329,7 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
     """
     from ..graph import edge_of
     from ..views import rebase
+
     is_view = x.needs_grad is ASK
     old_edge = edge_of(x.meta.base) if is_view and x.meta.base.needs_grad else None
     own = needs_gradient(x)
@@ -323,9 +343,16 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
     return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
 
 
-PUBLIC_NAMES = {"index_write": "index_put", "scatter_src": "scatter", "scatter_value": "scatter", "scatter_add_src": "scatter_add",
-                "index_add_source": "index_add", "index_copy_source": "index_copy", "index_fill_value": "index_fill",
-                "index_fill_tensor": "index_fill"}
+PUBLIC_NAMES = {
+    "index_write": "index_put",
+    "scatter_src": "scatter",
+    "scatter_value": "scatter",
+    "scatter_add_src": "scatter_add",
+    "index_add_source": "index_add",
+    "index_copy_source": "index_copy",
+    "index_fill_value": "index_fill",
+    "index_fill_tensor": "index_fill",
+}
 INPLACE = {name: inplace_writer(name) for name in WRITERS}
 
 
@@ -346,6 +373,7 @@ def scattered(calls: dict, x, dim, index, src, value, reduce):
         raise ArgumentError(f"scatter: reduce must be None or 'add', got {reduce!r}.")
     if isinstance(src, Tensor):
         from ..ops.indexing import fitted
+
         return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
     if reduce:
         src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape), src)
@@ -356,6 +384,7 @@ def scattered(calls: dict, x, dim, index, src, value, reduce):
 def scatter_add_(x, dim, index, src):
     """In place: scatter_add."""
     from ..ops.indexing import fitted
+
     return INPLACE["scatter_add_src"](x, fitted(src, index), dim, index)
 
 
@@ -394,12 +423,15 @@ def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
     view, tensors = place(x, tuple(WHOLE if index is None else index for index in indices))
     if view is not x:
-        raise ArgumentError("index_put: indices must be tensors of ints or bools. Hint: x[...] = values takes ints and slices.")
+        raise ArgumentError(
+            "index_put: indices must be tensors of ints or bools. Hint: x[...] = values takes ints and slices."
+        )
     values = trimmed(values, result_shape(x, tensors))
     return calls["index_write"](x, values, tensors, bool(accumulate))
 
 
 # ---- positions -----------------------------------------------------------------------------------------------------
+
 
 def nonzero(x, *, as_tuple=False):
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
@@ -433,16 +465,19 @@ def repeat_interleave(x, repeats, dim=None):
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")
     if counts.ndim > 1 or (counts.size not in (1, size)) or (counts < 0).any():
-        raise ShapeError(f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}.")
+        raise ShapeError(
+            f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}."
+        )
     if counts.size == 1:
         wide = CALLS["unsqueeze"](x, dim + 1)
         count = int(counts.reshape(-1)[0])
-        shape = (*x.layout.shape[:dim + 1], count, *x.layout.shape[dim + 1:])
+        shape = (*x.layout.shape[: dim + 1], count, *x.layout.shape[dim + 1 :])
         return CALLS["flatten"](CALLS["clone"](CALLS["contiguous"](CALLS["expand_shape"](wide, shape))), dim, dim + 1)
     return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
 
 
 # ---- joins by the number of dimensions -----------------------------------------------------------------------------
+
 
 def at_least(x: Tensor, ndim: int) -> Tensor:
     """``x`` with dimensions of size 1 added as NumPy does: a row, a row of a matrix, a matrix of depth 1."""

@@ -14,9 +14,8 @@ def einsum(equation, *operands):
 
     Args:
         equation: such as ``"bij,bjk->bik"``: letters name the dimensions of each operand, then those of the result.
-        Without
-            ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for dimensions that
-            broadcast; a letter repeated in one operand takes its diagonal.
+            Without ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for
+            dimensions that broadcast; a letter repeated in one operand takes its diagonal.
         operands: tensors of one dtype, or one sequence of them.
 
     Returns:
@@ -42,9 +41,7 @@ def einsum(equation, *operands):
 
 
 def parse(equation: str, operands) -> tuple[list[tuple], tuple]:
-    """Names of every operand's dimensions and of the result's; those under ``...`` are negative numbers, from the
-    right.
-    """
+    """Names of every operand's dimensions and of the result's; those under ``...`` are negative, from the right."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
@@ -59,7 +56,8 @@ def parse(equation: str, operands) -> tuple[list[tuple], tuple]:
         output = (*hidden, *sorted(name for name in set(letters) if letters.count(name) == 1))
     known = {name for names in inputs for name in names}
     if len(set(output)) != len(output) or not known.issuperset(output):
-        raise ArgumentError(f"einsum: the result {right!r} of {equation!r} must name dimensions of the operands, each once.")
+        raise ArgumentError(f"einsum: the result {right!r} of {equation!r} must name dimensions of the operands, "
+                            "each once.")
     return inputs, output
 
 
@@ -70,8 +68,8 @@ def dimension_names(equation: str, term: str, ndim: int, shape) -> tuple:
         raise ArgumentError(f"einsum: {term!r} in {equation!r}: expected letters, and '...' at most once.")
     hidden = ndim - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
-        raise ShapeError(f"einsum: {term!r} in {equation!r} names {len(before) + len(after)} dimensions, the operand has "
-                         f"{list(shape)}.")
+        raise ShapeError(f"einsum: {term!r} in {equation!r} names {len(before) + len(after)} dimensions, the operand "
+                         f"has {list(shape)}.")
     return (*before, *range(-hidden, 0), *after)
 
 
@@ -127,7 +125,8 @@ def summed(x, names: tuple, wanted):
 def grouped(x, names: tuple, groups: tuple, sizes: dict):
     """``x`` with its dimensions in the order of the groups, each merged into one."""
     order = [name for group in groups for name in group]
-    return x.permute(tuple(names.index(n) for n in order)).reshape(tuple(math.prod(sizes[n] for n in group) for group in groups))
+    shape = tuple(math.prod(sizes[n] for n in group) for group in groups)
+    return x.permute(tuple(names.index(n) for n in order)).reshape(shape)
 
 
 def arranged(x, names: tuple, output: tuple):

@@ -3,6 +3,7 @@
 An index is an int64 tensor and has no cotangent. Indices are attributes that hold tensors: a graph keeps them with their
 versions (rules.Guarded), so that a change before the backward pass is an error.
 """
+
 from __future__ import annotations
 
 from ..dtypes import bool_
@@ -14,66 +15,195 @@ INTERNAL = {"function": False}
 
 # ---- points: the elements of ``x`` where index tensors lead --------------------------------------------------------
 
-general("index", lambda x, indices: x, {"x": lambda g, indices, x_shape: g.index_backward(indices, x_shape)}, **INTERNAL,
-        doc="x at index tensors; None stands for a dimension that is taken whole.")
-general("index_backward", lambda x, indices, shape: x, {"x": lambda g, indices: g.index(indices)}, **INTERNAL,
-        doc="The transpose of index: what meets at one element adds up.")
-general("index_write", lambda x, values, indices, accumulate=False: x,
-        {"x": lambda g, indices, accumulate: g if accumulate else g.index_zeroed(indices),
-         "values": lambda g, indices, values_shape: g.index(indices).sum_to(values_shape)},
-        operands=("x", "values"), **INTERNAL, node="IndexPutBackward0", doc="x with values written (or added) at index tensors.")
-general("index_zeroed", lambda x, indices: x, {"x": lambda g, indices: g.index_zeroed(indices)}, **INTERNAL,
-        doc="x with zeros at index tensors.")
+general(
+    "index",
+    lambda x, indices: x,
+    {"x": lambda g, indices, x_shape: g.index_backward(indices, x_shape)},
+    **INTERNAL,
+    doc="x at index tensors; None stands for a dimension that is taken whole.",
+)
+general(
+    "index_backward",
+    lambda x, indices, shape: x,
+    {"x": lambda g, indices: g.index(indices)},
+    **INTERNAL,
+    doc="The transpose of index: what meets at one element adds up.",
+)
+general(
+    "index_write",
+    lambda x, values, indices, accumulate=False: x,
+    {
+        "x": lambda g, indices, accumulate: g if accumulate else g.index_zeroed(indices),
+        "values": lambda g, indices, values_shape: g.index(indices).sum_to(values_shape),
+    },
+    operands=("x", "values"),
+    **INTERNAL,
+    node="IndexPutBackward0",
+    doc="x with values written (or added) at index tensors.",
+)
+general(
+    "index_zeroed",
+    lambda x, indices: x,
+    {"x": lambda g, indices: g.index_zeroed(indices)},
+    **INTERNAL,
+    doc="x with zeros at index tensors.",
+)
 
 # ---- along one dimension -------------------------------------------------------------------------------------------
 
-general("gather", lambda x, dim, index, sparse_grad=False: x,
-        {"x": lambda g, dim, index, x_shape: g.gather_backward(x_shape, dim, index)},
-        doc="out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on for others.")
-general("gather_backward", lambda x, shape, dim, index: x, {"x": lambda g, dim, index: g.gather(dim, index)}, **INTERNAL,
-        doc="The transpose of gather.")
-general("scatter_src", lambda x, src, dim, index: x,
-        {"x": lambda g, dim, index: g.scatter_value(dim, index, 0), "src": lambda g, dim, index: g.gather(dim, index)},
-        operands=("x", "src"), **INTERNAL, node="ScatterBackward0", doc="x with the elements of src written along dim where index says.")
-general("scatter_value", lambda x, dim, index, value: x, {"x": lambda g, dim, index: g.scatter_value(dim, index, 0)}, **INTERNAL,
-        node="ScatterBackward1", doc="x with one value written along dim where index says.")
-general("scatter_add_src", lambda x, src, dim, index: x, {"x": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
-        operands=("x", "src"), **INTERNAL, node="ScatterAddBackward0", doc="x with the elements of src added along dim where index says.")
-general("index_select", lambda x, dim, index: x, {"x": lambda g, dim, index, x_shape: g.index_select_backward(x_shape, dim, index)},
-        doc="The slices of dim that a one-dimensional index names.")
-general("index_select_backward", lambda x, shape, dim, index: x, {"x": lambda g, dim, index: g.index_select(dim, index)}, **INTERNAL,
-        doc="The transpose of index_select.")
-general("index_add_source", lambda x, source, dim, index: x,
-        {"x": lambda g: g, "source": lambda g, dim, index: g.index_select(dim, index)},
-        operands=("x", "source"), **INTERNAL, node="IndexAddBackward0", doc="x with the slices of source added where index says.")
-general("index_copy_source", lambda x, source, dim, index: x,
-        {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0), "source": lambda g, dim, index: g.index_select(dim, index)},
-        operands=("x", "source"), **INTERNAL, node="IndexCopyBackward0", doc="x with the slices of source written where index says.")
-general("index_fill_value", lambda x, dim, index, value: x, {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0)}, **INTERNAL,
-        node="IndexFillBackward0", doc="x with one value in the slices that index names.")
-general("index_fill_tensor", lambda x, value, dim, index: x,
-        {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
-         # Not index_select: an index that comes twice fills one slice once.
-         "value": lambda g, dim, index: g.masked_fill(g.new_ones(g.shape, dtype=bool_).index_fill_value(dim, index, False), 0).sum_to(())},
-        operands=("x", "value"), **INTERNAL, node="IndexFillBackward1", doc="x with one element in the slices that index names.")
-general("take", lambda x, index: x, {"x": lambda g, index, x_shape: g.take_backward(x_shape, index)},
-        doc="The elements of x, seen as one row, that index names.")
-general("take_backward", lambda x, shape, index: x, {"x": lambda g, index: g.take(index)}, **INTERNAL, doc="The transpose of take.")
+general(
+    "gather",
+    lambda x, dim, index, sparse_grad=False: x,
+    {"x": lambda g, dim, index, x_shape: g.gather_backward(x_shape, dim, index)},
+    doc="out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on for others.",
+)
+general(
+    "gather_backward",
+    lambda x, shape, dim, index: x,
+    {"x": lambda g, dim, index: g.gather(dim, index)},
+    **INTERNAL,
+    doc="The transpose of gather.",
+)
+general(
+    "scatter_src",
+    lambda x, src, dim, index: x,
+    {"x": lambda g, dim, index: g.scatter_value(dim, index, 0), "src": lambda g, dim, index: g.gather(dim, index)},
+    operands=("x", "src"),
+    **INTERNAL,
+    node="ScatterBackward0",
+    doc="x with the elements of src written along dim where index says.",
+)
+general(
+    "scatter_value",
+    lambda x, dim, index, value: x,
+    {"x": lambda g, dim, index: g.scatter_value(dim, index, 0)},
+    **INTERNAL,
+    node="ScatterBackward1",
+    doc="x with one value written along dim where index says.",
+)
+general(
+    "scatter_add_src",
+    lambda x, src, dim, index: x,
+    {"x": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
+    operands=("x", "src"),
+    **INTERNAL,
+    node="ScatterAddBackward0",
+    doc="x with the elements of src added along dim where index says.",
+)
+general(
+    "index_select",
+    lambda x, dim, index: x,
+    {"x": lambda g, dim, index, x_shape: g.index_select_backward(x_shape, dim, index)},
+    doc="The slices of dim that a one-dimensional index names.",
+)
+general(
+    "index_select_backward",
+    lambda x, shape, dim, index: x,
+    {"x": lambda g, dim, index: g.index_select(dim, index)},
+    **INTERNAL,
+    doc="The transpose of index_select.",
+)
+general(
+    "index_add_source",
+    lambda x, source, dim, index: x,
+    {"x": lambda g: g, "source": lambda g, dim, index: g.index_select(dim, index)},
+    operands=("x", "source"),
+    **INTERNAL,
+    node="IndexAddBackward0",
+    doc="x with the slices of source added where index says.",
+)
+general(
+    "index_copy_source",
+    lambda x, source, dim, index: x,
+    {
+        "x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
+        "source": lambda g, dim, index: g.index_select(dim, index),
+    },
+    operands=("x", "source"),
+    **INTERNAL,
+    node="IndexCopyBackward0",
+    doc="x with the slices of source written where index says.",
+)
+general(
+    "index_fill_value",
+    lambda x, dim, index, value: x,
+    {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0)},
+    **INTERNAL,
+    node="IndexFillBackward0",
+    doc="x with one value in the slices that index names.",
+)
+general(
+    "index_fill_tensor",
+    lambda x, value, dim, index: x,
+    {
+        "x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
+        # Not index_select: an index that comes twice fills one slice once.
+        "value": lambda g, dim, index: g.masked_fill(
+            g.new_ones(g.shape, dtype=bool_).index_fill_value(dim, index, False), 0
+        ).sum_to(()),
+    },
+    operands=("x", "value"),
+    **INTERNAL,
+    node="IndexFillBackward1",
+    doc="x with one element in the slices that index names.",
+)
+general(
+    "take",
+    lambda x, index: x,
+    {"x": lambda g, index, x_shape: g.take_backward(x_shape, index)},
+    doc="The elements of x, seen as one row, that index names.",
+)
+general(
+    "take_backward",
+    lambda x, shape, index: x,
+    {"x": lambda g, index: g.take(index)},
+    **INTERNAL,
+    doc="The transpose of take.",
+)
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
 
-elementwise("masked_fill", lambda x, mask, value: scalar.where(mask, value, x),
-            {"x": lambda mask: scalar.where(mask, 0, 1), "value": lambda mask: scalar.where(mask, 1, 0)}, policy="first",
-            boolean=("mask",), complex=True, out=False, doc="value where mask is true, else x; the dtype is that of x.")
-general("masked_select", lambda x, mask: x, {"x": lambda g, mask, x_shape: g.masked_select_backward(x_shape, mask)},
-        doc="The elements of x where mask is true, in one row; both broadcast.")
-general("masked_select_backward", lambda x, shape, mask: x, {"x": lambda g, mask: g.masked_select(mask)}, **INTERNAL,
-        doc="The transpose of masked_select.")
-general("masked_scatter", lambda x, mask, source: x,
-        {"x": lambda g, mask: g.masked_fill(mask, 0), "source": lambda g, mask, source_shape: g.masked_scatter_backward(mask, source_shape)},
-        operands=("x", "mask", "source"), doc="x with consecutive elements of source where mask is true.")
-general("masked_scatter_backward", lambda x, mask, shape: x, operands=("x", "mask"), **INTERNAL,
-        vjps={"x": lambda g, mask: g.new_zeros(mask.shape).masked_scatter(mask, g)}, doc="The cotangent of masked_scatter's source.")
+elementwise(
+    "masked_fill",
+    lambda x, mask, value: scalar.where(mask, value, x),
+    {"x": lambda mask: scalar.where(mask, 0, 1), "value": lambda mask: scalar.where(mask, 1, 0)},
+    policy="first",
+    boolean=("mask",),
+    complex=True,
+    out=False,
+    doc="value where mask is true, else x; the dtype is that of x.",
+)
+general(
+    "masked_select",
+    lambda x, mask: x,
+    {"x": lambda g, mask, x_shape: g.masked_select_backward(x_shape, mask)},
+    doc="The elements of x where mask is true, in one row; both broadcast.",
+)
+general(
+    "masked_select_backward",
+    lambda x, shape, mask: x,
+    {"x": lambda g, mask: g.masked_select(mask)},
+    **INTERNAL,
+    doc="The transpose of masked_select.",
+)
+general(
+    "masked_scatter",
+    lambda x, mask, source: x,
+    {
+        "x": lambda g, mask: g.masked_fill(mask, 0),
+        "source": lambda g, mask, source_shape: g.masked_scatter_backward(mask, source_shape),
+    },
+    operands=("x", "mask", "source"),
+    doc="x with consecutive elements of source where mask is true.",
+)
+general(
+    "masked_scatter_backward",
+    lambda x, mask, shape: x,
+    operands=("x", "mask"),
+    **INTERNAL,
+    vjps={"x": lambda g, mask: g.new_zeros(mask.shape).masked_scatter(mask, g)},
+    doc="The cotangent of masked_scatter's source.",
+)
 
 # ---- spellings -----------------------------------------------------------------------------------------------------
 
@@ -112,11 +242,15 @@ def take_along_dim(x, indices, dim=None):
         return x.reshape((-1,)).gather(0, indices.reshape((-1,)))
     dim = shapes.wrap("take_along_dim", dim, x.ndim)
     if x.ndim != indices.ndim:
-        raise shapes.ShapeError(f"take_along_dim: x has {x.ndim} dimensions, indices {indices.ndim}; expected as many of each.")
+        raise shapes.ShapeError(
+            f"take_along_dim: x has {x.ndim} dimensions, indices {indices.ndim}; expected as many of each."
+        )
     common = []
     for d, (a, b) in enumerate(zip(x.shape, indices.shape)):
         if d != dim and a != b and 1 not in (a, b):
-            raise shapes.ShapeError(f"take_along_dim: shapes {list(x.shape)} and {list(indices.shape)} do not broadcast at dimension {d}.")
+            raise shapes.ShapeError(
+                f"take_along_dim: shapes {list(x.shape)} and {list(indices.shape)} do not broadcast at dimension {d}."
+            )
         common.append(b if a == 1 else a)
     own, other = list(common), list(common)
     own[dim], other[dim] = x.shape[dim], indices.shape[dim]

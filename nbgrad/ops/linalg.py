@@ -66,17 +66,18 @@ def product(name: str, **options):
                    operands=("x", "y"), **options)
 
 
-product("matmul", node="MmBackward0", doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as "
-        "a row on the left or a column on the right.")
+product("matmul", node="MmBackward0",
+        doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left or "
+            "a column on the right.")
 product("mm", doc="The product of two matrices.")
 product("bmm", doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
 product("mv", doc="The product of a matrix and a vector.")
 product("dot", doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
-        {"x": lambda g, y, x_shape, y_shape, transpose_x,
-         transpose_y: left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
-         "y": lambda g, x, x_shape, y_shape, transpose_x,
-         transpose_y: right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
+        {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y:
+            left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
+         "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y:
+            right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
         operands=("x", "y"), function=False, node="MmBackward0",
         doc="matmul with either operand's last two dimensions exchanged.")
 general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
@@ -107,7 +108,8 @@ def linear(input, weight, bias=None):
     tensor([[11., 18.]])
     """
     if input.shape[-1:] != weight.shape[-1:]:
-        raise ShapeError(f"linear: input {list(input.shape)} and weight {list(weight.shape)} must end in the same size, in_features.")
+        raise ShapeError(f"linear: input {list(input.shape)} and weight {list(weight.shape)} "
+                         "must end in the same size, in_features.")
     if bias is None:
         return input.gemm(weight, False, True)
     if bias.ndim != 1 or weight.ndim != 2:
@@ -174,7 +176,8 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 def outer(input, vec2):
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     if input.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. Hint: flatten them.")
+        raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. "
+                         "Hint: flatten them.")
     return input.unsqueeze(-1) * vec2
 
 
@@ -212,7 +215,8 @@ def tensordot(a, b, dims=2):
     else:
         left, right = (tuple(wrap("tensordot", d, x.ndim) for d in ds) for ds, x in zip(dims, (a, b)))
     if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
-        raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of {list(b.shape)}.")
+        raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of "
+                         f"{list(b.shape)}.")
     kept_a = tuple(d for d in range(a.ndim) if d not in left)
     kept_b = tuple(d for d in range(b.ndim) if d not in right)
     rows, columns = tuple(a.shape[d] for d in kept_a), tuple(b.shape[d] for d in kept_b)

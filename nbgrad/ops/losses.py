@@ -1,14 +1,12 @@
-"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have loops of
-their own.
+"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have own loops.
 
 ``reduction`` is "mean", "sum" or "none".
 """
 from __future__ import annotations
 
-import math
 import warnings
 
-from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..errors import ArgumentError, RangeError, ShapeError
 from .core import composite, elementwise, general
 from .expr import scalar
 
@@ -70,8 +68,8 @@ elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p 
             policy="floating", node="BinaryCrossEntropyWithLogitsBackward0", doc="The same, the first term times p.",
             **INTERNAL)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
-elementwise("probability_difference", lambda x,
-            y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
+elementwise("probability_difference",
+            lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
             {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
              "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
             policy="floating", node="BinaryCrossEntropyBackward0", doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
@@ -103,7 +101,8 @@ def check_reduction(name: str, reduction: str) -> None:
 def warn_broadcast(name: str, input, target) -> None:
     """A target of another shape broadcasts, which is rarely what was meant."""
     if input.shape != target.shape:
-        warnings.warn(f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.",
+        warnings.warn(f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. "
+                      "Hint: reshape one of them.",
                       stacklevel=3)
 
 
@@ -234,7 +233,8 @@ def checked_mean(name: str, losses, target, classes: int, ignore_index: int, div
     """
     result, wrong = losses.valid_mean(target, classes, ignore_index, divide)
     if wrong.item():
-        raise RangeError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index ({ignore_index}).")
+        raise RangeError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index "
+                         f"({ignore_index}).")
     return result
 
 
@@ -316,8 +316,8 @@ def smoothed_cross_entropy(rows, targets, shape, weight, ignore_index: int, redu
     else:
         even = even.sum()
         if reduction == "mean":
-            even = even / (counts.sum() if weight is None else target_weights(name, weight, targets, classes,
-                                                                              ignore_index).sum())
+            weights = counts if weight is None else target_weights(name, weight, targets, classes, ignore_index)
+            even = even / weights.sum()
     return sharp * (1 - smoothing) + even * (smoothing / classes)
 
 
@@ -333,7 +333,8 @@ def probability_cross_entropy(input, target, weight, ignore_index: int, reductio
     weighted = input.log_softmax(dim) * target
     if weight is not None:
         if weight.shape != (classes,):
-            raise ShapeError(f"cross_entropy: weight has shape {list(weight.shape)}, expected one for each class, [{classes}].")
+            raise ShapeError(f"cross_entropy: weight has shape {list(weight.shape)}, expected one for each class, "
+                             f"[{classes}].")
         weighted = weighted * weight.reshape((classes,) + (1,) * (input.ndim - dim - 1))
     losses = -weighted.sum(dim)
     if reduction == "mean":

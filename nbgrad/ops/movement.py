@@ -3,6 +3,7 @@
 A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements, or a list of those. Functions that take
 sizes or dimensions in several spellings are composites that call these with tuples.
 """
+
 from __future__ import annotations
 
 from ..errors import ArgumentError, ShapeError
@@ -14,68 +15,197 @@ from .core import composite, general, movement
 INTERNAL = {"function": False}
 
 movement("alias", lambda x: (x.shape, x.strides, 0), lambda g: g, **INTERNAL, doc="The tensor itself, as a view.")
-movement("view_shape", shapes.viewed, lambda g, x_shape: g.reshape(x_shape), **INTERNAL, node="ViewBackward0",
-         doc="The same elements in the same order under another shape.")
-movement("reshape_alias", shapes.viewed, lambda g, x_shape: g.reshape(x_shape), **INTERNAL,
-         doc="What reshape gives where the operand is not row-major and yet needs no copy.")
-movement("permute_dims", shapes.permuted, lambda g, dims: g.permute_dims(shapes.inverse_permutation(dims)), **INTERNAL,
-         node="PermuteBackward0", doc="Dimensions in another order.")
-movement("transpose", shapes.transposed, lambda g, dim0, dim1: g.transpose(dim0, dim1), aliases=("swapaxes", "swapdims"),
-         doc="Two dimensions exchanged.")
-movement("t", shapes.matrix_transposed, lambda g: g.t(), node="TBackward0",
-         doc="The transpose of a matrix; fewer dimensions stay as they are.")
-movement("T", lambda x: (x.shape[::-1], x.strides[::-1], 0), lambda g: g.T, function=False, node="PermuteBackward0",
-         doc="All dimensions in reverse order.").is_property = True
-movement("expand_shape", shapes.expanded, lambda g, x_shape: g.sum_to(x_shape), **INTERNAL, node="ExpandBackward0",
-         doc="Dimensions of size 1 repeated, without memory.")
-movement("squeeze_all", lambda x: shapes.squeezed(x, None), lambda g, x_shape: g.view_shape(x_shape), **INTERNAL,
-         node="SqueezeBackward0", doc="Without dimensions of size 1.")
-movement("squeeze_dim", lambda x, dim: shapes.squeezed(x, (dim,)), lambda g, x_shape: g.view_shape(x_shape), **INTERNAL,
-         node="SqueezeBackward1", doc="Without one dimension, if its size is 1.")
-movement("squeeze_dims", shapes.squeezed, lambda g, x_shape: g.view_shape(x_shape), **INTERNAL, node="SqueezeBackward2",
-         doc="Without those of some dimensions whose size is 1.")
-movement("unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), doc="With a dimension of size 1 at ``dim``.")
-movement("slice", lambda x, dim=0, start=None, end=None, step=1: shapes.sliced(x, dim, start, end, step),
-         lambda g, x_shape, dim, start, end, step: g.slice_backward(x_shape, dim, start, end, step), **INTERNAL,
-         doc="Every step-th element of a range of one dimension.")
-movement("select", shapes.selected, lambda g, x_shape, dim, index: g.select_backward(x_shape, dim, index),
-         doc="One element of one dimension, which goes.")
-movement("diagonal", lambda x, offset=0, dim1=0, dim2=1: shapes.diagonal_of(x, offset, dim1, dim2),
-         lambda g, x_shape, offset, dim1, dim2: g.diagonal_backward(x_shape, offset, dim1, dim2),
-         doc="The diagonals of two dimensions, as a last one.")
-movement("unfold", shapes.unfolded, lambda g, x_shape, dimension, size, step: g.unfold_backward(x_shape, dimension, size, step),
-         doc="All windows of ``size`` elements, ``step`` apart, as a last dimension.")
-movement("as_strided_from", lambda x, size, stride, offset: (tuple(size), tuple(stride), offset),
-         lambda g, x_layout, size, stride, offset: g.as_strided_backward(x_layout, size, stride, offset), **INTERNAL,
-         node="AsStridedBackward0", doc="Any shape and strides, from so many elements after the tensor's first one.")
-movement("split_size", lambda x, size, dim=0: shapes.split_of("split", x, shapes.chunk_sizes("split", x, size, dim), dim),
-         lambda g, dim: g.cat(dim), multiple=True, **INTERNAL, node="SplitBackward0", doc="Pieces of one size.")
-movement("split_with_sizes", lambda x, split_sizes, dim=0: shapes.split_of("split_with_sizes", x, split_sizes, dim),
-         lambda g, dim: g.cat(dim), multiple=True, doc="Pieces of the given sizes.")
-movement("unsafe_split", lambda x, split_size, dim=0: shapes.split_of(
-             "unsafe_split", x, shapes.chunk_sizes("unsafe_split", x, split_size, dim), dim),
-         lambda g, dim: g.cat(dim), multiple=True,
-         doc="Pieces that autograd takes for tensors of their own: only for use where the input is not used again."
-         ).untracked = True
-movement("unbind", lambda x, dim=0: shapes.unbound(x, dim), lambda g, dim: g.stack(dim), multiple=True,
-         doc="All elements of one dimension, as a tuple.")
+movement(
+    "view_shape",
+    shapes.viewed,
+    lambda g, x_shape: g.reshape(x_shape),
+    **INTERNAL,
+    node="ViewBackward0",
+    doc="The same elements in the same order under another shape.",
+)
+movement(
+    "reshape_alias",
+    shapes.viewed,
+    lambda g, x_shape: g.reshape(x_shape),
+    **INTERNAL,
+    doc="What reshape gives where the operand is not row-major and yet needs no copy.",
+)
+movement(
+    "permute_dims",
+    shapes.permuted,
+    lambda g, dims: g.permute_dims(shapes.inverse_permutation(dims)),
+    **INTERNAL,
+    node="PermuteBackward0",
+    doc="Dimensions in another order.",
+)
+movement(
+    "transpose",
+    shapes.transposed,
+    lambda g, dim0, dim1: g.transpose(dim0, dim1),
+    aliases=("swapaxes", "swapdims"),
+    doc="Two dimensions exchanged.",
+)
+movement(
+    "t",
+    shapes.matrix_transposed,
+    lambda g: g.t(),
+    node="TBackward0",
+    doc="The transpose of a matrix; fewer dimensions stay as they are.",
+)
+movement(
+    "T",
+    lambda x: (x.shape[::-1], x.strides[::-1], 0),
+    lambda g: g.T,
+    function=False,
+    node="PermuteBackward0",
+    doc="All dimensions in reverse order.",
+).is_property = True
+movement(
+    "expand_shape",
+    shapes.expanded,
+    lambda g, x_shape: g.sum_to(x_shape),
+    **INTERNAL,
+    node="ExpandBackward0",
+    doc="Dimensions of size 1 repeated, without memory.",
+)
+movement(
+    "squeeze_all",
+    lambda x: shapes.squeezed(x, None),
+    lambda g, x_shape: g.view_shape(x_shape),
+    **INTERNAL,
+    node="SqueezeBackward0",
+    doc="Without dimensions of size 1.",
+)
+movement(
+    "squeeze_dim",
+    lambda x, dim: shapes.squeezed(x, (dim,)),
+    lambda g, x_shape: g.view_shape(x_shape),
+    **INTERNAL,
+    node="SqueezeBackward1",
+    doc="Without one dimension, if its size is 1.",
+)
+movement(
+    "squeeze_dims",
+    shapes.squeezed,
+    lambda g, x_shape: g.view_shape(x_shape),
+    **INTERNAL,
+    node="SqueezeBackward2",
+    doc="Without those of some dimensions whose size is 1.",
+)
+movement(
+    "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), doc="With a dimension of size 1 at ``dim``."
+)
+movement(
+    "slice",
+    lambda x, dim=0, start=None, end=None, step=1: shapes.sliced(x, dim, start, end, step),
+    lambda g, x_shape, dim, start, end, step: g.slice_backward(x_shape, dim, start, end, step),
+    **INTERNAL,
+    doc="Every step-th element of a range of one dimension.",
+)
+movement(
+    "select",
+    shapes.selected,
+    lambda g, x_shape, dim, index: g.select_backward(x_shape, dim, index),
+    doc="One element of one dimension, which goes.",
+)
+movement(
+    "diagonal",
+    lambda x, offset=0, dim1=0, dim2=1: shapes.diagonal_of(x, offset, dim1, dim2),
+    lambda g, x_shape, offset, dim1, dim2: g.diagonal_backward(x_shape, offset, dim1, dim2),
+    doc="The diagonals of two dimensions, as a last one.",
+)
+movement(
+    "unfold",
+    shapes.unfolded,
+    lambda g, x_shape, dimension, size, step: g.unfold_backward(x_shape, dimension, size, step),
+    doc="All windows of ``size`` elements, ``step`` apart, as a last dimension.",
+)
+movement(
+    "as_strided_from",
+    lambda x, size, stride, offset: (tuple(size), tuple(stride), offset),
+    lambda g, x_layout, size, stride, offset: g.as_strided_backward(x_layout, size, stride, offset),
+    **INTERNAL,
+    node="AsStridedBackward0",
+    doc="Any shape and strides, from so many elements after the tensor's first one.",
+)
+movement(
+    "split_size",
+    lambda x, size, dim=0: shapes.split_of("split", x, shapes.chunk_sizes("split", x, size, dim), dim),
+    lambda g, dim: g.cat(dim),
+    multiple=True,
+    **INTERNAL,
+    node="SplitBackward0",
+    doc="Pieces of one size.",
+)
+movement(
+    "split_with_sizes",
+    lambda x, split_sizes, dim=0: shapes.split_of("split_with_sizes", x, split_sizes, dim),
+    lambda g, dim: g.cat(dim),
+    multiple=True,
+    doc="Pieces of the given sizes.",
+)
+movement(
+    "unsafe_split",
+    lambda x, split_size, dim=0: shapes.split_of(
+        "unsafe_split", x, shapes.chunk_sizes("unsafe_split", x, split_size, dim), dim
+    ),
+    lambda g, dim: g.cat(dim),
+    multiple=True,
+    doc="Pieces that autograd takes for tensors of their own: only for use where the input is not used again.",
+).untracked = True
+movement(
+    "unbind",
+    lambda x, dim=0: shapes.unbound(x, dim),
+    lambda g, dim: g.stack(dim),
+    multiple=True,
+    doc="All elements of one dimension, as a tuple.",
+)
 
 # ---- their transposes: a cotangent placed among zeros --------------------------------------------------------------
 
-general("slice_backward", lambda x, shape, dim, start, end, step: x,
-        {"x": lambda g, dim, start, end, step: g.slice(dim, start, end, step)}, **INTERNAL, doc="The transpose of slice.")
-general("select_backward", lambda x, shape, dim, index: x, {"x": lambda g, dim, index: g.select(dim, index)}, **INTERNAL,
-        doc="The transpose of select.")
-general("diagonal_backward", lambda x, shape, offset, dim1, dim2: x,
-        {"x": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)}, **INTERNAL, doc="The transpose of diagonal.")
-general("unfold_backward", lambda x, shape, dimension, size, step: x,
-        {"x": lambda g, dimension, size, step: g.unfold(dimension, size, step)}, **INTERNAL,
-        doc="The transpose of unfold: overlapping windows add up.")
-general("as_strided_backward", lambda x, layout, size, stride, offset: x,
-        {"x": lambda g, layout, size, stride, offset: g.clone_like(layout).as_strided_from(size, stride, offset)}, **INTERNAL,
-        doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.")
-general("reshape_copy", lambda x, shape: x, {"x": lambda g, x_shape: g.reshape(x_shape)}, **INTERNAL, node="UnsafeViewBackward0",
-        doc="A row-major copy under another shape.")
+general(
+    "slice_backward",
+    lambda x, shape, dim, start, end, step: x,
+    {"x": lambda g, dim, start, end, step: g.slice(dim, start, end, step)},
+    **INTERNAL,
+    doc="The transpose of slice.",
+)
+general(
+    "select_backward",
+    lambda x, shape, dim, index: x,
+    {"x": lambda g, dim, index: g.select(dim, index)},
+    **INTERNAL,
+    doc="The transpose of select.",
+)
+general(
+    "diagonal_backward",
+    lambda x, shape, offset, dim1, dim2: x,
+    {"x": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)},
+    **INTERNAL,
+    doc="The transpose of diagonal.",
+)
+general(
+    "unfold_backward",
+    lambda x, shape, dimension, size, step: x,
+    {"x": lambda g, dimension, size, step: g.unfold(dimension, size, step)},
+    **INTERNAL,
+    doc="The transpose of unfold: overlapping windows add up.",
+)
+general(
+    "as_strided_backward",
+    lambda x, layout, size, stride, offset: x,
+    {"x": lambda g, layout, size, stride, offset: g.clone_like(layout).as_strided_from(size, stride, offset)},
+    **INTERNAL,
+    doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.",
+)
+general(
+    "reshape_copy",
+    lambda x, shape: x,
+    {"x": lambda g, x_shape: g.reshape(x_shape)},
+    **INTERNAL,
+    node="UnsafeViewBackward0",
+    doc="A row-major copy under another shape.",
+)
 
 # ---- spellings -----------------------------------------------------------------------------------------------------
 
@@ -187,12 +317,16 @@ def as_strided(x, size, stride, storage_offset=None):
     size, stride, own = tuple(size), tuple(stride), x.storage_offset()
     first = own if storage_offset is None else storage_offset
     if len(size) != len(stride) or any(s < 0 for s in size) or any(s < 0 for s in stride) or first < 0:
-        raise ShapeError(f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0.")
+        raise ShapeError(
+            f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0."
+        )
     last = first + sum((s - 1) * t for s, t in zip(size, stride))
     available = x.storage.array.nbytes // x.itemsize
     if 0 not in size and last >= available:
-        raise ShapeError(f"as_strided: size {list(size)} with stride {list(stride)} from {first} on reaches element {last} of a "
-                         f"storage of {available}.")
+        raise ShapeError(
+            f"as_strided: size {list(size)} with stride {list(stride)} from {first} on reaches element {last} of a "
+            f"storage of {available}."
+        )
     return x.as_strided_from(size, stride, first - own)
 
 
@@ -261,8 +395,22 @@ def iterate(x):
 
 for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
-for function in (reshape, permute, broadcast_to, squeeze, flatten, ravel, unflatten, narrow, as_strided, split, chunk,
-                 unsafe_chunk, tensor_split, adjoint):
+for function in (
+    reshape,
+    permute,
+    broadcast_to,
+    squeeze,
+    flatten,
+    ravel,
+    unflatten,
+    narrow,
+    as_strided,
+    split,
+    chunk,
+    unsafe_chunk,
+    tensor_split,
+    adjoint,
+):
     composite(function.__name__, function, doc=function.__doc__)
 composite("movedim", movedim, aliases=("moveaxis",), doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
@@ -271,6 +419,7 @@ for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------
+
 
 def slices_of(g, shapes_of_parts, dim):
     """The parts of the cotangent of ``cat``. An operand of shape (0,) took part in any shape, and gets that back."""
@@ -288,25 +437,67 @@ def cast(pieces, dtypes):
     return [g if g.dtype is dtype else g.to_dtype(dtype) for g, dtype in zip(pieces, dtypes)]
 
 
-general("cat", lambda tensors, dim=0: tensors,
-        {"tensors": lambda g, tensors_shapes, tensors_dtypes, dim: cast(slices_of(g, tensors_shapes, dim), tensors_dtypes)},
-        operands=("tensors",), method=False, aliases=("concat", "concatenate"),
-        doc="Tensors one after the other along a dimension.").variadic = True
-general("stack", lambda tensors, dim=0: tensors,
-        {"tensors": lambda g, tensors_dtypes, dim: cast([g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes)},
-        operands=("tensors",), method=False, doc="Tensors of one shape along a new dimension.").variadic = True
-general("flip_dims", lambda x, dims: x, {"x": lambda g, dims: g.flip_dims(dims)}, **INTERNAL, node="FlipBackward0",
-        doc="Dimensions in reverse, copied.")
-general("roll", lambda x, shifts, dims=None: x, {"x": lambda g, shifts, dims: g.roll(negative(shifts), dims)},
-        doc="Elements moved along dimensions; what leaves at one end comes back at the other.")
-general("repeat_sizes", lambda x, repeats: x,
-        {"x": lambda g, x_shape, repeats: g.reshape(repeated_shape(x_shape, repeats)).sum_to(
-            repeated_shape(x_shape, (1,) * len(repeats))).reshape(x_shape)}, **INTERNAL, node="RepeatBackward0",
-        doc="Copies of a tensor side by side.")
-general("tril", lambda x, diagonal=0: x, {"x": lambda g, diagonal: g.tril(diagonal)},
-        doc="The lower triangle of matrices, zero above the diagonal.")
-general("triu", lambda x, diagonal=0: x, {"x": lambda g, diagonal: g.triu(diagonal)},
-        doc="The upper triangle of matrices, zero below the diagonal.")
+general(
+    "cat",
+    lambda tensors, dim=0: tensors,
+    {"tensors": lambda g, tensors_shapes, tensors_dtypes, dim: cast(slices_of(g, tensors_shapes, dim), tensors_dtypes)},
+    operands=("tensors",),
+    method=False,
+    aliases=("concat", "concatenate"),
+    doc="Tensors one after the other along a dimension.",
+).variadic = True
+general(
+    "stack",
+    lambda tensors, dim=0: tensors,
+    {
+        "tensors": lambda g, tensors_dtypes, dim: cast(
+            [g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes
+        )
+    },
+    operands=("tensors",),
+    method=False,
+    doc="Tensors of one shape along a new dimension.",
+).variadic = True
+general(
+    "flip_dims",
+    lambda x, dims: x,
+    {"x": lambda g, dims: g.flip_dims(dims)},
+    **INTERNAL,
+    node="FlipBackward0",
+    doc="Dimensions in reverse, copied.",
+)
+general(
+    "roll",
+    lambda x, shifts, dims=None: x,
+    {"x": lambda g, shifts, dims: g.roll(negative(shifts), dims)},
+    doc="Elements moved along dimensions; what leaves at one end comes back at the other.",
+)
+general(
+    "repeat_sizes",
+    lambda x, repeats: x,
+    {
+        "x": lambda g, x_shape, repeats: (
+            g.reshape(repeated_shape(x_shape, repeats))
+            .sum_to(repeated_shape(x_shape, (1,) * len(repeats)))
+            .reshape(x_shape)
+        )
+    },
+    **INTERNAL,
+    node="RepeatBackward0",
+    doc="Copies of a tensor side by side.",
+)
+general(
+    "tril",
+    lambda x, diagonal=0: x,
+    {"x": lambda g, diagonal: g.tril(diagonal)},
+    doc="The lower triangle of matrices, zero above the diagonal.",
+)
+general(
+    "triu",
+    lambda x, diagonal=0: x,
+    {"x": lambda g, diagonal: g.triu(diagonal)},
+    doc="The upper triangle of matrices, zero below the diagonal.",
+)
 
 
 def negative(shifts):
@@ -353,4 +544,3 @@ def tile(x, *dims):
 for function in (flip, tile, fliplr, flipud):
     composite(function.__name__, function, doc=function.__doc__)
 composite("repeat", repeat, function=False, doc=repeat.__doc__)
-

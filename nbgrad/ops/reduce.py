@@ -48,7 +48,8 @@ def spread_layout(x, shape, dim):
 
 
 movement("spread", spread_layout, lambda g, x_shape, dim: g.sum(dim, len(x_shape) == g.ndim), method=False,
-         function=False, node="ExpandBackward0", doc="Repeat over the dimensions that a reduction removed or left with size 1.")
+         function=False, node="ExpandBackward0",
+         doc="Repeat over the dimensions that a reduction removed or left with size 1.")
 
 
 def cast(g, dtype):
@@ -196,9 +197,9 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
 
 
 composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          doc="Greatest element; along dim (values, indices), with the gradient to that index; of two tensors, elementwise.")
+          doc="Greatest element; along dim (values, indices), the gradient going to that index; of two tensors, maximum.")
 composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          doc="Smallest element; along dim (values, indices), with the gradient to that index; of two tensors, elementwise.")
+          doc="Smallest element; along dim (values, indices), the gradient going to that index; of two tensors, minimum.")
 
 
 def aminmax(x, *, dim=None, keepdim=False):

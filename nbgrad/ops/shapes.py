@@ -2,15 +2,39 @@
 
 Each gives the ``(shape, strides, offset)`` of a view, in elements, or a list of those.
 """
+
 from __future__ import annotations
 
 from operator import index as as_int
 
 from ..errors import ArgumentError, DimError, RangeError, ShapeError
 
-__all__ = ["sizes", "wrap", "infer_shape", "view_strides", "contiguous", "viewed", "permuted", "inverse_permutation", "moved",
-           "transposed", "matrix_transposed", "expanded", "squeezed", "unsqueezed", "sliced", "selected", "diagonal_of", "unfolded", "split_of",
-           "chunk_sizes", "tensor_split_bounds", "unbound", "unflattened", "flattened"]
+__all__ = [
+    "sizes",
+    "wrap",
+    "infer_shape",
+    "view_strides",
+    "contiguous",
+    "viewed",
+    "permuted",
+    "inverse_permutation",
+    "moved",
+    "transposed",
+    "matrix_transposed",
+    "expanded",
+    "squeezed",
+    "unsqueezed",
+    "sliced",
+    "selected",
+    "diagonal_of",
+    "unfolded",
+    "split_of",
+    "chunk_sizes",
+    "tensor_split_bounds",
+    "unbound",
+    "unflattened",
+    "flattened",
+]
 
 
 def sizes(args: tuple) -> tuple:
@@ -81,7 +105,7 @@ def view_strides(shape, strides, new_shape):
         else:
             runs.append([size, stride])
     result, position = [], 0
-    left, step = (runs[0] if runs else (1, 1))
+    left, step = runs[0] if runs else (1, 1)
     for size in reversed(new_shape):
         if size == 1:
             result.append(step)
@@ -104,8 +128,10 @@ def viewed(x, shape):
     shape = infer_shape("view", shape, x.numel)
     strides = contiguous(shape) if x.contiguous else view_strides(x.shape, x.strides, shape)
     if strides is None:
-        raise ShapeError(f"view: shape {list(shape)} cannot be laid over strides {list(x.strides)} of {list(x.shape)} without a copy. "
-                         "Hint: reshape copies where it must.")
+        raise ShapeError(
+            f"view: shape {list(shape)} cannot be laid over strides {list(x.strides)} of {list(x.shape)} without a copy. "
+            "Hint: reshape copies where it must."
+        )
     return shape, strides, 0
 
 
@@ -134,7 +160,9 @@ def moved(ndim: int, source, destination) -> tuple[int, ...]:
     source = (source,) if hasattr(source, "__index__") else tuple(source)
     destination = (destination,) if hasattr(destination, "__index__") else tuple(destination)
     if len(source) != len(destination):
-        raise ShapeError(f"movedim: {len(source)} source and {len(destination)} destination dims; expected as many of each.")
+        raise ShapeError(
+            f"movedim: {len(source)} source and {len(destination)} destination dims; expected as many of each."
+        )
     source = [wrap("movedim", d, ndim) for d in source]
     destination = [wrap("movedim", d, ndim) for d in destination]
     if len(set(source)) != len(source) or len(set(destination)) != len(destination):
@@ -176,8 +204,10 @@ def expanded(x, shape):
         if size == -1 and old is not None:
             size = old
         if size < 0 or (old is not None and old not in (1, size)):
-            raise ShapeError(f"expand: {list(x.shape)} does not expand to {list(shape)}: size {old} at dimension {d} must be 1 "
-                             f"or {size}.")
+            raise ShapeError(
+                f"expand: {list(x.shape)} does not expand to {list(shape)}: size {old} at dimension {d} must be 1 "
+                f"or {size}."
+            )
         result[d] = size
         if old == size:
             strides[d] = x.strides[d - lead]
@@ -217,7 +247,11 @@ def sliced(x, dim, start, end, step):
     stride = strides[dim]
     if len(shape) == 1:
         return (length,), (stride * step,), start * stride
-    return (*shape[:dim], length, *shape[dim + 1:]), (*strides[:dim], stride * step, *strides[dim + 1:]), start * stride
+    return (
+        (*shape[:dim], length, *shape[dim + 1 :]),
+        (*strides[:dim], stride * step, *strides[dim + 1 :]),
+        start * stride,
+    )
 
 
 def selected(x, dim, index):
@@ -233,7 +267,7 @@ def selected(x, dim, index):
     if not -size <= index < size:
         raise DimError(f"select: index {index} is out of range for dimension {dim} of size {size}.")
     index = index + size if index < 0 else index
-    return (*x.shape[:dim], *x.shape[dim + 1:]), (*x.strides[:dim], *x.strides[dim + 1:]), index * x.strides[dim]
+    return (*x.shape[:dim], *x.shape[dim + 1 :]), (*x.strides[:dim], *x.strides[dim + 1 :]), index * x.strides[dim]
 
 
 def diagonal_of(x, offset, dim1, dim2):
@@ -254,12 +288,18 @@ def unfolded(x, dimension, size, step):
     dim = wrap("unfold", dimension, len(x.shape))
     extent, stride = (x.shape[dim], x.strides[dim]) if x.shape else (1, 1)
     if not 0 <= size <= extent or step <= 0:
-        raise ShapeError(f"unfold: windows of size {size} with step {step} in a dimension of size {extent}; expected a size of at "
-                         "most that and a positive step.")
+        raise ShapeError(
+            f"unfold: windows of size {size} with step {step} in a dimension of size {extent}; expected a size of at "
+            "most that and a positive step."
+        )
     if not x.shape:
         return (size,), (1,), 0
     count = (extent - size) // step + 1
-    return ((*x.shape[:dim], count, *x.shape[dim + 1:], size), (*x.strides[:dim], stride * step, *x.strides[dim + 1:], stride), 0)
+    return (
+        (*x.shape[:dim], count, *x.shape[dim + 1 :], size),
+        (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride),
+        0,
+    )
 
 
 def split_of(op: str, x, lengths, dim):
@@ -271,7 +311,7 @@ def split_of(op: str, x, lengths, dim):
         raise ShapeError(f"{op}: sizes {list(lengths)} do not sum to the size {x.shape[dim]} of dimension {dim}.")
     pieces, start = [], 0
     for length in lengths:
-        pieces.append(((*x.shape[:dim], length, *x.shape[dim + 1:]), x.strides, start * x.strides[dim]))
+        pieces.append(((*x.shape[:dim], length, *x.shape[dim + 1 :]), x.strides, start * x.strides[dim]))
         start += length
     return pieces
 
@@ -306,7 +346,7 @@ def unbound(x, dim):
     if not x.shape:
         raise DimError("unbind: a 0-d tensor has no dimension to unbind.")
     dim = wrap("unbind", dim, len(x.shape))
-    shape, strides = (*x.shape[:dim], *x.shape[dim + 1:]), (*x.strides[:dim], *x.strides[dim + 1:])
+    shape, strides = (*x.shape[:dim], *x.shape[dim + 1 :]), (*x.strides[:dim], *x.strides[dim + 1 :])
     return [(shape, strides, k * x.strides[dim]) for k in range(x.shape[dim])]
 
 
@@ -319,9 +359,9 @@ def flattened(shape, start_dim, end_dim) -> tuple[int, ...]:
     if not ndim:
         return (1,)
     count = 1
-    for size in shape[start:end + 1]:
+    for size in shape[start : end + 1]:
         count *= size
-    return (*shape[:start], count, *shape[end + 1:])
+    return (*shape[:start], count, *shape[end + 1 :])
 
 
 def unflattened(shape, dim, lengths) -> tuple[int, ...]:
@@ -329,4 +369,4 @@ def unflattened(shape, dim, lengths) -> tuple[int, ...]:
     dim = wrap("unflatten", dim, len(shape))
     if not lengths:
         raise ShapeError("unflatten: sizes must not be empty.")
-    return (*shape[:dim], *infer_shape("unflatten", tuple(lengths), shape[dim]), *shape[dim + 1:])
+    return (*shape[:dim], *infer_shape("unflatten", tuple(lengths), shape[dim]), *shape[dim + 1 :])

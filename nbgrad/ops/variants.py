@@ -49,11 +49,14 @@ def variant(*names: str, method: bool = True, function: bool = True, inplace: bo
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
+def is_floating(x: Any) -> bool:
+    """Whether a number or a tensor is floating or complex."""
+    return x.dtype.differentiable if hasattr(x, "dtype") else isinstance(x, (float, complex))
+
+
 def require_alpha(name: str, alpha: Any, *operands: Any) -> None:
     """A factor of integers is an integer."""
-    if isinstance(alpha, float) and not any(isinstance(x,
-                                                       float) or (hasattr(x,
-                                                                          "dtype") and x.dtype.differentiable) for x in operands):
+    if isinstance(alpha, float) and not any(map(is_floating, operands)):
         raise DTypeError(f"{name}: alpha is {alpha}, expected an integer for integer operands.")
 
 
@@ -158,7 +161,8 @@ def pow_(op):
             if exponent in quick and dtype.differentiable and not (dtype.is_complex and exponent in real_only):
                 return quick[exponent](input)
             if kind is int and exponent < 0 and not dtype.differentiable:
-                raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. Hint: use a float exponent.")
+                raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. "
+                                 "Hint: use a float exponent.")
         return general(input, exponent)
     return pow
 
@@ -216,9 +220,7 @@ def gelu(op):
     forms = {"none": op("gelu_erf"), "tanh": op("gelu_tanh")}
 
     def gelu(input, approximate="none"):
-        """input times the normal distribution function of it; approximate="tanh" uses Hendrycks and Gimpel's
-        formula.
-        """
+        """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
         if approximate not in forms:
             raise ArgumentError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
         return forms[approximate](input)
@@ -253,16 +255,14 @@ def where(op):
     return where
 
 
-elementwise("isclose_finite", lambda x, y, rtol,
-            atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
+elementwise("isclose_finite",
+            lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
             policy="floating", predicate=True, method=False, function=False, inplace=False, out=False,
             doc="|x - y| <= atol + rtol * |y|.")
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Where |input - other| <= atol + rtol * |other|; infinities equal themselves only, NaN itself with
-    ``equal_nan``.
-    """
+    """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
     if rtol < 0 or atol < 0:
         raise ArgumentError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
     if input.dtype is not other.dtype:

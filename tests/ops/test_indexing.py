@@ -2,6 +2,7 @@
 
 A read moves elements only, so its gradient is the cotangents added up (``np.add.at``) where the elements came from.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -14,15 +15,39 @@ SHAPE = (4, 3, 5)
 MASK = np.arange(4 * 3).reshape(4, 3) % 3 != 1
 I, J = np.array([[0, -1], [3, 1]]), np.array([2, 0])
 KEYS = {
-    "int": 1, "negative_int": -1, "ints": (1, -2, 3), "slice": slice(1, 3), "step": (slice(None), slice(None, None, 2)),
-    "ellipsis": (..., 1), "only_ellipsis": ..., "empty_tuple": (), "none": None, "nones": (None, 0, None, ..., None),
-    "numpy_int": np.int64(2), "list": [0, 2, 2], "list_of_lists": [[0, 1], [2, 3]], "array": I, "range": range(3),
-    "empty_list": [], "tuple_of_arrays": (I, J), "adjacent": (slice(None), I % 3, J), "apart": (I, slice(None), J),
-    "slice_between": ([0, 1], slice(1, None), [3, -1]), "broadcast": (np.array([[0], [3]]), np.array([1, 2, 0])),
-    "array_and_slice": (slice(1, 4), [0, 2], slice(None, None, 2)), "array_and_none": (I, None), "none_between": (J, None, J),
-    "mask": MASK, "full_mask": np.arange(60).reshape(4, 3, 5) % 2 == 0, "mask_of_rows": [True, False, True, True],
-    "mask_and_array": (MASK, np.array([0])), "mask_after_slice": (slice(None), np.array([True, False, True])),
-    "true": True, "false": False, "ellipsis_and_array": (..., [1, -1]), "empty_mask": np.zeros((4, 3), bool),
+    "int": 1,
+    "negative_int": -1,
+    "ints": (1, -2, 3),
+    "slice": slice(1, 3),
+    "step": (slice(None), slice(None, None, 2)),
+    "ellipsis": (..., 1),
+    "only_ellipsis": ...,
+    "empty_tuple": (),
+    "none": None,
+    "nones": (None, 0, None, ..., None),
+    "numpy_int": np.int64(2),
+    "list": [0, 2, 2],
+    "list_of_lists": [[0, 1], [2, 3]],
+    "array": I,
+    "range": range(3),
+    "empty_list": [],
+    "tuple_of_arrays": (I, J),
+    "adjacent": (slice(None), I % 3, J),
+    "apart": (I, slice(None), J),
+    "slice_between": ([0, 1], slice(1, None), [3, -1]),
+    "broadcast": (np.array([[0], [3]]), np.array([1, 2, 0])),
+    "array_and_slice": (slice(1, 4), [0, 2], slice(None, None, 2)),
+    "array_and_none": (I, None),
+    "none_between": (J, None, J),
+    "mask": MASK,
+    "full_mask": np.arange(60).reshape(4, 3, 5) % 2 == 0,
+    "mask_of_rows": [True, False, True, True],
+    "mask_and_array": (MASK, np.array([0])),
+    "mask_after_slice": (slice(None), np.array([True, False, True])),
+    "true": True,
+    "false": False,
+    "ellipsis_and_array": (..., [1, -1]),
+    "empty_mask": np.zeros((4, 3), bool),
 }
 
 
@@ -50,6 +75,7 @@ def random(*shape, seed=0):
 
 # ---- x[key] --------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("convert", [as_tensors, lambda key: key], ids=["tensors", "arrays"])
 @pytest.mark.parametrize("name", KEYS)
 def test_reading_is_numpys(name, convert):
@@ -74,12 +100,12 @@ def test_gradient_of_reading(name):
     out = x[key]
     weights = random(*out.shape)
     w = tensor(weights, requires_grad=True)
-    g, = nbgrad.grad((out * w).sum(), x, create_graph=True)
+    (g,) = nbgrad.grad((out * w).sum(), x, create_graph=True)
     expected = np.zeros(SHAPE)
     np.add.at(expected, key, weights)
     np.testing.assert_allclose(g.detach().numpy(), expected, rtol=1e-14, atol=1e-14)
     v = random(*SHAPE, seed=1)
-    again, = nbgrad.grad((g * tensor(v)).sum(), w)
+    (again,) = nbgrad.grad((g * tensor(v)).sum(), w)
     np.testing.assert_array_equal(again.numpy(), v[key])
 
 
@@ -168,8 +194,23 @@ def test_index_tensor_written_before_backward():
         y.backward()
 
 
-@pytest.mark.parametrize("key", [4, -5, (0, 3), [0, 4], [-5], (slice(None), [0, 3]), ([0, 1], [0, 3]), (0, 0, 0, 0), (..., ...), [0.5],
-                                 np.array([[True]]), (slice(None), MASK)])
+@pytest.mark.parametrize(
+    "key",
+    [
+        4,
+        -5,
+        (0, 3),
+        [0, 4],
+        [-5],
+        (slice(None), [0, 3]),
+        ([0, 1], [0, 3]),
+        (0, 0, 0, 0),
+        (..., ...),
+        [0.5],
+        np.array([[True]]),
+        (slice(None), MASK),
+    ],
+)
 def test_index_errors_leave_the_tensor_alone(key):
     """Indices out of range, too many of them, and masks of another shape are IndexErrors, raised before anything is written."""
     a = arange(*SHAPE)
@@ -190,7 +231,14 @@ def test_foreign_keys_are_type_errors(key):
 
 # ---- gather, scatter -----------------------------------------------------------------------------------------------
 
-CASES = [((3, 4), (2, 4), 0), ((3, 4), (3, 6), 1), ((2, 3, 4), (2, 2, 4), 1), ((2, 3, 4), (1, 3, 9), -1), ((5,), (7,), 0), ((3, 4), (0, 4), 0)]
+CASES = [
+    ((3, 4), (2, 4), 0),
+    ((3, 4), (3, 6), 1),
+    ((2, 3, 4), (2, 2, 4), 1),
+    ((2, 3, 4), (1, 3, 9), -1),
+    ((5,), (7,), 0),
+    ((3, 4), (0, 4), 0),
+]
 
 
 def index_for(shape, index_shape, dim):
@@ -260,11 +308,19 @@ def test_scatter_of_a_number():
     assert out.tolist() == [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize("f", [
-    lambda x, i: x.gather(0, i), lambda x, i: x.scatter_(0, i, 1.0), lambda x, i: x.scatter_add_(0, i, nbgrad.ones(1, 4, dtype=F64)),
-    lambda x, i: x.index_select(0, i[0]), lambda x, i: x.index_add_(0, i[0], nbgrad.ones(4, 4, dtype=F64)),
-    lambda x, i: x.index_copy_(0, i[0], nbgrad.ones(4, 4, dtype=F64)), lambda x, i: x.index_fill_(0, i[0], 9.0), lambda x, i: x.take(i * 20),
-])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i: x.gather(0, i),
+        lambda x, i: x.scatter_(0, i, 1.0),
+        lambda x, i: x.scatter_add_(0, i, nbgrad.ones(1, 4, dtype=F64)),
+        lambda x, i: x.index_select(0, i[0]),
+        lambda x, i: x.index_add_(0, i[0], nbgrad.ones(4, 4, dtype=F64)),
+        lambda x, i: x.index_copy_(0, i[0], nbgrad.ones(4, 4, dtype=F64)),
+        lambda x, i: x.index_fill_(0, i[0], 9.0),
+        lambda x, i: x.take(i * 20),
+    ],
+)
 @pytest.mark.parametrize("bad", [3, -1000])
 def test_range_is_checked_before_any_write(f, bad):
     """An index out of range is an IndexError, and no element was written, not even those before it."""
@@ -279,17 +335,28 @@ def test_bad_index_in_a_late_block():
     """Large indices are checked to the end."""
     index = np.zeros(100_000, np.int64)
     index[-1] = 10
-    for f in (lambda i: nbgrad.zeros(10).gather(0, i), lambda i: nbgrad.zeros(10).scatter_(0, i, 1.0), lambda i: nbgrad.zeros(10)[i]):
+    for f in (
+        lambda i: nbgrad.zeros(10).gather(0, i),
+        lambda i: nbgrad.zeros(10).scatter_(0, i, 1.0),
+        lambda i: nbgrad.zeros(10)[i],
+    ):
         with pytest.raises(IndexError):
             f(tensor(index))
 
 
-@pytest.mark.parametrize(("error", "f"), [
-    (RuntimeError, lambda x, i: x.gather(0, i.to(nbgrad.float32))), (RuntimeError, lambda x, i: x.gather(0, i[0])),
-    (RuntimeError, lambda x, i: x.gather(0, i.expand(2, 9))), (RuntimeError, lambda x, i: x.scatter_add(0, i, nbgrad.ones(2, 4))),
-    (RuntimeError, lambda x, i: x.index_add(0, i[0], nbgrad.ones(2, 4, dtype=F64))), (IndexError, lambda x, i: x.gather(2, i)),
-    (TypeError, lambda x, i: x.gather(0, [[0]])), (RuntimeError, lambda x, i: x.index_select(0, i)),
-])
+@pytest.mark.parametrize(
+    ("error", "f"),
+    [
+        (RuntimeError, lambda x, i: x.gather(0, i.to(nbgrad.float32))),
+        (RuntimeError, lambda x, i: x.gather(0, i[0])),
+        (RuntimeError, lambda x, i: x.gather(0, i.expand(2, 9))),
+        (RuntimeError, lambda x, i: x.scatter_add(0, i, nbgrad.ones(2, 4))),
+        (RuntimeError, lambda x, i: x.index_add(0, i[0], nbgrad.ones(2, 4, dtype=F64))),
+        (IndexError, lambda x, i: x.gather(2, i)),
+        (TypeError, lambda x, i: x.gather(0, [[0]])),
+        (RuntimeError, lambda x, i: x.index_select(0, i)),
+    ],
+)
 def test_unfit_arguments(error, f):
     """Wrong ranks, sizes, dtypes and types are refused."""
     with pytest.raises(error):
@@ -304,6 +371,7 @@ def test_large_gather_is_the_same_on_any_number_of_threads():
 
 
 # ---- index_*, take -------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_index_select(dim):
@@ -341,10 +409,16 @@ def test_index_copy_and_index_fill(inplace):
     a, b, index, w = random(3, 4), random(2, 4, seed=1), np.array([2, 0]), random(3, 4, seed=2)
     kept = w.copy()
     kept[index] = 0
-    x, source, value = tensor(a, requires_grad=True), tensor(b, requires_grad=True), tensor(np.array(5.0), requires_grad=True)
-    for written, f in ((b, lambda y, name: getattr(y, name.format("copy"))(0, tensor(index), source)),
-                       (3.0, lambda y, name: getattr(y, name.format("fill"))(0, tensor(index), 3.0)),
-                       (5.0, lambda y, name: getattr(y, name.format("fill"))(0, tensor(index), value))):
+    x, source, value = (
+        tensor(a, requires_grad=True),
+        tensor(b, requires_grad=True),
+        tensor(np.array(5.0), requires_grad=True),
+    )
+    for written, f in (
+        (b, lambda y, name: getattr(y, name.format("copy"))(0, tensor(index), source)),
+        (3.0, lambda y, name: getattr(y, name.format("fill"))(0, tensor(index), 3.0)),
+        (5.0, lambda y, name: getattr(y, name.format("fill"))(0, tensor(index), value)),
+    ):
         x.grad = None
         out = f(x * 1, "index_{}_" if inplace else "index_{}")
         expected = a.copy()
@@ -378,7 +452,7 @@ def test_write_through_a_view_at_points():
     """Points written through a view reach the base and its history."""
     x, w = tensor(arange(3, 4), requires_grad=True), tensor([10.0, 20.0], requires_grad=True)
     base = x * 1
-    base.T[1:][[0, 2]] = 0.0                # a copy's elements: changes nothing
+    base.T[1:][[0, 2]] = 0.0  # a copy's elements: changes nothing
     base.T[1:].index_put_((nbgrad.tensor([0, 2]), nbgrad.tensor([1, 2])), w)
     expected = arange(3, 4)
     expected[1, 1], expected[2, 3] = 10, 20
@@ -400,7 +474,12 @@ def test_in_place_on_a_leaf_is_refused():
     """A leaf that requires grad takes no recorded write, and a tensor over read-only memory none at all."""
     x = nbgrad.ones(3, requires_grad=True)
     i = nbgrad.tensor([0])
-    for write in (lambda: x.index_fill_(0, i, 2.0), lambda: x.scatter_(0, i, 2.0), lambda: x.__setitem__([0], 2.0), lambda: x.__setitem__(0, 2.0)):
+    for write in (
+        lambda: x.index_fill_(0, i, 2.0),
+        lambda: x.scatter_(0, i, 2.0),
+        lambda: x.__setitem__([0], 2.0),
+        lambda: x.__setitem__(0, 2.0),
+    ):
         with pytest.raises(RuntimeError):
             write()
     with nbgrad.no_grad():
@@ -408,13 +487,19 @@ def test_in_place_on_a_leaf_is_refused():
     assert x.tolist() == [2.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(("f", "expected"), [
-    (lambda x: x.take(nbgrad.tensor([[0, -1], [5, 5]])), lambda a: a.ravel()[[[0, -1], [5, 5]]]),
-    (lambda x: x.T.take(nbgrad.tensor([1])), lambda a: a.T.ravel()[[1]]),
-    (lambda x: x.take_along_dim(nbgrad.tensor([[1], [0]]), 0), lambda a: np.take_along_axis(a, np.array([[1], [0]]), 0)),
-    (lambda x: nbgrad.take_along_dim(x, nbgrad.tensor([0, 7])), lambda a: a.ravel()[[0, 7]]),
-    (lambda x: x.masked_select(nbgrad.tensor([True, False, True, False])), lambda a: a[:, [0, 2]].ravel()),
-])
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: x.take(nbgrad.tensor([[0, -1], [5, 5]])), lambda a: a.ravel()[[[0, -1], [5, 5]]]),
+        (lambda x: x.T.take(nbgrad.tensor([1])), lambda a: a.T.ravel()[[1]]),
+        (
+            lambda x: x.take_along_dim(nbgrad.tensor([[1], [0]]), 0),
+            lambda a: np.take_along_axis(a, np.array([[1], [0]]), 0),
+        ),
+        (lambda x: nbgrad.take_along_dim(x, nbgrad.tensor([0, 7])), lambda a: a.ravel()[[0, 7]]),
+        (lambda x: x.masked_select(nbgrad.tensor([True, False, True, False])), lambda a: a[:, [0, 2]].ravel()),
+    ],
+)
 def test_take_and_masked_select(f, expected):
     """Values are NumPy's; gradients collect weights at the positions that the operation reports."""
     a = arange(3, 4)
@@ -423,10 +508,13 @@ def test_take_and_masked_select(f, expected):
     np.testing.assert_array_equal(out.detach().numpy(), expected(a))
     w = random(*out.shape)
     (out * tensor(w)).sum().backward()
-    np.testing.assert_allclose(x.grad.numpy().ravel(), np.bincount(expected(a).astype(int).ravel(), w.ravel(), 12), rtol=1e-14)
+    np.testing.assert_allclose(
+        x.grad.numpy().ravel(), np.bincount(expected(a).astype(int).ravel(), w.ravel(), 12), rtol=1e-14
+    )
 
 
 # ---- masks, positions ----------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("inplace", [False, True])
 def test_masked_fill(inplace):
@@ -470,7 +558,10 @@ def test_nonzero():
     assert nbgrad.tensor(3).nonzero().shape == (1, 0) and nbgrad.tensor(0).nonzero(as_tuple=True)[0].shape == (0,)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "complex64", "complex128"],
+)
 def test_every_dtype(dtype):
     """Reads copy bits and additions are made in the dtype, half types included, also into a strided target."""
     dtype = getattr(nbgrad, dtype)

@@ -65,7 +65,7 @@ def test_elementwise_loss(name, reduction):
     loss = getattr(nbgrad, name)(x, y, reduction=reduction, **options)
     np.testing.assert_allclose(loss.detach().numpy(), REDUCTIONS[reduction](reference(a, b)), rtol=1e-12, atol=1e-14)
     loss.sum().backward()
-    total = lambda p, q: REDUCTIONS[reduction](reference(p, q)).sum()  # noqa: E731
+    total = lambda p, q: REDUCTIONS[reduction](reference(p, q)).sum()
     np.testing.assert_allclose(x.grad.numpy(), numeric_gradient(lambda p: total(p, b), a), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(y.grad.numpy(), numeric_gradient(lambda q: total(a, q), b), rtol=1e-6, atol=1e-8)
 

@@ -4,6 +4,7 @@ Every operation here only moves elements. Applied to ``arange`` it says which el
 is; so the gradient of a weighted sum is the weights collected at those positions, and the second derivative (of that gradient
 with respect to the weights) is the operation again.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -34,7 +35,10 @@ VIEWS = {
     "view": (lambda x: x.view(4, 6), lambda a: a.reshape(4, 6)),
     "view_tuple": (lambda x: x.view((6, -1)), lambda a: a.reshape(6, 4)),
     "reshape": (lambda x: x.reshape(-1, 3), lambda a: a.reshape(-1, 3)),
-    "reshape_of_strided": (lambda x: x.permute(2, 0, 1).reshape(4, 3, 2, 1), lambda a: a.transpose(2, 0, 1).reshape(4, 3, 2, 1)),
+    "reshape_of_strided": (
+        lambda x: x.permute(2, 0, 1).reshape(4, 3, 2, 1),
+        lambda a: a.transpose(2, 0, 1).reshape(4, 3, 2, 1),
+    ),
     "permute": (lambda x: x.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
     "permute_tuple": (lambda x: nbgrad.permute(x, (-1, 0, 1)), lambda a: a.transpose(2, 0, 1)),
     "transpose": (lambda x: x.transpose(0, -1), lambda a: a.swapaxes(0, 2)),
@@ -68,8 +72,10 @@ VIEWS = {
     "diagonal_of_dims": (lambda x: nbgrad.diagonal(x, -1, 1, 2), lambda a: a.diagonal(-1, 1, 2)),
     "unfold": (lambda x: x.unfold(2, 3, 1), lambda a: windows(a, 3, 1)),
     "unfold_step": (lambda x: x.unfold(-1, 2, 2), lambda a: windows(a, 2, 2)),
-    "as_strided": (lambda x: x.as_strided((3, 2, 2), (1, 1, 2), 1),
-                   lambda a: np.lib.stride_tricks.as_strided(a.ravel()[1:], (3, 2, 2), (8, 8, 16))),
+    "as_strided": (
+        lambda x: x.as_strided((3, 2, 2), (1, 1, 2), 1),
+        lambda a: np.lib.stride_tricks.as_strided(a.ravel()[1:], (3, 2, 2), (8, 8, 16)),
+    ),
     "split": (lambda x: x.split(2, 2)[1], lambda a: a[:, :, 2:]),
     "split_sizes": (lambda x: x.split([1, 3], -1)[1], lambda a: a[:, :, 1:]),
     "chunk": (lambda x: x.chunk(3, 2)[-1], lambda a: a[:, :, 2:]),
@@ -102,7 +108,10 @@ COPIES = {
     "repeat_more": (lambda x: x.T.repeat(2, 1, 1, 2), lambda a: np.tile(a.T, (2, 1, 1, 2))),
     "tile": (lambda x: nbgrad.tile(x, (2,)), lambda a: np.tile(a, 2)),
     "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1)),
-    "repeat_interleave_counts": (lambda x: x.repeat_interleave(nbgrad.tensor([1, 0, 2]), 1), lambda a: np.repeat(a, [1, 0, 2], 1)),
+    "repeat_interleave_counts": (
+        lambda x: x.repeat_interleave(nbgrad.tensor([1, 0, 2]), 1),
+        lambda a: np.repeat(a, [1, 0, 2], 1),
+    ),
 }
 ALL = {**VIEWS, **COPIES}
 
@@ -136,9 +145,9 @@ def test_second_derivative_is_the_operation_again(name):
     x = tensor(arange(*SHAPE), requires_grad=True)
     out = f(x)
     weights = nbgrad.ones(out.shape, dtype=F64, requires_grad=True)
-    g, = nbgrad.grad((out * weights).sum(), x, create_graph=True)
+    (g,) = nbgrad.grad((out * weights).sum(), x, create_graph=True)
     v = np.random.default_rng(1).standard_normal(SHAPE)
-    again, = nbgrad.grad((g * tensor(v)).sum(), weights, allow_unused=True, materialize_grads=True)
+    (again,) = nbgrad.grad((g * tensor(v)).sum(), weights, allow_unused=True, materialize_grads=True)
     np.testing.assert_allclose(again.numpy(), expected(v), rtol=1e-14)
 
 
@@ -162,14 +171,27 @@ def test_copies_share_nothing(name):
     np.testing.assert_array_equal(out.numpy(), expected(arange(*SHAPE)))
 
 
-@pytest.mark.parametrize(("name", "f"), [
-    ("ViewBackward0", lambda x: x.view(24)), ("PermuteBackward0", lambda x: x.T), ("TransposeBackward0", lambda x: x.mT),
-    ("SelectBackward0", lambda x: x[0]), ("SliceBackward0", lambda x: x[:1]), ("UnsqueezeBackward0", lambda x: x[None]),
-    ("AliasBackward0", lambda x: x[...]), ("UnbindBackward0", lambda x: x.unbind()[0]), ("SplitBackward0", lambda x: x.chunk(2)[0]),
-    ("SplitWithSizesBackward0", lambda x: x.split([1, 1])[0]), ("UnsafeViewBackward0", lambda x: x.T.reshape(-1)),
-    ("ExpandBackward0", lambda x: x.expand(1, 2, 3, 4)), ("CatBackward0", lambda x: nbgrad.cat([x, x])),
-    ("StackBackward0", lambda x: nbgrad.stack([x, x])), ("RepeatBackward0", lambda x: x.tile(2)), ("FlipBackward0", lambda x: x.flip(0)),
-])
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("ViewBackward0", lambda x: x.view(24)),
+        ("PermuteBackward0", lambda x: x.T),
+        ("TransposeBackward0", lambda x: x.mT),
+        ("SelectBackward0", lambda x: x[0]),
+        ("SliceBackward0", lambda x: x[:1]),
+        ("UnsqueezeBackward0", lambda x: x[None]),
+        ("AliasBackward0", lambda x: x[...]),
+        ("UnbindBackward0", lambda x: x.unbind()[0]),
+        ("SplitBackward0", lambda x: x.chunk(2)[0]),
+        ("SplitWithSizesBackward0", lambda x: x.split([1, 1])[0]),
+        ("UnsafeViewBackward0", lambda x: x.T.reshape(-1)),
+        ("ExpandBackward0", lambda x: x.expand(1, 2, 3, 4)),
+        ("CatBackward0", lambda x: nbgrad.cat([x, x])),
+        ("StackBackward0", lambda x: nbgrad.stack([x, x])),
+        ("RepeatBackward0", lambda x: x.tile(2)),
+        ("FlipBackward0", lambda x: x.flip(0)),
+    ],
+)
 def test_node_names(name, f):
     """Nodes have the names that tools for torch's graphs read."""
     assert f(nbgrad.ones(SHAPE, requires_grad=True)).grad_fn.name() == name
@@ -218,10 +240,16 @@ def test_triangle_gradients(k):
     np.testing.assert_array_equal(x.grad.numpy(), np.tril(w, k).swapaxes(1, 2))
 
 
-@pytest.mark.parametrize(("f", "shape"), [
-    (lambda x: x.squeeze_(), (3,)), (lambda x: x.unsqueeze_(1), (1, 1, 3)), (lambda x: x.t_(), (3, 1)),
-    (lambda x: x.transpose_(0, 1), (3, 1)), (lambda x: x.swapaxes_(0, 1), (3, 1)),
-])
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x: x.squeeze_(), (3,)),
+        (lambda x: x.unsqueeze_(1), (1, 1, 3)),
+        (lambda x: x.t_(), (3, 1)),
+        (lambda x: x.transpose_(0, 1), (3, 1)),
+        (lambda x: x.swapaxes_(0, 1), (3, 1)),
+    ],
+)
 def test_in_place_layout_changes(f, shape):
     """The tensor itself gets the shape, keeps its memory, and gradients still reach what it was computed from."""
     x = tensor([[1.0, 2.0, 3.0]], requires_grad=True)
@@ -238,18 +266,40 @@ def test_in_place_layout_change_of_a_leaf_is_refused():
         nbgrad.ones(2, 3, requires_grad=True).t_()
 
 
-@pytest.mark.parametrize(("error", "f"), [
-    (RuntimeError, lambda x: x.view(5)), (RuntimeError, lambda x: x.view(-1, -1)), (RuntimeError, lambda x: x.T.view(24)),
-    (RuntimeError, lambda x: x.reshape(7, -1)), (IndexError, lambda x: x.transpose(0, 3)), (RuntimeError, lambda x: x.permute(0, 1)),
-    (RuntimeError, lambda x: x.permute(0, 0, 1)), (RuntimeError, lambda x: x.expand(2, 3, 5)), (RuntimeError, lambda x: x.expand(4)),
-    (IndexError, lambda x: x.select(0, 2)), (IndexError, lambda x: x.select(0, -3)), (ValueError, lambda x: x[::-1]),
-    (RuntimeError, lambda x: x.narrow(0, 1, 2)), (RuntimeError, lambda x: x.split([1, 2])), (RuntimeError, lambda x: x.unflatten(2, (3, -1))),
-    (RuntimeError, lambda x: x.diagonal(0, 1, 1)), (RuntimeError, lambda x: x.unfold(0, 3, 1)), (RuntimeError, lambda x: x.t()),
-    (RuntimeError, lambda x: x.as_strided((25,), (1,))), (RuntimeError, lambda x: x.as_strided((2,), (1,), 23)),
-    (RuntimeError, lambda x: nbgrad.cat([x, x[0]])), (RuntimeError, lambda x: nbgrad.cat([])), (TypeError, lambda x: nbgrad.cat([x, 1])),
-    (RuntimeError, lambda x: nbgrad.stack([x, x[:1]])), (RuntimeError, lambda x: x.flip(0, 0)), (RuntimeError, lambda x: x.repeat(2)),
-    (RuntimeError, lambda x: x.chunk(0)), (IndexError, lambda x: x.squeeze(3)), (IndexError, lambda x: x.unsqueeze(4)),
-])
+@pytest.mark.parametrize(
+    ("error", "f"),
+    [
+        (RuntimeError, lambda x: x.view(5)),
+        (RuntimeError, lambda x: x.view(-1, -1)),
+        (RuntimeError, lambda x: x.T.view(24)),
+        (RuntimeError, lambda x: x.reshape(7, -1)),
+        (IndexError, lambda x: x.transpose(0, 3)),
+        (RuntimeError, lambda x: x.permute(0, 1)),
+        (RuntimeError, lambda x: x.permute(0, 0, 1)),
+        (RuntimeError, lambda x: x.expand(2, 3, 5)),
+        (RuntimeError, lambda x: x.expand(4)),
+        (IndexError, lambda x: x.select(0, 2)),
+        (IndexError, lambda x: x.select(0, -3)),
+        (ValueError, lambda x: x[::-1]),
+        (RuntimeError, lambda x: x.narrow(0, 1, 2)),
+        (RuntimeError, lambda x: x.split([1, 2])),
+        (RuntimeError, lambda x: x.unflatten(2, (3, -1))),
+        (RuntimeError, lambda x: x.diagonal(0, 1, 1)),
+        (RuntimeError, lambda x: x.unfold(0, 3, 1)),
+        (RuntimeError, lambda x: x.t()),
+        (RuntimeError, lambda x: x.as_strided((25,), (1,))),
+        (RuntimeError, lambda x: x.as_strided((2,), (1,), 23)),
+        (RuntimeError, lambda x: nbgrad.cat([x, x[0]])),
+        (RuntimeError, lambda x: nbgrad.cat([])),
+        (TypeError, lambda x: nbgrad.cat([x, 1])),
+        (RuntimeError, lambda x: nbgrad.stack([x, x[:1]])),
+        (RuntimeError, lambda x: x.flip(0, 0)),
+        (RuntimeError, lambda x: x.repeat(2)),
+        (RuntimeError, lambda x: x.chunk(0)),
+        (IndexError, lambda x: x.squeeze(3)),
+        (IndexError, lambda x: x.unsqueeze(4)),
+    ],
+)
 def test_impossible_requests_are_errors(error, f):
     """What has no answer raises, as the builtin that users of torch and NumPy catch."""
     with pytest.raises(error) as caught:
@@ -260,6 +310,7 @@ def test_impossible_requests_are_errors(error, f):
 def test_plans_of_views_are_bounded():
     """Slices of ever new lengths do not pile up plans."""
     from nbgrad.dispatch import CALLS, MOST_PLANS
+
     x = nbgrad.zeros(MOST_PLANS + 100)
     for n in range(MOST_PLANS + 100):
         x[:n]

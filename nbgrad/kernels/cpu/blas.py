@@ -11,7 +11,7 @@ cut according to the number of threads, so that results would depend on it.
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,7 @@ THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 
 
 def candidates() -> list[str]:
-    """Files that may lead to the library: NumPy's core, whose dependencies the loader searches too, then bundled
-    ones.
-    """
+    """Files that may lead to the library: NumPy's core, whose dependencies are searched too, then bundled ones."""
     from numpy._core import _multiarray_umath
     core = Path(_multiarray_umath.__file__)
     folders = (Path(np.__file__).parent / ".dylibs", Path(np.__file__).parent.parent / "numpy.libs")
@@ -68,7 +66,7 @@ def use_one_thread() -> None:
             return
 
 
-@lru_cache(maxsize=None)
+@cache
 def gemm_address(dtype: str) -> int:
     """The address of ``cblas_?gemm`` for a dtype; 0 where there is none, and our own loop multiplies.
 

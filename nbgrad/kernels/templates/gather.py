@@ -9,6 +9,7 @@ noted in the second result. Writes into a tensor that the user sees are run only
 NOTE [Write order]: writers walk in row-major order on one thread. Repeated indices therefore accumulate in a fixed order, and
 of several values for one place the last one stays.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -91,10 +92,9 @@ TAKE = """def take(start, stop, args):
                 if wrong != 0:
                     for k in range(run):
                         out[position + k] = 0
-                elif (index_step == 1) & (x_step == 0) & (step == 1):
+                elif (index_step == 1) & (x_step == 0) & (step == 1) & (bias == 0):
                     for k in range(run):
-                        j = index[ii + k]
-                        out[position + k] = x[xx + (j + bias if j < 0 else j)]
+                        out[position + k] = x[xx + index[ii + k]]
                 else:
                     for k in range(run):
                         j = index[ii + k * index_step]
@@ -111,8 +111,14 @@ TAKE = """def take(start, stop, args):
 @CARRY        status[unit] = bad
 """
 
-REDUCTIONS = {"set": "{v}", "add": "{o} + {v}", "mul": "{o} * {v}", "max": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
-              "min": "{v} if ({v} < {o}) | ({v} != {v}) else {o}", "or": "{o} | {v}"}
+REDUCTIONS = {
+    "set": "{v}",
+    "add": "{o} + {v}",
+    "mul": "{o} * {v}",
+    "max": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
+    "min": "{v} if ({v} < {o}) | ({v} != {v}) else {o}",
+    "or": "{o} | {v}",
+}
 
 SCATTER = """def scatter(start, stop, args):
     cursor = stack(512)
@@ -155,10 +161,9 @@ SCATTER = """def scatter(start, stop, args):
                         wrong |= (j < -bias) | (j >= limit)
                 if wrong != 0:
                     bad = 1
-                elif (index_step == 1) & (x_step == 1) & (out_step == 0) & (step == 1):
+                elif (index_step == 1) & (x_step == 1) & (out_step == 0) & (step == 1) & (bias == 0):
                     for k in range(low, high):
-                        j = index[ii + k]
-                        at = oo + (j + bias if j < 0 else j)
+                        at = oo + index[ii + k]
                         out[at] = @ROW
                 else:
                     for k in range(low, high):
@@ -211,9 +216,9 @@ TRIANGLE = """def triangle(start, stop, args):
 
 def outside(start, stop, args):
     """Note for every block of an index whether it leaves ``[low, high)``; parameters: positions, low, high."""
-    record = pointer_word(args, 0)                                          # noqa: F821
-    positions, low, high = word(record, 0), word(record, 1), word(record, 2)     # noqa: F821
-    status, index = p_int64(args, 1), p_int64(args, 2)                      # noqa: F821
+    record = pointer_word(args, 0)  # noqa: F821
+    positions, low, high = word(record, 0), word(record, 1), word(record, 2)  # noqa: F821
+    status, index = p_int64(args, 1), p_int64(args, 2)  # noqa: F821
     for unit in range(start, stop):
         bad = 0
         for i in range(unit * BLOCK, min(unit * BLOCK + BLOCK, positions)):
@@ -249,21 +254,29 @@ def take(dtype: str) -> Callable:
 @lru_cache(maxsize=None)
 def scatter(dtype: str, reduction: str) -> Callable:
     """``out[... + index[p] * step] = x[p]``, or combined with what is there: see REDUCTIONS and NOTE [Write order]."""
+
     def value(out, x):
         return REDUCTIONS[reduction].format(o=out, v=x)
+
     steps = carry("index", "x", "out").replace("\n    ", "\n")[4:]
-    text = (SCATTER.replace("@CONTIGUOUS", value("out[at + k]", "x[xx + k]"))
-            .replace("@STRIDED", value("out[at + k * out_step]", "x[xx + k * x_step]"))
-            .replace("@SINGLE", value("out[at]", "x[xx + k * x_step]")).replace("@ROW", value("out[at]", "x[xx + k]"))
-            .replace("@CARRY", steps).replace("p_T(", f"p_{dtype}("))
+    text = (
+        SCATTER.replace("@CONTIGUOUS", value("out[at + k]", "x[xx + k]"))
+        .replace("@STRIDED", value("out[at + k * out_step]", "x[xx + k * x_step]"))
+        .replace("@SINGLE", value("out[at]", "x[xx + k * x_step]"))
+        .replace("@ROW", value("out[at]", "x[xx + k]"))
+        .replace("@CARRY", steps)
+        .replace("p_T(", f"p_{dtype}(")
+    )
     return made(text, "scatter", f"scatter {reduction} {dtype}")
 
 
 @lru_cache(maxsize=None)
 def linear(count: int) -> Callable:
     """Several indices as one offset: ``out = sum(index_k * step_k)``; parameters: positions, then limit and step of each."""
-    load = "".join(f"    x{k} = p_int64(args, {3 + k})\n    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
-                   for k in range(count))
+    load = "".join(
+        f"    x{k} = p_int64(args, {3 + k})\n    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
+        for k in range(count)
+    )
     text = LINEAR.replace("@LOAD", load).replace("@EACH", "".join(LINEAR_EACH.format(k=k) for k in range(count)))
     return made(text, "linear", f"linear {count}")
 

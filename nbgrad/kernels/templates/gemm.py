@@ -1,10 +1,8 @@
-"""Matrix products: one kernel for a batch of them, which calls BLAS or, for integers and tiny matrices, multiplies
-itself.
+"""Matrix products: one kernel for a batch of them, which calls BLAS or, for integers and tiny matrices, multiplies.
 
 NOTE [Product record]: int64 words.
    0 address of cblas_?gemm (0: none)      1, 2 how A and B are stored (``AS_IS``, ``TRANSPOSED``)
-   3 m   4 n   5 k   6 lda   7 ldb   8 ldc    9 bias: 0, or 1 with a fourth argument of n elements (see 10), added to
-   each row
+   3 m   4 n   5 k   6 lda   7 ldb   8 ldc    9 bias: 0, or 1 with a fourth argument (see 10), added to each row
   10 step of the bias in bytes (0: one element for all)
   11 blocks that one product is cut into  12 rows or columns a block   13 whether columns are cut
   14 batch dimensions; then their sizes, then for each dimension the steps of A, B and C in bytes.
@@ -13,7 +11,7 @@ A unit of work is one block; blocks depend on the shape alone, so that every num
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from ..codegen import register_source
@@ -60,9 +58,7 @@ def gemm(start, stop, args):
 
 
 def move_to(walk, batch, which):
-    """Bytes from an operand's first matrix to that of index ``batch``; ``walk`` is the address of the batch
-    dimensions.
-    """
+    """Bytes from an operand's first matrix to that of index ``batch``; ``walk``: address of the batch dimensions."""
     dims = word(walk, 0)
     moved = 0
     for back in range(dims):
@@ -139,18 +135,18 @@ _SIZES = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 
           "complex128": 16}
 
 
-@lru_cache(maxsize=None)
+@cache
 def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     """The functions that ``gemm`` calls, for one dtype, as bindings of a Program."""
     zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
-    text = TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", zero).replace("ONE", one).replace("SIZE",
-                                                                                               str(_SIZES[dtype]))
+    text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(_SIZES[dtype]))
+    text = text.replace("ZERO", zero).replace("ONE", one)
     scope: dict = {}
     exec(compile(text, register_source(text, f"gemm {dtype}"), "exec"), scope)
     call = scope["complex_call"] if dtype.startswith("complex") else blas_call
-    return tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize")) + (("call_blas", call),
-                                                                                       ("move_to", move_to))
+    typed = tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize"))
+    return (*typed, ("call_blas", call), ("move_to", move_to))
 
 
 VECTOR_TEXT = '''
@@ -212,12 +208,12 @@ def column_sums(start, stop, args):
 '''
 
 
-@lru_cache(maxsize=None)
+@cache
 def vector_loops(dtype: str) -> dict[str, Callable]:
-    """The kernels of a matrix times a vector for one dtype. Their record: 0 rows (results) 1 length 2 elements between
-    rows,
-    or columns 3 results a unit 4 units a matrix 5 argument of the matrix 6 of the vector 7 the batch, as in NOTE
-    [Product record].
+    """The kernels of a matrix times a vector for one dtype.
+
+    Their record: 0 rows (results) 1 length 2 elements between rows, or columns 3 results a unit 4 units a matrix
+    5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
     """
     text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(_SIZES[dtype]))
     scope: dict = {}

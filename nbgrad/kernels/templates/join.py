@@ -2,6 +2,7 @@
 
 Plain functions for ``kernels/cpu/build``; their free names are intrinsics.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Classification losses by class index, row by row: loops as source text; CPU. Scores are ``[rows, classes]``,
-contiguous.
+"""Losses by class index, row by row: loops as source text; CPU. Scores are ``[rows, classes]``, contiguous.
 
 The cross-entropy of a row is its logsumexp less the score of the target; nothing is kept for backward but the scores,
 since a second exponential is cheaper than writing and reading log-probabilities. A row whose target is ``ignore``
@@ -11,11 +10,11 @@ all in float64, at an error below one rounding of the result.
 Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4
 whether to divide.
 """
-# ruff: noqa: F821  (names bound by instantiate)
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from .reduce import KEY_TYPES, WIDTHS, compile_kernel
@@ -35,6 +34,7 @@ SKIPPED = """
             EMPTY
             continue
 """
+SKIPPED_LOSS = SKIPPED.replace("EMPTY", "p_T(args, 1)[row] = where(target == ignore, 0.0, NAN)")
 # See NOTE [Infinite maxima] in softmax.py.
 TOP = """
         x = at_T(pointer_word(args, SCORES), row * classes * SIZE)
@@ -46,7 +46,7 @@ TOP = """
         m = finite_or_zero(float_of_max(top))
 """
 LOOPS = {
-    "cross_entropy_rows": ROW_HEAD + SKIPPED.replace("EMPTY", "p_T(args, 1)[row] = where(target == ignore, 0.0, NAN)") + TOP + """
+    "cross_entropy_rows": ROW_HEAD + SKIPPED_LOSS + TOP + """
         total = float64(0.0)
         for low in range(0, classes, 256):
             s = 0.0
@@ -73,7 +73,7 @@ LOOPS = {
             out[i] = out[i] * scale
         out[target] -= g
 """,
-    "nll_rows": ROW_HEAD + SKIPPED.replace("EMPTY", "p_T(args, 1)[row] = where(target == ignore, 0.0, NAN)") + """
+    "nll_rows": ROW_HEAD + SKIPPED_LOSS + """
         p_T(args, 1)[row] = -p_T(args, SCORES)[row * classes + target]
 """,
     "nll_rows_backward": ROW_HEAD + """
@@ -122,11 +122,9 @@ def kernel(start, stop, args):
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def loss_loop(name: str, dtype: str) -> Callable:
-    """``kernel(start, stop, args)``; operands after the results: row cotangents or losses, scores, targets, what there
-    is.
-    """
+    """``kernel(start, stop, args)``; operands: row cotangents or losses, scores, targets, as far as there are any."""
     scores = 3 if name == "cross_entropy_rows_backward" else 2
     return compile_kernel(LOOPS[name], f"{name} {dtype}",
                           {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}",

@@ -209,5 +209,5 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     text = HEAD + body
     # ``T(`` is the cast; ``at_T`` the pointer.
     return compile_kernel(text, f"{name} {dtype} {by_columns}",
-                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(", "(T(": f"({dtype}(",
-                           "SIZE": WIDTHS[dtype], "TILE": TILE, "OTHER": other})
+                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(",
+                           "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype], "TILE": TILE, "OTHER": other})

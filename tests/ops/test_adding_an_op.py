@@ -1,0 +1,93 @@
+"""docs/adding-an-op.md does what it says: its declaration and its row of samples pass every check of this folder."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nbgrad
+from nbgrad import scalar
+from nbgrad.ops.core import OPS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
+
+
+def block(info: str, containing: str) -> str:
+    """The code block of the document with this info string that contains some text."""
+    found = [text for kind, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", DOCUMENT, re.S | re.M) if kind == info and containing in text]
+    assert len(found) == 1, f"{len(found)} blocks ```{info} contain {containing!r}"
+    return found[0]
+
+
+FORGET = """
+import nbgrad
+from nbgrad.install import FUNCTIONS
+from nbgrad.ops.core import OPS
+for names in (OPS, FUNCTIONS, vars(nbgrad)):        # in case the library has it by now
+    names.pop("softsign", None)
+for name in ("softsign", "softsign_"):
+    if hasattr(nbgrad.Tensor, name):
+        delattr(nbgrad.Tensor, name)
+from tests.samples import SAMPLES
+SAMPLES.pop("softsign", None)
+"""
+
+
+def run_script(script: str) -> str:
+    """Run a script in a process of its own, where declarations do no harm; return what it printed."""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_declaration_and_the_row_pass_every_check():
+    """A process that runs the document's declaration and row, then all tests of this folder that concern the operation."""
+    script = "\n".join([FORGET, block("python", "nbgrad.declare("), "import numpy as np",
+                        "from tests.samples.row import REAL, row", block("python row", "row("), "import pytest",
+                        "raise SystemExit(pytest.main(['tests/ops', '-q', '-k', 'softsign', '-p', 'no:cacheprovider']))"])
+    out = run_script(script)
+    passed = int(re.search(r"(\d+) passed", out)[1])
+    assert passed > 25, out
+
+
+def test_the_kernel_is_what_the_document_shows():
+    """The printed source is the block under it."""
+    script = "\n".join([FORGET, block("python", "nbgrad.declare("), block("python", "scalar_function(")])
+    assert run_script(script).strip() == block("", "def scalar_softsign").strip()
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name, forward, partials, match", [
+    ("tanh", lambda x: x, {}, "'tanh' is taken"),
+    ("no name", lambda x: x, {}, "is no name"),
+    ("twice_x", lambda x: scalar.square(x), {}, "applies 'square', which is no scalar function.*Hint"),
+    ("twice_x", lambda x: 2 * x, {"y": lambda: 2}, r"mentions \['y'\]"),
+    ("twice_x", lambda x: 2 * x, {"x": lambda z: z}, r"mentions \['z'\]"),
+])
+def test_a_bad_declaration_is_refused_and_leaves_nothing(name, forward, partials, match):
+    """What no kernel could compute, or what names no operand, is an error at once; the table is as before."""
+    before = dict(OPS)
+    with pytest.raises(nbgrad.ArgumentError, match=match):
+        nbgrad.declare(name, forward, partials)
+    assert before == OPS
+
+
+def test_a_formula_that_asks_for_a_truth_value_is_refused():
+    """Branches of Python cannot become a kernel: the error says what to write."""
+    with pytest.raises(nbgrad.ArgumentError, match="truth value.*Hint.*where"):
+        nbgrad.declare("branching", lambda x: x if x > 0 else 0)
+    assert "branching" not in OPS
+
+
+def test_names_that_nobody_declared_do_not_exist():
+    """The namespace is not made up on demand."""
+    with pytest.raises(AttributeError, match="no attribute 'softsine'"):
+        nbgrad.softsine
+    assert not hasattr(nbgrad, "__wrapped__")

@@ -1,0 +1,84 @@
+"""What the documentation shows is true: examples in docstrings, in the README and in docs run."""
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+import nbgrad
+from nbgrad.install import FUNCTIONS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+# They open libraries that a test machine may not have, or read other processes' folders.
+SKIPPED = ("nbgrad.kernels.cuda",)
+
+
+def modules() -> Iterator[str]:
+    """All modules of the package."""
+    for info in pkgutil.walk_packages(nbgrad.__path__, "nbgrad."):
+        if not info.name.startswith(SKIPPED):
+            yield info.name
+    yield "nbgrad"
+
+
+def examples() -> dict[str, doctest.DocTest]:
+    """Every docstring with examples, once: of modules, and of functions and methods that are made from the table."""
+    finder, found = doctest.DocTestFinder(exclude_empty=True), {}
+    for name in modules():
+        module = importlib.import_module(name)
+        for test in finder.find(module, name, globs={**vars(module), "nbgrad": nbgrad}):
+            found.setdefault(test.docstring, test)
+    for prefix, members in (("nbgrad", {**FUNCTIONS, **vars(nbgrad)}), ("nbgrad.Tensor", vars(nbgrad.Tensor))):
+        for name, member in members.items():
+            doc = getattr(member, "__doc__", None)
+            if not name.startswith("_") and isinstance(doc, str) and ">>>" in doc:
+                test = doctest.DocTestParser().get_doctest(doc, {"nbgrad": nbgrad}, f"{prefix}.{name}", None, None)
+                found.setdefault(test.docstring, test)
+    return {test.name: test for test in found.values() if test.examples}
+
+
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_docstring(name):
+    """The examples of a docstring give what it shows."""
+    test, report = EXAMPLES[name], []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=report.append, clear_globs=False)
+    assert not runner.failures, "".join(report)
+
+
+def test_there_are_examples():
+    """The finder finds: a dozen docstrings have examples, in modules and on functions made from the table."""
+    assert len(EXAMPLES) >= 12
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_of_a_page(page):
+    """The blocks ``python`` of a page run from top to bottom, in a process of their own; ``python fragment`` ones are not run."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
+    if not blocks:
+        pytest.skip("no code to run")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
+    assert done.returncode == 0, done.stderr
+
+
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_files_lead_somewhere(page):
+    """Relative links name files of the project."""
+    missing = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()]
+    assert not missing
