@@ -321,7 +321,8 @@ def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -
     """
     on_device("tensor", device)
     if isinstance(data, Tensor):
-        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning,
+                      stacklevel=2)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):

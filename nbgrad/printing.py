@@ -66,7 +66,8 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     global _options
     if profile is not None and profile not in PROFILES:
         raise RangeError(f"set_printoptions: profile is {profile!r}, expected one of {', '.join(PROFILES)}.")
-    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
+                             "linewidth": linewidth}
     _options = (PROFILES[profile] if profile else _options)._replace(
         sci_mode=sci_mode, **{name: value for name, value in given.items() if value is not None})
 

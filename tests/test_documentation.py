@@ -14,7 +14,9 @@ from typing import Iterator
 import pytest
 
 import nbgrad
+from nbgrad.dispatch import CALLS, PLANS
 from nbgrad.install import FUNCTIONS
+from nbgrad.ops.core import OPS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -49,6 +51,20 @@ def examples() -> dict[str, doctest.DocTest]:
 EXAMPLES = examples()
 
 
+@pytest.fixture
+def same_table() -> Iterator[None]:
+    """Take back what an example declares."""
+    tables = [OPS, CALLS, PLANS, FUNCTIONS]
+    before, members = [dict(table) for table in tables], set(vars(nbgrad.Tensor))
+    yield
+    for table, kept in zip(tables, before):
+        table.clear()
+        table.update(kept)
+    for name in set(vars(nbgrad.Tensor)) - members:
+        delattr(nbgrad.Tensor, name)
+
+
+@pytest.mark.usefixtures("same_table")
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_docstring(name):
     """The examples of a docstring give what it shows."""

@@ -1,7 +1,7 @@
 """Reads and writes through indices: what the kernels of ``templates/gather`` walk, and the checks before they run.
 
-NOTE [Index checks]: reads note out-of-range indices while they run (and give 0 there); the result is thrown away with an
-error. Writers scan the index first, so that an error leaves the tensor as it was.
+NOTE [Index checks]: reads note out-of-range indices while they run (and give 0 there); the result is thrown away with
+an error. Writers scan the index first, so that an error leaves the tensor as it was.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
-from ..layout import Layout, broadcast_shapes, contiguous_strides, layout_of
+from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array
@@ -116,7 +116,8 @@ def range_error(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
     bad = values[(values >= limit) | (values < (-limit if wraps else 0))]
     where = "" if dim is None else f" for dimension {dim} of size {limit}"
     return DimError(
-        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}."
+        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; "
+        f"expected {-limit if wraps else 0} to {limit - 1}."
     )
 
 
@@ -293,7 +294,8 @@ def along_walk(op: str, layout: Layout, dim: int, index) -> Walk:
     for d, (size, own) in enumerate(zip(shape, layout.shape)):
         if d != dim and size > own and index.layout.numel:
             raise ShapeError(
-                f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}."
+                f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at "
+                f"dimension {dim}."
             )
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return Walk(index, shape, index.layout.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
@@ -351,7 +353,8 @@ def resolve(op: str, layout: Layout, indices: tuple) -> tuple[list[int], list[Te
 
 
 def points_walk(op: str, layout: Layout, indices: tuple) -> Walk:
-    """The walk of ``x[...]`` with index tensors: their dimensions stand where the indexed ones did if those are adjacent, else first."""
+    """The walk of ``x[...]`` with index tensors: their dimensions stand where the indexed ones did if those are
+    adjacent, else first."""
     dims, tensors = resolve(op, layout, indices)
     if len(dims) == 1:
         d = dims[0]
@@ -567,7 +570,8 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
         raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
     if source.layout.dtype is not x.layout.dtype:
         raise DTypeError(
-            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
+            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; "
+            "expected the same."
         )
     values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
     if x.layout.contiguous:

@@ -20,7 +20,8 @@ from .copy import _as_bits as as_bits, copy_plan
 
 __all__ = ["place_plan", "Part"]
 
-# Elements from which a launch lets other Python threads run, and uses threads where its units allow it; elements a share.
+# Elements from which a launch lets other Python threads run, and uses threads where its units allow it; elements a
+# share.
 PARALLEL_FROM, GRAIN = 1 << 15, 1 << 13
 
 # What `place` may be given in one launch: its result and its inputs.
@@ -216,7 +217,8 @@ MOST_CAT_PLANS = 1024
 
 
 def cat_plan(op, layouts: tuple, dim: int) -> tuple:
-    """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without elements."""
+    """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without
+    elements."""
     found = _cat_plans.get((layouts, dim))
     if found is None:
         dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])

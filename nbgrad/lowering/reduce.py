@@ -103,7 +103,9 @@ def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> 
 
 def merged(layout: Layout, dims: frozenset, multiplies: bool) -> tuple[str, list[int], list[int], int]:
     """Kinds, sizes and steps of the dimensions that are left when neighbours of a kind are joined."""
-    kinds, sizes, steps, times = "", [], [], 1
+    sizes: list[int] = []
+    steps: list[int] = []
+    kinds, times = "", 1
     for d, (size, step) in enumerate(zip(layout.shape, layout.strides)):
         kind = "R" if d in dims else "K"
         if size == 1:
@@ -123,7 +125,7 @@ def merged(layout: Layout, dims: frozenset, multiplies: bool) -> tuple[str, list
 def match_rows(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
     """Rows: the reduced elements have step 1."""
     if kinds in ("", "K"):
-        return Walk(False, *(sizes or [1]), *(steps or [0]), 1)
+        return Walk(False, sizes[0], steps[0], 1) if sizes else Walk(False, 1, 0, 1)
     for form, (kept, reduced) in {"R": (None, 0), "KR": (0, 1), "RK": (1, 0), "RKR": (1, 2)}.items():
         if kinds == form and steps[reduced] == 1:
             outer = (1, 0) if kept is None else (sizes[kept], steps[kept])
@@ -208,8 +210,8 @@ def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: t
         plan = reduce_plan(folds.fold, layout, dims, out, folds.multiplies)
         if plan is not None:
             return plan
-    if shared and result is out.dtype:
-        return in_pieces(folds, layout, out)
+    if shared and result is out.dtype and folds.piece and folds.merge:
+        return in_pieces(folds.piece, folds.merge, layout, out)
     return lambda op, tensors, attributes: stepwise(kind, tensors[0], dims, out)
 
 
@@ -235,16 +237,16 @@ def kept_first(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     return CALLS["permute_dims"](x, (*(d for d in range(x.layout.ndim) if d not in dims), *dims))
 
 
-def in_pieces(folds: Reduction, layout: Layout, out: Layout):
+def in_pieces(piece: Fold, merge: Fold, layout: Layout, out: Layout) -> Callable:
     """One result of many elements: blocks of ``PIECE`` in parallel, then the merge of their accumulators."""
     pieces = -(-layout.numel // PIECE)
-    size = WIDTHS[folds.piece.memory]
+    size = WIDTHS[piece.memory]
     words = struct.pack("7q", PIECE, PIECE * size, 1, 0, layout.numel, 1, 1)
-    partial = layout_of(layout.dtype if folds.piece.out == layout.dtype.name else _DTYPES[folds.piece.out], (pieces,))
-    record = pack_record(kernel(folds.piece, False), pieces, 1, 1, (0,), PARALLEL, words)
+    partial = layout_of(layout.dtype if piece.out == layout.dtype.name else _DTYPES[piece.out], (pieces,))
+    record = pack_record(kernel(piece, False), pieces, 1, 1, (0,), PARALLEL, words)
     first = GeneralPlan(record, (partial.template,), (layout,))
     words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)
-    record = pack_record(kernel(folds.merge, False), 1, 1, 1, (0,), 0, words)
+    record = pack_record(kernel(merge, False), 1, 1, 1, (0,), 0, words)
     second = GeneralPlan(record, (out.template,), (partial,))
     return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))
 

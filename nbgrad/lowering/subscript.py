@@ -1,9 +1,10 @@
 """``x[...]`` and ``x[...] = value``, the recorded in-place forms of the writers, and what masks are turned into.
 
-NOTE [Subscript]: an index is read from left to right. Ints, slices, None and ``...`` make a view; index tensors (lists, arrays,
-masks) are noted with the dimension they meet and applied to that view afterwards. Where they meet adjacent dimensions, their
-shape takes the place of those; else it comes first. A mask of n dimensions stands for n index tensors, True and False for a
-dimension of size 1 or 0. These are torch's rules; NumPy's differ where an int stands among index tensors.
+NOTE [Subscript]: an index is read from left to right. Ints, slices, None and ``...`` make a view; index tensors
+(lists, arrays, masks) are noted with the dimension they meet and applied to that view afterwards. Where they meet
+adjacent dimensions, their shape takes the place of those; else it comes first. A mask of n dimensions stands for n
+index tensors, True and False for a dimension of size 1 or 0. These are torch's rules; NumPy's differ where an int
+stands among index tensors.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..grad_mode import mode
 from ..layout import layout_of
 from ..ops.core import OPS, composite
+from ..ops.shapes import view_strides
 from ..rules import bound_arguments, check_tensor, needs_gradient, record_result, run_plan
 from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
@@ -109,7 +111,8 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
             indices[dim] = positions_tensor(np.zeros(int(item), np.int64))
             dim += 1
         else:
-            for index in index_tensors(item, x.layout.shape[dim:], dim):
+            x, found = index_tensors(item, x, dim)
+            for index in found:
                 indices[dim] = index
                 dim += 1
     return x, tuple(indices.get(d) for d in range(max(indices) + 1)) if indices else ()
@@ -140,8 +143,8 @@ def as_int(value) -> int:
         return value.__index__()
     except (AttributeError, TypeError):
         raise ArgumentError(
-            f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and lists "
-            "of ints or bools."
+            f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and "
+            "lists of ints or bools."
         ) from None
 
 
@@ -184,8 +187,12 @@ def is_mask(x: Tensor) -> bool:
     return x.layout.dtype in (bool_, uint8)
 
 
-def index_tensors(item: Tensor, shape: tuple, dim: int):
-    """The int64 indices that an index tensor stands for: itself, or where a mask is true, one a dimension.
+def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The int64 indices that an index tensor stands for: itself, or where a mask is true.
+
+    Returns:
+        ``x`` and one index for each dimension that ``item`` meets from ``dim`` on; where strides allow, the dimensions
+        under a mask are made one first, which then has one index (half the work of two).
 
     Raises:
         DimError: a mask of another shape than what it meets, or an index of floats.
@@ -193,15 +200,30 @@ def index_tensors(item: Tensor, shape: tuple, dim: int):
     if not is_mask(item):
         if item.layout.dtype.differentiable:
             raise DimError(f"index: index tensors must be of ints or bools, got {item.layout.dtype.name}.")
-        return (item,)
-    if item.layout.dtype is uint8:
-        warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=4)
-    if item.layout.shape != shape[: item.layout.ndim]:
-        raise DimError(
-            f"index: a mask of shape {list(item.layout.shape)} meets dimensions of sizes {list(shape[: item.layout.ndim])} at "
-            f"dimension {dim}."
-        )
-    return tuple(map(positions_tensor, np.nonzero(array_of(item))))
+        return x, (item,)
+    check_mask(item, x, dim)
+    ndim, shape = item.layout.ndim, x.layout.shape
+    if ndim > 1:
+        flat = (*shape[:dim], item.layout.numel, *shape[dim + ndim :])
+        if view_strides(shape, x.layout.strides, flat) is not None:
+            return CALLS["view_shape"](x, flat), (positions_tensor(np.flatnonzero(array_of(item))),)
+    return x, mask_indices(item, x, dim)
+
+
+def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
+    """Where a mask is true: an index for each dimension that it meets from ``dim`` on."""
+    check_mask(mask, x, dim)
+    return tuple(map(positions_tensor, np.nonzero(array_of(mask))))
+
+
+def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
+    """Refuse a mask of another shape than what it meets."""
+    if mask.layout.dtype is uint8:
+        warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=5)
+    met = x.layout.shape[dim : dim + mask.layout.ndim]
+    if mask.layout.shape != met:
+        shape = list(mask.layout.shape)
+        raise DimError(f"index: a mask of shape {shape} meets dimensions of sizes {list(met)} at dimension {dim}.")
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -285,7 +307,8 @@ def result_shape(view: Tensor, indices: tuple) -> tuple:
 
 
 def inplace_writer(name: str):
-    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and recorded."""
+    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and
+    recorded."""
 
     def call(x, *args, **kwargs):
         op, function = OPS[name], WRITERS[name]
@@ -357,7 +380,8 @@ INPLACE = {name: inplace_writer(name) for name in WRITERS}
 
 
 def scatter(x, dim, index, src=None, *, value=None, reduce=None):
-    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it."""
+    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
+    it."""
     return scattered(CALLS, x, dim, index, src, value, reduce)
 
 
@@ -421,13 +445,24 @@ def index_put_(x, indices, values, accumulate=False):
 
 def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
-    view, tensors = place(x, tuple(WHOLE if index is None else index for index in indices))
-    if view is not x:
-        raise ArgumentError(
-            "index_put: indices must be tensors of ints or bools. Hint: x[...] = values takes ints and slices."
-        )
-    values = trimmed(values, result_shape(x, tensors))
-    return calls["index_write"](x, values, tensors, bool(accumulate))
+    tensors: list[Tensor | None] = []
+    for index in indices:
+        if index is None:
+            tensors.append(None)
+        elif isinstance(index, Tensor):
+            # x keeps its shape, so a mask becomes an index a dimension.
+            tensors += mask_indices(index, x, len(tensors)) if is_mask(index) else (index,)
+        else:
+            raise ArgumentError(
+                f"index_put: indices must be tensors of ints or bools, got {type(index).__name__}. "
+                "Hint: x[...] = values takes ints and slices."
+            )
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    if not tensors:
+        raise ArgumentError("index_put: indices must name a tensor.")
+    points = tuple(tensors)
+    return calls["index_write"](x, trimmed(values, result_shape(x, points)), points, bool(accumulate))
 
 
 # ---- positions -----------------------------------------------------------------------------------------------------
@@ -447,6 +482,17 @@ def nonzero(x, *, as_tuple=False):
 def argwhere(x):
     """The indices of the elements that are not zero, a row each."""
     return nonzero(x)
+
+
+def where(condition, input=None, other=None, *, out=None):
+    """``input`` where ``condition`` is true, else ``other``; of a condition alone, its positions."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if out is not None:
+        from ..inplace import write_result
+
+        return write_result(OPS["where"], (condition, input, other), out)
+    return CALLS["where"](condition, input, other)
 
 
 def check_is_tensor(op: str, x) -> None:
@@ -509,5 +555,7 @@ for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, 
 for _function in (hstack, dstack):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 composite("vstack", vstack, method=False, aliases=("row_stack",), doc=vstack.__doc__)
+# Declared after the elementwise operation of the same public name, and so published in its place.
+composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
 composite("getitem", getitem, function=False, aliases=("__getitem__",), doc=getitem.__doc__)
 composite("setitem", setitem, function=False, aliases=("__setitem__",), doc=setitem.__doc__)

@@ -15,6 +15,8 @@ import struct
 from typing import Any, Callable, Iterable
 from weakref import WeakValueDictionary
 
+from ..errors import ArgumentError
+
 __all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "plus", "evaluate", "ONE", "ZERO"]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
@@ -68,6 +70,10 @@ class Expr(Operators):
 
     def _apply(self, name: str, operands: tuple) -> "Expr":
         return operation(name, *operands)
+
+    def __bool__(self) -> bool:
+        raise ArgumentError("a formula asks for a truth value, and symbols have none. Hint: scalar.where(condition, x, y), & for and, "
+                            "| for or.")
 
     def symbols(self) -> set[str]:
         """Names of the symbols that the value depends on: for a partial derivative, what must be saved."""

@@ -1,7 +1,7 @@
 """Reading and writing through indices: gather, scatter and their like, masks, and what ``x[...]`` is made of.
 
-An index is an int64 tensor and has no cotangent. Indices are attributes that hold tensors: a graph keeps them with their
-versions (rules.Guarded), so that a change before the backward pass is an error.
+An index is an int64 tensor and has no cotangent. Indices are attributes that hold tensors: a graph keeps them with
+their versions (rules.Guarded), so that a change before the backward pass is an error.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def product(name: str, **options):
 
 
 product("matmul", node="MmBackward0",
-        doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left or "
-            "a column on the right.")
+        doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
+            "or a column on the right.")
 product("mm", doc="The product of two matrices.")
 product("bmm", doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
 product("mv", doc="The product of a matrix and a vector.")

@@ -1,7 +1,7 @@
 """Views: the same memory under another layout, each with the movement that undoes it; and copies that rearrange.
 
-A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements, or a list of those. Functions that take
-sizes or dimensions in several spellings are composites that call these with tuples.
+A formula gets the operand's Layout and returns ``(shape, strides, offset)`` in elements, or a list of those. Functions
+that take sizes or dimensions in several spellings are composites that call these with tuples.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import DTypeError, RangeError, ShapeError
 from .core import composite, general, movement
 from .expr import scalar
-from .shapes import wrap
+from .shapes import inverse_permutation, wrap
 
 __all__ = ["reduced_dims", "kept_shape"]
 
@@ -197,9 +197,9 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
 
 
 composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          doc="Greatest element; along dim (values, indices), the gradient going to that index; of two tensors, maximum.")
+          doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
 composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          doc="Smallest element; along dim (values, indices), the gradient going to that index; of two tensors, minimum.")
+          doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
 
 
 def aminmax(x, *, dim=None, keepdim=False):
@@ -386,13 +386,26 @@ composite("cumsum", cumsum, doc=cumsum.__doc__)
 composite("cumprod", cumprod, doc=cumprod.__doc__)
 
 
+def others_along(x, dim):
+    """For every element the product of all others along ``dim``: of those before and of those after."""
+    before, after = (scalar.scan_product(x, dim, None, True, reverse) for reverse in (False, True))
+    return before * after
+
+
+def others_over(x, dims):
+    """For every element the product of all others over several dimensions: those are joined into one line."""
+    order = (*(d for d in range(len(x.shape)) if d not in dims), *dims)
+    y = x.permute(order)
+    line = y.reshape((*y.shape[:len(order) - len(dims)], math.prod(y.shape[len(order) - len(dims):])))
+    return others_along(line, -1).reshape(y.shape).permute(inverse_permutation(order))
+
+
 def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
-    """g times the product of all other elements: of those before and of those after."""
+    """g times the product of all other elements."""
     x = x if dtype is None else cast(x, dtype)
-    line, along_dim = (x, dim) if isinstance(dim, int) else (x.reshape((-1,)), 0)
-    before, after = (scalar.scan_product(line, along_dim, None, True, reverse) for reverse in (False, True))
-    others = before * after
-    return cast(scalar.spread(g, x_shape, dim) * others.reshape(x_shape), x_dtype)
+    dims = reduced_dims("prod", len(x_shape), dim)
+    others = others_along(x, dims[0] if dims else 0) if len(dims) < 2 else others_over(x, dims)
+    return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)
 
 
 general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node="ProdBackward1",

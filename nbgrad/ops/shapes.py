@@ -129,8 +129,8 @@ def viewed(x, shape):
     strides = contiguous(shape) if x.contiguous else view_strides(x.shape, x.strides, shape)
     if strides is None:
         raise ShapeError(
-            f"view: shape {list(shape)} cannot be laid over strides {list(x.strides)} of {list(x.shape)} without a copy. "
-            "Hint: reshape copies where it must."
+            f"view: shape {list(shape)} cannot be laid over strides {list(x.strides)} of {list(x.shape)} without a "
+            "copy. Hint: reshape copies where it must."
         )
     return shape, strides, 0
 
@@ -284,7 +284,8 @@ def diagonal_of(x, offset, dim1, dim2):
 
 
 def unfolded(x, dimension, size, step):
-    """The layout of ``unfold``: windows of ``size`` elements, which come last, every ``step`` elements of a dimension."""
+    """The layout of ``unfold``: windows of ``size`` elements, which come last, every ``step`` elements of a
+    dimension."""
     dim = wrap("unfold", dimension, len(x.shape))
     extent, stride = (x.shape[dim], x.strides[dim]) if x.shape else (1, 1)
     if not 0 <= size <= extent or step <= 0:
@@ -329,7 +330,8 @@ def chunk_sizes(op: str, x, size, dim) -> list[int]:
 
 
 def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int]]:
-    """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given indices."""
+    """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given
+    indices."""
     if hasattr(sections, "__index__"):
         count = as_int(sections)
         if count <= 0:

@@ -256,7 +256,8 @@ def where(op):
 
 
 elementwise("isclose_finite",
-            lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
+            lambda x, y, rtol, atol:
+                (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
             policy="floating", predicate=True, method=False, function=False, inplace=False, out=False,
             doc="|x - y| <= atol + rtol * |y|.")
 

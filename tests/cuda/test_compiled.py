@@ -197,14 +197,15 @@ def test_what_fails_a_gate_is_not_stored(tmp_path):
 
 
 def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
-    """Its last line counts, and its exit status tells."""
+    """Its last line counts, its exit status tells, and it says of how many kernels each property holds."""
     pytest.importorskip("rich", reason="the progress bar needs rich")
     good = table.Entry("good", NARROW, gates.gates_for(NARROW.template, "float32"))
     bad = table.Entry("bad", WIDE, (gates.no_division,))
     for entries, status, line in (([good], 0, "1 kernels, 0 failed"), ([good, bad], 1, "2 kernels, 1 failed")):
         monkeypatch.setattr(cubins, "kernels", lambda entries=entries: iter(entries))
         assert cubins.main(["--fresh", "--jobs", "1"]) == status
-        assert capsys.readouterr().out.splitlines()[-1] == line
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-1] == line and "     1 kernels: nothing spilled, no local memory" in lines
 
 
 def test_every_kernel_of_the_table_has_a_name_of_its_own():

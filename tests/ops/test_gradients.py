@@ -15,7 +15,7 @@ from tests.samples.checking import (close, expected, first_order, flatten, gradi
 DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
                         if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
 SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
-COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False)]
+COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
 CONVENTIONS = [(name, point) for name, row in SAMPLES.items() for point in row.at]
 ELEMENTWISE = [name for name in DIFFERENTIABLE if isinstance(OPS[name], Elementwise)]
 

@@ -212,7 +212,8 @@ def test_index_tensor_written_before_backward():
     ],
 )
 def test_index_errors_leave_the_tensor_alone(key):
-    """Indices out of range, too many of them, and masks of another shape are IndexErrors, raised before anything is written."""
+    """Indices out of range, too many of them, and masks of another shape are IndexErrors, raised before anything is
+    written."""
     a = arange(*SHAPE)
     x = tensor(a)
     with pytest.raises(IndexError):
@@ -448,11 +449,20 @@ def test_index_put(inplace, accumulate):
     np.testing.assert_array_equal(values.grad.numpy(), w[i, j])
 
 
+def test_index_put_at_a_mask():
+    """A mask of several dimensions names its points, and the result keeps x's shape."""
+    a, mask = arange(2, 3), np.array([[True, False, True], [False, True, False]])
+    out = tensor(a).index_put((tensor(mask),), tensor([7.0, 8.0, 9.0], dtype=F64))
+    expected = a.copy()
+    expected[mask] = [7, 8, 9]
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
 def test_write_through_a_view_at_points():
     """Points written through a view reach the base and its history."""
     x, w = tensor(arange(3, 4), requires_grad=True), tensor([10.0, 20.0], requires_grad=True)
     base = x * 1
-    base.T[1:][[0, 2]] = 0.0  # a copy's elements: changes nothing
+    base.T[1:][[0, 2]] = 0.0
     base.T[1:].index_put_((nbgrad.tensor([0, 2]), nbgrad.tensor([1, 2])), w)
     expected = arange(3, 4)
     expected[1, 1], expected[2, 3] = 10, 20
@@ -518,7 +528,8 @@ def test_take_and_masked_select(f, expected):
 
 @pytest.mark.parametrize("inplace", [False, True])
 def test_masked_fill(inplace):
-    """``masked_fill`` passes no gradient where it wrote, even past an infinite derivative; a tensor value gets the rest."""
+    """``masked_fill`` passes no gradient where it wrote, even past an infinite derivative; a tensor value gets the
+    rest."""
     x, value = tensor([0.0, 4.0], requires_grad=True), tensor(np.array(1.0), requires_grad=True)
     y = x * 1
     mask = x.detach() == 0
@@ -555,6 +566,9 @@ def test_nonzero():
     np.testing.assert_array_equal(x.argwhere().numpy(), np.argwhere(a))
     for got, expected in zip(x.T.nonzero(as_tuple=True), np.nonzero(a.T), strict=True):
         np.testing.assert_array_equal(got.numpy(), expected)
+    for got, expected in zip(nbgrad.where(x == 0), np.nonzero(a == 0), strict=True):
+        np.testing.assert_array_equal(got.numpy(), expected)
+    assert nbgrad.where(x == 0, 1, x).tolist() == np.where(a == 0, 1, a).tolist()
     assert nbgrad.tensor(3).nonzero().shape == (1, 0) and nbgrad.tensor(0).nonzero(as_tuple=True)[0].shape == (0,)
 
 

@@ -1,8 +1,9 @@
-"""Views and copies that rearrange: values against NumPy, gradients against the positions that the operation itself reports.
+"""Views and copies that rearrange: values against NumPy, gradients against the positions that the operation itself
+reports.
 
-Every operation here only moves elements. Applied to ``arange`` it says which element of the operand each element of the result
-is; so the gradient of a weighted sum is the weights collected at those positions, and the second derivative (of that gradient
-with respect to the weights) is the operation again.
+Every operation here only moves elements. Applied to ``arange`` it says which element of the operand each element of
+the result is; so the gradient of a weighted sum is the weights collected at those positions, and the second derivative
+(of that gradient with respect to the weights) is the operation again.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def test_other_errors():
 
 SMOOTH = {
     "sum": lambda x: x.sum((0, 2)), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(1),
-    "prod all": lambda x: x.prod(),
+    "prod all": lambda x: x.prod(), "prod dims": lambda x: x.prod((0, 2)),
     "var": lambda x: x.var(1), "var dims": lambda x: x.var((0, 2), correction=0), "std": lambda x: x.std(2),
     "norm1": lambda x: x.norm(1, 1), "norm2": lambda x: x.norm(2, (0, 1)), "norm3": lambda x: x.norm(3, 1),
     "norm inf": lambda x: x.norm(math.inf, 1), "norm 1.5": lambda x: x.norm(1.5, 1),
@@ -201,7 +201,7 @@ def test_first_and_second_derivatives(name):
 
 
 @pytest.mark.parametrize("zeros", [0, 1, 2, 3])
-@pytest.mark.parametrize("name", ["prod", "prod all", "cumprod"])
+@pytest.mark.parametrize("name", ["prod", "prod all", "prod dims", "cumprod"])
 def test_products_with_zeros_have_exact_derivatives(name, zeros):
     """No zero, one and several zeros in a product, first and second order."""
     array = np.array([[[0.5], [1.5], [-2.0]], [[3.0], [0.25], [2.0]]])

@@ -21,7 +21,7 @@ def takes(op, dtype: str) -> bool:
     """Whether an elementwise operation is declared to be defined for a dtype."""
     kind = getattr(nbgrad, dtype)
     if kind.is_complex:
-        return op.complex
+        return op.complex or op.complex_form is not None
     if dtype == "bool":
         return not op.refuses_bool and op.policy != "floating"
     return op.policy != ("integer" if kind.is_floating_point else "floating")
@@ -31,6 +31,8 @@ def result_dtype(op, dtype: str) -> str:
     """The dtype of the result that the declaration promises."""
     if op.predicate:
         return "bool"
+    if dtype.startswith("complex") and op.complex_form is not None:
+        return getattr(nbgrad, dtype).to_real().name
     if op.policy == "float" and not getattr(nbgrad, dtype).differentiable:
         return "float32"
     return dtype

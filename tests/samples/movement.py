@@ -150,6 +150,8 @@ row("triu", np.triu, REAL, case((3, 4)), case((2, 3, 3), 1))
 # ---- complex numbers -----------------------------------------------------------------------------------------------
 
 Z = np.array([[1.5 - 0.5j, -2.0 + 1.0j], [0.3 + 2.0j, -1.0 - 1.0j]])
+row("view_dtype", lambda x, dtype: x.view(np.int64), REAL, case(Z.real.copy(), dtype=nbgrad.int64),
+    unlike={**MEMORY, "gradient": "bytes have none"}, errors=[fails(nbgrad.NbgradError, "view", (3, 3), dtype=nbgrad.complex128)])
 row("real_view", np.real, REAL, case(Z))
 row("imag_view", np.imag, REAL, case(Z))
 row("view_as_real", lambda x: np.stack([x.real, x.imag], -1), REAL, case(Z))

@@ -99,6 +99,7 @@ def address(program: Program) -> int:
 
 
 _copies: dict[str | None, dict] = {}
+SHARED = ("nbgrad.kernels.scalars", "nbgrad.kernels.complex_scalars")
 REAL_OF = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -121,8 +122,12 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
         return numba.njit(forceinline=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
                           error_model="numpy", fastmath=False)(function)
 
-    # Scalar functions are compiled once for all kernels of a dtype.
-    kernel = instantiate(program.function, target, source, REAL_OF.get(dtype, dtype), wrap, _copies.setdefault(dtype, {}))
+    # Scalar functions are compiled once for all kernels of a dtype. Helpers of a template are not shared: they may name this
+    # program's bindings.
+    shared = _copies.setdefault(dtype, {})
+    copies = dict(shared)
+    kernel = instantiate(program.function, target, source, REAL_OF.get(dtype, dtype), wrap, copies)
+    shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
     kernel.__name__ = kernel.__qualname__ = f"{program.name}_{program_key(program)[:12]}"
     fastmath = {"reassoc", "nsz"} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))

@@ -213,7 +213,8 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     An operand that the generated source does not read is no parameter of the kernel.
     """
     compute = dtype_of(dtype).compute
-    read = set(re.findall(r"\w+", scalar_function(name, formula.params, formula.results, compute).source.partition(":")[2]))
+    body = scalar_function(name, formula.params, formula.results, compute).source.partition(":")[2]
+    read = set(re.findall(r"\w+", body))
     params = [param for param in formula.params if param[0] in read]
     scalar = scalar_function(name, params, formula.results, compute)
     scalar.__name__ = name

@@ -24,6 +24,7 @@ from .templates import Template, accumulate, array, elementwise, index_source, s
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
 MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves of eight lanes spill (amsgrad)
+MOST_GUARDED = 4  # every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
@@ -70,10 +71,17 @@ def operation_kernels(operation: Operation) -> Iterator[Entry]:
 def lanes_of(operation: Operation) -> int:
     """Elements of a vector access: 16 bytes of the widest operand, less where a thread could not hold all operands."""
     arrays = [operand.dtype for operand in operation.inputs if operand.kind == "array"]
-    lanes = vector_lanes([*arrays, *operation.outputs])
-    while lanes * len(arrays) > MOST_LOADED:
+    lanes, most = vector_lanes([*arrays, *operation.outputs]), MOST_LOADED // max(len(arrays), 1)
+    if is_guarded(operation):
+        most = min(most, MOST_GUARDED)
+    while lanes > most:
         lanes //= 2
     return lanes
+
+
+def is_guarded(operation: Operation) -> bool:
+    """Whether threads may branch to a precise version, which works on integers (NOTE [Guards] of ``scalars``)."""
+    return right_everywhere(operation.scalar) is not operation.scalar
 
 
 def copies() -> Iterator[Entry]:
@@ -131,8 +139,8 @@ def random_numbers() -> Iterator[Entry]:
 def entry(template: Template, operation: Operation, **source) -> Entry:
     """A template around an operation's scalar function."""
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
-    guarded = right_everywhere(operation.scalar) is not operation.scalar  # the precise version works on integers
-    return Entry(recipe.name, recipe, gates_for(template, operation.dtype, operation.divides or guarded))
+    integers = operation.divides or is_guarded(operation)
+    return Entry(recipe.name, recipe, gates_for(template, operation.dtype, integers))
 
 
 def identity(x):

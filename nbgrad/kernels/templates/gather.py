@@ -1,18 +1,19 @@
 """Kernels that read or write through indices: one walk serves gather, index_select, ``x[...]``, scatter and their like.
 
-NOTE [Walk record]: int64 words. 0 positions, 1 dimensions (at least one), 2 limit, 3 step, 4 whether negative indices count
-from the end; then the shape that is walked in row-major order, and for the index, the source (and the target) their strides
-in elements. At position p the index gives j, and the indexed operand is read or written ``j * step`` elements from where its
-strides lead. No index outside ``[0, limit)`` is ever followed, so that memory is safe whatever else fails; that there was one is
-noted in the second result. Writes into a tensor that the user sees are run only after ``outside`` found none.
+NOTE [Walk record]: int64 words. 0 positions, 1 dimensions (at least one), 2 limit, 3 step, 4 whether negative indices
+count from the end; then the shape that is walked in row-major order, and for the index, the source (and the target)
+their strides in elements. At position p the index gives j, and the indexed operand is read or written ``j * step``
+elements from where its strides lead. No index outside ``[0, limit)`` is ever followed, so that memory is safe whatever
+else fails; that there was one is noted in the second result. Writes into a tensor that the user sees are run only
+after ``outside`` found none.
 
-NOTE [Write order]: writers walk in row-major order on one thread. Repeated indices therefore accumulate in a fixed order, and
-of several values for one place the last one stays.
+NOTE [Write order]: writers walk in row-major order on one thread. Repeated indices therefore accumulate in a fixed
+order, and of several values for one place the last one stays.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from ..codegen import register_source
@@ -21,8 +22,8 @@ __all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTI
 
 # Positions that make one unit of work of `take`, `linear` and `outside`.
 BLOCK = 8192
-# Indices that are checked together before any of them is followed: the check is a vector loop, and they stay in the first
-# cache (1.7 -> 0.7 ms for a million, measured against a check an element).
+# Indices that are checked together before any of them is followed: the check is a vector loop, and they stay in the
+# first cache (1.7 -> 0.7 ms for a million, measured against a check an element).
 SEGMENT = 1024
 
 CARRY = """            d = last - 1
@@ -40,8 +41,8 @@ CARRY = """            d = last - 1
 TAKE = """def take(start, stop, args):
     cursor = stack(512)
     record = pointer_word(args, 0)
-    positions, dims, limit, step, wraps = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
-    shape = record + 40
+    positions, dims, limit = word(record, 0), word(record, 1), word(record, 2)
+    step, wraps, shape = word(record, 3), word(record, 4), record + 40
     index_strides, x_strides = shape + 8 * dims, shape + 16 * dims
     out, status, x, index = p_T(args, 1), p_int64(args, 2), p_T(args, 3), p_int64(args, 4)
     last = dims - 1
@@ -114,17 +115,14 @@ TAKE = """def take(start, stop, args):
 REDUCTIONS = {
     "set": "{v}",
     "add": "{o} + {v}",
-    "mul": "{o} * {v}",
-    "max": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
-    "min": "{v} if ({v} < {o}) | ({v} != {v}) else {o}",
     "or": "{o} | {v}",
 }
 
 SCATTER = """def scatter(start, stop, args):
     cursor = stack(512)
     record = pointer_word(args, 0)
-    positions, dims, limit, step, wraps = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
-    shape = record + 40
+    positions, dims, limit = word(record, 0), word(record, 1), word(record, 2)
+    step, wraps, shape = word(record, 3), word(record, 4), record + 40
     index_strides, x_strides, out_strides = shape + 8 * dims, shape + 16 * dims, shape + 24 * dims
     out, status, index, x = p_T(args, 1), p_int64(args, 2), p_int64(args, 3), p_T(args, 4)
     last = dims - 1
@@ -244,14 +242,14 @@ def carry(*names: str) -> str:
     return CARRY.replace("@MOVE", move).replace("@BACK", back)
 
 
-@lru_cache(maxsize=None)
+@cache
 def take(dtype: str) -> Callable:
     """``out[p] = x[... + index[p] * step]``; the second result notes per block whether an index was out of range."""
     text = TAKE.replace("@CARRY", carry("index", "x")).replace("p_T(", f"p_{dtype}(")
     return made(text, "take", f"take {dtype}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def scatter(dtype: str, reduction: str) -> Callable:
     """``out[... + index[p] * step] = x[p]``, or combined with what is there: see REDUCTIONS and NOTE [Write order]."""
 
@@ -270,18 +268,20 @@ def scatter(dtype: str, reduction: str) -> Callable:
     return made(text, "scatter", f"scatter {reduction} {dtype}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def linear(count: int) -> Callable:
-    """Several indices as one offset: ``out = sum(index_k * step_k)``; parameters: positions, then limit and step of each."""
+    """Several indices as one offset: ``out = sum(index_k * step_k)``; parameters: positions, then limit and step of
+    each."""
     load = "".join(
-        f"    x{k} = p_int64(args, {3 + k})\n    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
+        f"    x{k} = p_int64(args, {3 + k})\n"
+        f"    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
         for k in range(count)
     )
     text = LINEAR.replace("@LOAD", load).replace("@EACH", "".join(LINEAR_EACH.format(k=k) for k in range(count)))
     return made(text, "linear", f"linear {count}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def triangle(dtype: str) -> Callable:
     """Copy the lower or upper triangle of row-major matrices, zero the rest; a unit is a row.
 

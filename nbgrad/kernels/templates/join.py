@@ -6,7 +6,7 @@ Plain functions for ``kernels/cpu/build``; their free names are intrinsics.
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable
 
 from ..codegen import register_source
@@ -69,12 +69,13 @@ FOLD = """def fold(start, stop, args):
 """
 
 
-@lru_cache(maxsize=None)
+@cache
 def fold(dtype: str) -> Callable:
-    """Sum a strided walk into a flat result: ``out[first + i . out_strides] += x[i . x_strides]``, in row-major order of i.
+    """Sum a strided walk into a flat result: ``out[first + i . out_strides] += x[i . x_strides]``, in row-major order
+    of i.
 
-    Parameters, int64 words: 0 elements of the result, 1 of the walk, 2 dimensions (at least one), 3 first; then the shape,
-    the result's strides and the operand's, in elements.
+    Parameters, int64 words: 0 elements of the result, 1 of the walk, 2 dimensions (at least one), 3 first; then the
+    shape, the result's strides and the operand's, in elements.
     """
     scope: dict = {}
     text = FOLD.replace("p_T(", f"p_{dtype}(")

@@ -128,8 +128,8 @@ def kernel(start, stop, args):
         for i in range(n):
             hi[i] = INIT
             lo[i] = INIT
-        for top in range(0, length, 256):
-            rows = min(256, length - top)
+        for top in range(0, length, 1024):
+            rows = min(1024, length - top)
             for i in range(n):
                 s[i] = INIT
             first = top
@@ -180,7 +180,8 @@ def rows(fold: Fold) -> Callable:
     if fold.grouped:
         near = tree([f"x[first + i + {32 * k}]" for k in range(8)])
         far = tree([f"x[first + i + {k} * eighth]" for k in range(8)])
-        groups = ROW_GROUPS.replace("NEAR", fold.step.format(s="s", x=near)).replace("FAR", fold.step.format(s="s", x=far))
+        near, far = (fold.step.format(s="s", x=eight) for eight in (near, far))
+        groups = ROW_GROUPS.replace("NEAR", near).replace("FAR", far)
     return compile_kernel(ROWS.replace("GROUPS", groups), f"rows {fold.name} {fold.memory} {fold.out}",
                           {"INIT": fold.init, "STEP": fold.step.format(s="s", x="x[i]"), "IN": fold.memory,
                            "OUT": fold.out, "SIZE": WIDTHS[fold.memory]})
