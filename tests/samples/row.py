@@ -59,9 +59,9 @@ class Failure:
     dtype: str = "float64"
 
 
-def fails(error: type[Exception], match: str, *operands: Any, dtype: str = "float64", **attributes: Any) -> Failure:
+def fails(error: type[Exception], match: str, *operands: Any, in_dtype: str = "float64", **attributes: Any) -> Failure:
     """An error input: ``fails(nbgrad.ShapeError, "columns", (2, 3), (2, 3))``."""
-    return Failure(error, match, Case(operands, attributes), dtype)
+    return Failure(error, match, Case(operands, attributes), in_dtype)
 
 
 @dataclass

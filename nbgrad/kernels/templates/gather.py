@@ -23,7 +23,7 @@ __all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTI
 # Positions that make one unit of work of `take`, `linear` and `outside`.
 BLOCK = 8192
 # Indices that are checked together before any of them is followed: the check is a vector loop, and they stay in the
-# first cache (1.7 -> 0.7 ms for a million, measured against a check an element).
+# first cache. With the loops for step 1 that it allows, a gather of a million along rows went from 1.7 to 0.65 ms.
 SEGMENT = 1024
 
 CARRY = """            d = last - 1
