@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from . import creation as _creation
 from ._version import __version__
+from .accumulate import enforce_grad_layout_policy
 from .autograd import backward, grad
 from .engine import (current_autograd_node, current_graph_task_id, is_multithreading_enabled, queue_callback,
                      set_multithreading_enabled)

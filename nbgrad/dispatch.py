@@ -451,7 +451,7 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         outer, layout, offset, geometry = node.attrs
         base = native.tensor(layout.template, alias.storage, offset, True, None)
         base.edge = outer()
-        return CALLS["as_strided"](base, *geometry)
+        return CALLS["as_strided_from"](base, *geometry)
     out = native.alias(alias)
     out.edge, out.needs_grad = node, True
     return out

@@ -50,9 +50,13 @@ def chain_of(meta) -> list[tuple[Any, int | None]]:
     return steps
 
 
-def replay(x: Tensor, meta) -> Tensor:
-    """The same view of another base."""
-    for plan, which in chain_of(meta):
+def replay(x: Tensor, base: Tensor, meta) -> Tensor:
+    """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``)."""
+    steps = chain_of(meta)
+    if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
+        return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x.offset - base.offset) // x.layout.dtype.itemsize)
+    x = base
+    for plan, which in steps:
         x = CALLS[plan.op.name](x, *plan.args)
         if which is not None:
             x = x[which]
@@ -73,7 +77,7 @@ def view_edge(x: Tensor):
                                "place, so the view has no gradient any more. Hint: make the view after the change.")
         enabled, mode.enabled = mode.enabled, True
         try:
-            meta.node = edge_of(replay(meta.base, meta))
+            meta.node = edge_of(replay(x, meta.base, meta))
         finally:
             mode.enabled = enabled
         meta.version = storage.version
@@ -149,7 +153,7 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
 def region_of(total: Tensor, geometry) -> Tensor:
     """The part of a base-shaped cotangent that the view covers."""
     shape, strides, offset = geometry
-    return CALLS["as_strided"](total, shape, strides, offset)
+    return CALLS["as_strided_from"](total, shape, strides, offset)
 
 
 class _BasePlan:

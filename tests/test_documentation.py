@@ -81,11 +81,12 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_of_a_page(page):
-    """The blocks ``python`` of a page run from top to bottom, in a process of their own; ``python fragment`` ones are not run."""
+    """The blocks ``python`` of a page run in order, in a process of their own; ``python fragment`` ones do not."""
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
     if not blocks:
         pytest.skip("no code to run")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True, text=True, timeout=300,
+    done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True,
+        text=True, timeout=300,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
     assert done.returncode == 0, done.stderr
 
@@ -96,5 +97,6 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_files_lead_somewhere(page):
     """Relative links name files of the project."""
-    missing = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()]
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing

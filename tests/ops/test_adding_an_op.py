@@ -19,7 +19,8 @@ DOCUMENT = (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
 
 def block(info: str, containing: str) -> str:
     """The code block of the document with this info string that contains some text."""
-    found = [text for kind, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", DOCUMENT, re.S | re.M) if kind == info and containing in text]
+    found = [text for kind, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", DOCUMENT,
+        re.S | re.M) if kind == info and containing in text]
     assert len(found) == 1, f"{len(found)} blocks ```{info} contain {containing!r}"
     return found[0]
 
@@ -47,10 +48,11 @@ def run_script(script: str) -> str:
 
 
 def test_the_declaration_and_the_row_pass_every_check():
-    """A process that runs the document's declaration and row, then all tests of this folder that concern the operation."""
+    """A process runs the document's declaration and row, then all tests of this folder that concern them."""
     script = "\n".join([FORGET, block("python", "nbgrad.declare("), "import numpy as np",
                         "from tests.samples.row import REAL, row", block("python row", "row("), "import pytest",
-                        "raise SystemExit(pytest.main(['tests/ops', '-q', '-k', 'softsign', '-p', 'no:cacheprovider']))"])
+                        "options = ['-q', '-k', 'softsign', '-p', 'no:cacheprovider']",
+                        "raise SystemExit(pytest.main(['tests/ops', *options]))"])
     out = run_script(script)
     passed = int(re.search(r"(\d+) passed", out)[1])
     assert passed > 25, out

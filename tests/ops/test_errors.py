@@ -13,7 +13,8 @@ from tests.samples import SAMPLES
 from tests.samples.checking import flatten, run, tensors
 from tests.samples.row import Case
 
-ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name], Elementwise))
+ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name],
+    Elementwise))
 BROADCASTING = [name for name in ELEMENTWISE if len(OPS[name].operands) > 1]
 TENSOR_FIRST = sorted(name for name, row in SAMPLES.items() if row.reference is not None and name not in ELEMENTWISE
                       and not isinstance(OPS[name], Composite) and "type" not in row.unlike)
@@ -28,7 +29,7 @@ def usual(name: str) -> tuple[Case, list]:
 
 
 def refused(name: str, operands: list, error: type, match: str, call: Case | None = None) -> None:
-    """The call raises ``error`` with ``match`` in a message that begins with the operation's name; operands are as before."""
+    """The call raises ``error`` with ``match`` in its message, and leaves operands as they were."""
     held = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor)]
     before = [(x.numpy().copy(), x._version) for x in held]
     with pytest.raises(error, match=match):
@@ -44,7 +45,8 @@ def test_foreign_operands(name):
     call, operands = usual(name)
     for k, argument in enumerate(OPS[name].operands[:len(operands)]):
         foreign = [[1.0, 2.0] if i == k else x for i, x in enumerate(operands)]
-        refused(name, foreign, nbgrad.ArgumentError, rf"^{name}: {argument} must be a Tensor or a number, got list\. Hint: ")
+        expected = rf"^{name}: {argument} must be a Tensor or a number, got list\. Hint: "
+        refused(name, foreign, nbgrad.ArgumentError, expected)
 
 
 @pytest.mark.parametrize("name", TENSOR_FIRST)

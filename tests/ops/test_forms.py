@@ -10,7 +10,8 @@ from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import close, gradients, results, run, tensors, to_tensor, weights_of
 
-ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name], Elementwise))
+ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name],
+    Elementwise))
 INPLACE = [name for name in ELEMENTWISE if OPS[name].inplace]
 WITH_OUT = [name for name in ELEMENTWISE if OPS[name].out and OPS[name].function]
 

@@ -9,13 +9,26 @@ from nbgrad.dispatch import CALLS, apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
 from tests.samples import SAMPLES
-from tests.samples.checking import (close, expected, first_order, flatten, gradients, holds_numbers, numeric_gradients, results, run, tensors,
-                                    waves, weights_of)
+from tests.samples.checking import (
+    close,
+    expected,
+    first_order,
+    flatten,
+    gradients,
+    holds_numbers,
+    numeric_gradients,
+    results,
+    run,
+    tensors,
+    waves,
+    weights_of,
+)
 
 DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
                         if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
 SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
-COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
+COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name],
+    "complex_form", None)]
 CONVENTIONS = [(name, point) for name, row in SAMPLES.items() for point in row.at]
 ELEMENTWISE = [name for name in DIFFERENTIABLE if isinstance(OPS[name], Elementwise)]
 
@@ -49,26 +62,30 @@ def test_second_order_gradient(name):
     """Double backward agrees with central differences of the gradient along one direction, cotangents included."""
     row = SAMPLES[name]
     for call in row.calls:
-        arrays = row.arrays(call)
-        weights = weights_of(expected(row, arrays, call))
-        inputs = [x for x in flatten(arrays) if holds_numbers(x)]
-        along = [waves(x, 1 + k) for k, x in enumerate(inputs)]
-        weights_along = [waves(w, 2 + k) for k, w in enumerate(weights)]
-        probes = [nbgrad.tensor(waves(x, 3 + k)) for k, x in enumerate(inputs)]
+        found, slope = along_one_direction(row, call)
+        wanted = (slope(1e-6) - slope(-1e-6)) / 2e-6
+        close(found, wanted, 1e-6, f"{name}{call}: second order along one direction")
 
-        first, leaves, cotangents = first_order(row, call, arrays, inputs, weights, create_graph=True)
-        recorded = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
-        if not recorded:
-            continue        # nothing depends on anything, not even on the cotangents: of a zero derivative
-        second = nbgrad.grad([g for g, _ in recorded], [*leaves, *cotangents], [p for _, p in recorded], allow_unused=True)
-        found = sum(np.vdot(d, g.numpy()).real for d, g in zip([*along, *weights_along], second) if g is not None)
 
-        def slope(step: float) -> float:
-            moved = [x + step * d for x, d in zip(inputs, along)]
-            grads, _, _ = first_order(row, call, arrays, moved, [w + step * d for w, d in zip(weights, weights_along)])
-            return sum(np.vdot(p.numpy(), g.numpy()).real for g, p in zip(grads, probes) if g is not None)
+def along_one_direction(row, call) -> tuple:
+    """``<probe, d gradient / d direction>`` by double backward, and ``<probe, gradient>`` as a function of the step."""
+    arrays = row.arrays(call)
+    weights = weights_of(expected(row, arrays, call))
+    inputs = [x for x in flatten(arrays) if holds_numbers(x)]
+    along = [waves(x, 1 + k) for k, x in enumerate([*inputs, *weights])]
+    probes = [nbgrad.tensor(waves(x, 3 + k)) for k, x in enumerate(inputs)]
 
-        close(found, (slope(1e-6) - slope(-1e-6)) / 2e-6, 1e-6, f"{name}{call}: second order along one direction")
+    first, leaves, cotangents = first_order(row, call, arrays, inputs, weights, create_graph=True)
+    recorded = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
+    second = nbgrad.grad([g for g, _ in recorded], [*leaves, *cotangents], [p for _, p in recorded],
+                         allow_unused=True) if recorded else ()
+    found = sum(np.vdot(d, g.numpy()).real for d, g in zip(along, second) if g is not None)
+
+    def slope(step: float) -> float:
+        moved = [x + step * d for x, d in zip([*inputs, *weights], along)]
+        grads, _, _ = first_order(row, call, arrays, moved[:len(inputs)], moved[len(inputs):])
+        return sum(np.vdot(p.numpy(), g.numpy()).real for g, p in zip(grads, probes) if g is not None)
+    return found, slope
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -79,15 +96,19 @@ def test_tangent_and_cotangent_are_adjoint(name):
         operands = tensors(row, call, requires_grad=True)
         out, = run(row, operands, call)
         weights = weights_of(results((out,)))
-        inputs = [(n, x) for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and n in op.partial_formulas]
-        tangents = {n: nbgrad.tensor(np.sin(k + np.arange(x.numel())).reshape(x.shape)) for k, (n, x) in enumerate(inputs)}
-        values = dict(zip(op.operands, operands)) | {n: d for n, d in zip(op.operands, op.defaults) if n not in op.operands[:len(operands)]}
+        inputs = [(n, x) for n, x in zip(op.operands, operands) if isinstance(x,
+            nbgrad.Tensor) and n in op.partial_formulas]
+        tangents = {n: nbgrad.tensor(np.sin(k + np.arange(x.numel())).reshape(x.shape)) for k,
+            (n, x) in enumerate(inputs)}
+        values = dict(zip(op.operands, operands)) | {n: d for n,
+            d in zip(op.operands, op.defaults) if n not in op.operands[:len(operands)]}
         values |= {f"t_{n}": t for n, t in tangents.items()} | {"out": out}
         with nbgrad.no_grad():
             tangent, = evaluate((op.jvp(tuple(tangents)),), values, apply)
         forward = np.sum(weights[0] * (tangent.numpy() if isinstance(tangent, nbgrad.Tensor) else tangent))
         found = gradients(row, operands, call, weights)
-        grads = dict(zip((n for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad), found))
+        grads = dict(zip((n for n, x in zip(op.operands, operands) if isinstance(x,
+            nbgrad.Tensor) and x.requires_grad), found))
         backward = sum(np.vdot(tangents[n].numpy(), grads[n].numpy()) for n in tangents)
         close(forward, backward, 1e-12, f"{name}{call}: <w, J t> against <J^T w, t>")
 

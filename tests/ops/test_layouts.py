@@ -13,6 +13,7 @@ from tests.samples.row import Case
 
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and "layout" not in row.unlike)
 ELEMENTWISE = [name for name in ROWS if isinstance(OPS[name], Elementwise)]
+BROADCASTING = [name for name in ELEMENTWISE if len(OPS[name].operands) > 1 and OPS[name].policy != "first"]
 
 
 def transposed(x: np.ndarray) -> nbgrad.Tensor:
@@ -69,9 +70,9 @@ def require(x):
     return x.requires_grad_() if isinstance(x, nbgrad.Tensor) and x.dtype.differentiable else x
 
 
-@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if len(OPS[name].operands) > 1 and OPS[name].policy != "first"])
+@pytest.mark.parametrize("name", BROADCASTING)
 def test_broadcasting_is_expanding(name):
-    """Broadcast operands give what copies of them in the common shape give, and their gradients are those copies' sums."""
+    """Broadcast operands give what copies of the common shape give; their gradients are those copies' sums."""
     row, op = SAMPLES[name], OPS[name]
     shapes = ((2, 1, 3), (4, 1), (3,), ())
     call = Case(tuple(shapes[k] for k in range(len(op.operands))), {})
@@ -92,7 +93,7 @@ def test_broadcasting_is_expanding(name):
             close(got.numpy(), summed, 1e-13, f"{name}{call}: gradient of a broadcast operand")
 
 
-@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if len(OPS[name].operands) > 1 and OPS[name].policy != "first"])
+@pytest.mark.parametrize("name", BROADCASTING)
 def test_a_python_number_is_a_zero_dimensional_operand(name):
     """Each operand in turn as a Python number: the same values, dtype and gradients as with a 0-d tensor of it."""
     row, op = SAMPLES[name], OPS[name]

@@ -55,7 +55,7 @@ class Watch:
 
 @pytest.mark.parametrize("name", sorted(n for n, row in SAMPLES.items() if row.through))
 def test_a_helper_runs_in_the_operation_that_its_row_names(name):
-    """``through`` is a claim: the samples of that operation call the helper, forward or in a first or second backward pass."""
+    """``through`` is a claim: the samples of that operation call the helper, forward or in a backward pass."""
     row = SAMPLES[SAMPLES[name].through]
     watch = Watch()
     special.append(watch)
@@ -63,7 +63,8 @@ def test_a_helper_runs_in_the_operation_that_its_row_names(name):
         for call in row.calls:
             arrays = row.arrays(call)
             inputs = [x for x in flatten(arrays) if holds_numbers(x)]
-            first, leaves, cotangents = first_order(row, call, arrays, inputs, weights_of(expected(row, arrays, call)), create_graph=True)
+            first, leaves, cotangents = first_order(row, call, arrays, inputs, weights_of(expected(row, arrays, call)),
+                create_graph=True)
             first = [g for g in first if g.requires_grad]
             nbgrad.grad(first, [*leaves, *cotangents], [nbgrad.ones_like(g) for g in first], allow_unused=True)
     finally:

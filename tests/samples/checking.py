@@ -10,7 +10,8 @@ from nbgrad.dispatch import CALLS
 
 from .row import Case, Row
 
-__all__ = ["close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results", "run", "tensors",
+__all__ = ["close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results",
+    "run", "tensors",
            "to_tensor", "waves", "weights_of"]
 
 
@@ -40,7 +41,7 @@ def attributes_of(call: Case) -> dict:
 
 
 def run(row: Row, operands: list, call: Case) -> tuple:
-    """The results of the operation, always as a tuple; what writes into its operand gets a clone, which is the result."""
+    """The results of the operation, as a tuple; what writes into its operand gets a clone, the result."""
     if row.name.endswith("_") or row.name == "setitem":
         operands = [operands[0].clone(), *operands[1:]]
         CALLS[row.name](*operands, **attributes_of(call))
@@ -94,7 +95,7 @@ def waves(x: np.ndarray, phase: float) -> np.ndarray:
 
 
 def first_order(row: Row, call: Case, arrays: list, inputs: list, weights: list, create_graph: bool = False) -> tuple:
-    """Gradients of the operands with ``inputs`` in place of the arrays that hold numbers; the leaves; the cotangents."""
+    """Gradients at ``inputs`` in place of the arrays that hold numbers; the leaves; the cotangents."""
     inputs = iter(inputs)
     placed = [[next(inputs) if holds_numbers(each) else each for each in x] if isinstance(x, list) else
               next(inputs) if holds_numbers(x) else x for x in arrays]
@@ -102,11 +103,13 @@ def first_order(row: Row, call: Case, arrays: list, inputs: list, weights: list,
     leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
     cotangents = [nbgrad.tensor(w, requires_grad=create_graph) for w in weights]
     outs = [(x, w) for x, w in zip(run(row, operands, call), cotangents) if x.requires_grad]
-    grads = nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph, allow_unused=True)
+    grads = nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph,
+        allow_unused=True)
     return grads, leaves, cotangents
 
 
-def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray], step: float) -> np.ndarray:
+def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray],
+        step: float) -> np.ndarray:
     """Central finite differences of ``Re <weights, function()>`` by the elements of ``x``, changed in place.
 
     For complex ``x`` the derivative by the real part plus i times that by the imaginary part: torch's convention.
@@ -150,5 +153,5 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> Non
         bad = ~same & ~(np.abs(got - want) <= tolerance * scale)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; first at {index}: "
-                             f"got {got[index]!r}, expected {want[index]!r}\ngot:\n{got}\nexpected:\n{want}")
+        raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; "
+                             f"first at {index}: got {got[index]!r}, expected {want[index]!r}\ngot:\n{got}\nexpected:\n{want}")

@@ -122,7 +122,8 @@ row("relu", lambda x: np.maximum(x, 0), at={(0.0,): (0.0,)}, saves="out")
 row("sigmoid", sigmoid, saves="out")
 row("silu", lambda x: x * sigmoid(x), saves="x")
 row("logsigmoid", lambda x: -np.logaddexp(0, -x))
-row("softplus", lambda x, beta=1.0, threshold=20.0: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta), REAL,
+row("softplus", lambda x, beta=1.0, threshold=20.0: np.where(x * beta > threshold, x,
+    np.log1p(np.exp(x * beta)) / beta), REAL,
     case((2, 3)), case((2, 3), 2.0, 1.0))
 row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x), REAL, case((2, 3)), case((2, 3), 0.2),
     at={(0.0,): (0.01,)})

@@ -21,14 +21,14 @@ NONZERO = ((-3.0, -0.4), (0.4, 3.0))
 UNIT = ((-0.9, 0.9),)
 SMALL = ((0.0, 3.0),)
 
-SAMPLES: dict[str, "Row"] = {}
+SAMPLES: dict[str, Row] = {}
 
 
 @dataclass(frozen=True)
 class Case:
     """The operands of one call, and its attributes.
 
-    An operand is a shape (numbers are drawn), an array or a number (taken as it is), or a list of operands (a sequence).
+    An operand is a shape (numbers are drawn), an array or a number (taken as it is), or a list of operands.
     """
 
     operands: tuple
@@ -70,7 +70,7 @@ class Row:
 
     Attributes:
         name: of the operation in the table.
-        reference: the same function in NumPy; of float64 it is the oracle of values and, by finite differences, of gradients.
+        reference: the same function in NumPy: the oracle of values and, by finite differences, of gradients.
         domain: of all operands, ``domains`` of single ones by name.
         cases: calls; by default, for elementwise operations, one of two-dimensional operands and one that broadcasts.
         at: ``{operands: partial derivatives}``: conventions at points that are not smooth.
@@ -162,7 +162,8 @@ def numpy_dtype(name: str) -> np.dtype:
     return np.dtype(name)
 
 
-def row(name: str, reference: Callable, domain: tuple = REAL, *cases: Case, saves: str | None = None, errors: tuple = (),
+def row(name: str, reference: Callable, domain: tuple = REAL, *cases: Case, saves: str | None = None,
+        errors: tuple = (),
         **options: Any) -> Row:
     """Add the samples of an operation: ``row("tanh", np.tanh)``."""
     return Row(name, reference, domain, cases=cases, saves=None if saves is None else tuple(saves.split()),
