@@ -1,6 +1,8 @@
 """nbgrad: automatic differentiation with the semantics of torch.autograd, in Python and Numba."""
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+
 from . import creation as _creation
 from ._version import __version__
 from .accumulate import enforce_grad_layout_policy
@@ -30,11 +32,17 @@ globals().update(_public)
 
 
 def __getattr__(name: str):
-    """Functions that were declared since."""
+    """Subpackages, imported when first used, and functions that were declared since."""
+    if name in ("nn", "optim"):
+        return _import_module(f"{__name__}.{name}")
     try:
         return _functions[name]
     except KeyError:
         raise AttributeError(f"module 'nbgrad' has no attribute {name!r}.") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_functions, "nn", "optim"})
 
 
 from .debug import activate as _activate  # noqa: E402

@@ -173,13 +173,13 @@ def check_declaration(op: Elementwise) -> None:
     for operand, formula in op.partial_formulas.items():
         strange = {*inspect.signature(formula).parameters, operand} - {*op.operands, "out", "g"}
         if strange:
-            raise ArgumentError(f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; expected operands "
-                                f"{list(op.operands)}, out or g.")
+            raise ArgumentError(f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; "
+                                f"expected operands {list(op.operands)}, out or g.")
     roots: list[Expr] = [op.expression(), *(op.partial(operand) for operand in op.partial_formulas)]
     for node in postorder(roots):
         if node.op not in ("symbol", "constant") and not (computable(node.op, "float32") and node.op in CALLS):
-            raise ArgumentError(f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it with arithmetic "
-                                "and the functions that ops/elementwise.py uses.")
+            raise ArgumentError(f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it "
+                                "with arithmetic and the functions that ops/elementwise.py uses.")
 
 
 # ---- variants: see NOTE [Variants] ---------------------------------------------------------------------------------

@@ -86,12 +86,10 @@ def test_function_and_method_are_one(name):
                 close(getattr(namespace, public)(*operands).numpy(), want, 0.0, f"{namespace.__name__}.{public}")
 
 
-@pytest.mark.parametrize("name", INPLACE)
+@pytest.mark.parametrize("name", [n for n in INPLACE if len(SAMPLES[n].calls[0].operands) > 1])
 def test_inplace_cannot_change_the_shape(name):
     """Operands that broadcast x to a larger shape are refused, and x keeps its elements and version."""
     row, call, operands = usual_operands(name)
-    if len(operands) < 2 or not isinstance(operands[1], nbgrad.Tensor):
-        pytest.skip("one tensor operand")
     x = to_tensor(operands[0].numpy()[0].copy())
     before, version = x.numpy().copy(), x._version
     with pytest.raises(nbgrad.ShapeError, match=f"^{name}_: .*Hint"):

@@ -44,13 +44,12 @@ def test_partials_run_on_anything_that_applies_operations(name):
         assert set(applied) <= set(CALLS), f"{name}: {sorted(set(applied) - set(CALLS))} cannot be computed on tensors"
 
 
-@pytest.mark.parametrize("is_complex", [False, True])
-@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("name, is_complex", [(name, is_complex) for name in ELEMENTWISE for is_complex in (False, True)
+                                              if not OPS[name].refuses_gradient
+                                              and (OPS[name].complex or not is_complex)])
 def test_cotangent_expressions_can_be_evaluated_on_tensors(name, is_complex):
     """The expressions of backward apply operations of the table only: so every higher order exists."""
     op = OPS[name]
-    if (is_complex and not op.complex) or op.refuses_gradient:
-        pytest.skip("not defined")
     for operand in op.partial_formulas:
         applied: list[str] = []
         expr = op.vjp(operand, is_complex)

@@ -51,8 +51,9 @@ def logsumexp(x, dim, keepdim=False):
     return np.log(np.exp(x).sum(dims_of(dim), keepdims=keepdim))
 
 
-over_dims("sum", np.sum, case((0, 3)), case((0, 3), dim=0), saves="")
-over_dims("mean", np.mean, saves="")
+Z = np.array([[1.5 - 0.5j, -2.0 + 1.0j], [0.3 + 2.0j, -1.0 - 1.0j]])
+over_dims("sum", np.sum, case((0, 3)), case((0, 3), dim=0), case(Z, dim=0), saves="")
+over_dims("mean", np.mean, case(Z), saves="")
 row("sum_over", lambda x, shape: x.sum(0).sum(1, keepdims=True), REAL, case((2, 2, 3), shape=(2, 1)))
 row("sum_to", lambda x, shape: x.sum(0).sum(1, keepdims=True), REAL, case((2, 2, 3), shape=(2, 1)))
 row("spread", lambda x, shape, dim: np.broadcast_to(np.expand_dims(x, dim), shape), REAL,
