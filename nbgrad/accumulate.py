@@ -52,7 +52,7 @@ class LayoutPolicy(threading.local):
 policy = LayoutPolicy()
 
 
-class enforce_grad_layout_policy:       # noqa: N801  (torch's name)
+class enforce_grad_layout_policy:       # torch's name
     """Whether a gradient must have its leaf's strides; without it one that nobody else holds is taken over as it is.
 
     Set at once, and until the end of the block if used as a context manager; per thread.
@@ -61,7 +61,7 @@ class enforce_grad_layout_policy:       # noqa: N801  (torch's name)
     def __init__(self, enabled: bool):
         self.before, policy.enforced = policy.enforced, bool(enabled)
 
-    def __enter__(self) -> "enforce_grad_layout_policy":
+    def __enter__(self) -> enforce_grad_layout_policy:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -84,7 +84,8 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
                         meta.grad = own_copy(g, wanted) if g.layout is not wanted or g.edge is None else CLONE(g)
-                    elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE and g.meta is None and g.edge is None
+                    elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE
+                          and g.meta is None and g.edge is None
                           and getrefcount(g.storage) <= OWN_STORAGE and getrefcount(g.storage.array) <= OWN_ARRAY):
                         meta.grad = g
                     else:

@@ -105,7 +105,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         allow_unused = True
     if is_grads_batched:
         from .errors import NotSupportedError
-        raise NotSupportedError("grad: is_grads_batched is not available yet. Hint: loop over the cotangents with retain_graph=True.")
+        raise NotSupportedError("grad: is_grads_batched is not available yet. Hint: loop over the cotangents with "
+                                "retain_graph=True.")
     if isinstance(inputs, dict):
         values = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, False,
                       materialize_grads)
@@ -217,8 +218,8 @@ def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
     if g.layout.shape != layout.shape:
         raise ShapeError(f"{op}: the cotangent of root {position} has shape {list(g.layout.shape)}, expected {list(layout.shape)}.")
     if g.layout.dtype.is_complex != layout.dtype.is_complex:
-        raise DTypeError(f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: both must "
-                         "be real or both complex.")
+        raise DTypeError(f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "
+                         "both must be real or both complex.")
     if g.layout.dtype is not layout.dtype:
         from .dispatch import CALLS
         g = CALLS["to_dtype"](g, layout.dtype)

@@ -55,7 +55,8 @@ class Checker:
         for x in (*tensors, *results):
             low, high = span(x)
             if low < 0 or high > x.storage.array.nbytes:
-                raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of {x.storage.array.nbytes}.")
+                raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of "
+                                  f"{x.storage.array.nbytes}.")
         if any(has_nan(x) for x in results) and not any(has_nan(x) for x in tensors):
             raise KernelError(f"{op.name}: made a NaN of operands that have none: {', '.join(map(describe, operands))}.")
 

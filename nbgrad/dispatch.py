@@ -8,21 +8,22 @@ launches the kernel, and, where a gradient is needed, one native call that makes
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable, NamedTuple
 from weakref import ReferenceType
 
 import numpy as np
 
+from . import tensor as tensor_module
 from .dtypes import DType, bool_, get_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError
 from .grad_mode import mode, special
-from .node import Rule
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, resized_record, result_layout
+from .node import Rule
 from .ops.core import Elementwise, Op
 from .ops.expr import postorder, symbol
 from .tensor import ASK, Tensor, native
@@ -41,6 +42,9 @@ def apply(name: str, operands: tuple) -> Any:
                 return operands[1] if operands[0] else operands[2]
             return CALLS[name](*operands)
     return fold(name, operands)
+
+
+tensor_module.apply = apply
 
 
 def fold(name: str, numbers: tuple) -> Any:
@@ -247,7 +251,7 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
     return dtype
 
 
-@lru_cache(maxsize=None)
+@cache
 def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
     """The formula of the result; bits of bool operands are truth values, not numbers."""
     if dtype is bool_ and op.policy == "integer":
@@ -470,13 +474,13 @@ def fit(g: Tensor | None, shape: tuple, dtype: DType) -> Tensor | None:
     return g
 
 
-@lru_cache(maxsize=None)
+@cache
 def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool) -> ElementwiseRule:
     """The one rule of an operation for a subset of operands."""
     return ElementwiseRule(op, mask, numbers, is_complex)
 
 
-@lru_cache(maxsize=None)
+@cache
 def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list:
     """Per subset of operands the function that records; made when first called."""
     records: list = [None] * (1 << len(op.operands))
@@ -494,7 +498,6 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
 
 def generate(rule: ElementwiseRule) -> Callable:
     """``record(plan, out, *operands)`` for a rule, with its ``backward``: text compiled once per operation and subset."""
-    names = rule.op.operands
     scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "backward": refuse_gradient}
     if not rule.op.refuses_gradient:
         exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
@@ -547,7 +550,7 @@ def backward_text(rule: ElementwiseRule) -> str:
     return "\n".join(lines) + "\n"
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_text(text: str, label: str):
     """Compile generated text, and register it for tracebacks under ``label``."""
     return compile(text, register_source(text, label), "exec")
@@ -630,7 +633,7 @@ def nary(op: Elementwise) -> Callable:
         if plan is None:
             return general(op, operands)
         out = native.fresh(plan, *operands)
-        if any([isinstance(x, Tensor) and x.needs_grad for x in operands]) and mode.enabled:
+        if any([isinstance(x, Tensor) and x.needs_grad for x in operands]) and mode.enabled:  # noqa: C419  (a list is faster)
             mask = gradient_mask(op, operands)
             if mask:
                 plan.records[mask](plan, out, *operands)

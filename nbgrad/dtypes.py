@@ -5,7 +5,7 @@ widened to float32 when they are loaded and narrowed when they are stored; bool 
 """
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -48,11 +48,11 @@ class DType:
     def __reduce__(self):
         return dtype_of, (self.name,)
 
-    def to_real(self) -> "DType":
+    def to_real(self) -> DType:
         """The real type of the same precision."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
-    def to_complex(self) -> "DType":
+    def to_complex(self) -> DType:
         """The complex type of the same precision."""
         return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
 
@@ -116,7 +116,7 @@ def dtype_of(spec) -> DType:
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote_types(x: DType, y: DType) -> DType:
     """The smallest dtype that both convert to, by torch's lattice (uint8 with int8 is int16, half with bfloat16 float32).
 

@@ -444,7 +444,7 @@ def current_autograd_node() -> Node | None:
     return state.node if state.depth else None
 
 
-class set_multithreading_enabled:       # noqa: N801  (torch's name)
+class set_multithreading_enabled:       # torch's name
     """Allow or forbid backward to use several threads: kept for compatibility, passes run in the caller's thread."""
 
     def __init__(self, enabled: bool):

@@ -13,8 +13,7 @@ from typing import Any, Callable
 from .engine import state, validate_gradient
 from .errors import ArgumentError, GradError, InplaceError, VersionError
 from .grad_mode import mode, special
-from .graph import (Edge, SavedTensor, active_hooks, edge_of, freed_error, next_seq, pack_tensor, requires_grad,
-                    unpacked)
+from .graph import Edge, SavedTensor, active_hooks, edge_of, freed_error, next_seq, pack_tensor, requires_grad, unpacked
 from .node import Node, Rule
 from .rules import FUNCTION
 from .tensor import ASK, Tensor, native
@@ -323,9 +322,11 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
         if value is None:
             checked.append(None)
         elif not isinstance(value, Tensor):
-            raise GradError(f"{ctx.rule.name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
+            raise GradError(f"{ctx.rule.name}: backward returned {type(value).__name__} for argument {k}, "
+                            "expected a Tensor or None.")
         elif layout is None:
-            raise GradError(f"{ctx.rule.name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")
+            raise GradError(f"{ctx.rule.name}: backward returned a gradient for argument {k}, which is not a Tensor; "
+                            "expected None.")
         else:
             checked.append(None if not needed else validate_gradient(f"{ctx.rule.name}.backward, argument {k}", value, layout))
     return checked[0] if count == 1 else tuple(checked)

@@ -5,7 +5,7 @@ symbols, and the kernel is compiled like any operation's.
 """
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Callable, Sequence
 
 from .errors import ArgumentError, DTypeError, ShapeError
@@ -21,7 +21,7 @@ _plans: dict[tuple, object] = {}
 MOST_PLANS = 1024
 
 
-@lru_cache(maxsize=None)
+@cache
 def formula_of(rule: Callable, outputs: int, inputs: int, scalars: tuple[str, ...]) -> Formula:
     """The rule on symbols."""
     names = [*(f"o{k}" for k in range(outputs)), *(f"i{k}" for k in range(inputs)), *scalars]

@@ -142,7 +142,7 @@ class set_grad_enabled(_ModeContext):
         return set_grad_enabled(self.enabled)
 
 
-class inference_mode(set_grad_enabled):     # noqa: N801  (torch's name)
+class inference_mode(set_grad_enabled):     # torch's name
     """Like ``no_grad`` with ``wanted`` true, and known to ``is_inference_mode_enabled``.
 
     Tensors made inside are ordinary ones: they may be used in recorded computations later (docs/differences.md).

@@ -15,9 +15,9 @@ import threading
 from typing import Any, Callable, NamedTuple
 from weakref import ref
 
+from . import node as node_module
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode, special
-from . import node as node_module
 from .node import Edge, Hooks, Node, RemovableHandle, Rule, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
@@ -88,13 +88,16 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
 node_module.materialise_leaf = accumulator_of
 
 
+# Where the cotangent of a view goes; set by views.py, which knows how to replay views.
+view_edge: Callable = None           # type: ignore[assignment]
+
+
 def edge_of(x: Tensor):
     """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true: see NOTE [Edges] in node.py."""
     edge = x.edge
     if edge is not None:
         return edge
     if x.needs_grad is ASK:
-        from .views import view_edge
         return view_edge(x)
     return x if x.needs_grad else None
 
@@ -191,7 +194,7 @@ class SavedTensor:
     def __init__(self, packed: Any, unpack: Callable, edge: Any = None):
         self.packed, self.unpack, self.edge = packed, unpack, edge
 
-    class storage:          # noqa: N801  (looked at as `saved.storage.version` by generated code)
+    class storage:          # looked at as `saved.storage.version` by generated code
         """Never at the version that a node noted."""
 
         version = None
@@ -250,7 +253,7 @@ def active_hooks() -> tuple[Callable, Callable] | None:
     return _hook_stack.pairs[-1] if _hook_stack.pairs else None
 
 
-class saved_tensors_hooks:      # noqa: N801  (torch's name)
+class saved_tensors_hooks:      # torch's name
     """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
 
     >>> import nbgrad
@@ -282,7 +285,7 @@ class saved_tensors_hooks:      # noqa: N801  (torch's name)
             pack_node(node, *self.pair)
 
 
-class disable_saved_tensors_hooks:      # noqa: N801  (torch's name)
+class disable_saved_tensors_hooks:      # torch's name
     """Inside, entering ``saved_tensors_hooks`` raises with ``message``; also hooks that are active are an error at once.
 
     Raises:

@@ -121,8 +121,8 @@ def find_plan_of_clone(layout: Layout):
     plans = dispatch.PLANS["clone"]
     plan = plans.get(layout)
     if plan is None:
-        from .tensor import new_tensor
         from .storage import STORAGE_TEMPLATE
+        from .tensor import new_tensor
         plan = find_plan(OPS["clone"], (new_tensor(STORAGE_TEMPLATE, layout),))
     return plan
 

@@ -45,7 +45,7 @@ class Layout:
     def __deepcopy__(self, memo):
         return self
 
-    def like(self, dtype: DType | None = None, shape: tuple | None = None) -> "Layout":
+    def like(self, dtype: DType | None = None, shape: tuple | None = None) -> Layout:
         """The contiguous layout of another dtype or shape."""
         return layout_of(dtype or self.dtype, self.shape if shape is None else shape, None, self.device)
 

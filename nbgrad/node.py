@@ -4,9 +4,9 @@ A node is one recorded operation. Its edges lead to where the cotangents of its 
 tensors that it produced, so that graphs die by reference counting alone.
 
 NOTE [Edges]: an entry of ``Node.edges`` is None, a Node (its output 0), an Edge (another output), or, for a leaf, *the leaf*: the
-graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``next_functions``, ``get_gradient_edge``), is held by the
-edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us a
-leaf and step).
+graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``next_functions``, ``get_gradient_edge``), is held by
+the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us
+a leaf and step).
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RemovableHandle:
         if hooks is not None:
             hooks.pop(self.id, None)
 
-    def __enter__(self) -> "RemovableHandle":
+    def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *error) -> None:
@@ -93,11 +93,11 @@ class Rule:
     saved_names: tuple[str, ...] = ()
     frees = takes_undefined = False
 
-    def places(self, node: "Node") -> tuple[int, tuple[int, ...]] | None:
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
         return None
 
-    def saved(self, node: "Node", name: str):
+    def saved(self, node: Node, name: str):
         """The value saved under a name.
 
         Raises:
@@ -105,7 +105,7 @@ class Rule:
         """
         raise AttributeError(f"{node.name()} has saved no {name!r}; it has {list(self.saved_names)}.")
 
-    def raw_saved(self, node: "Node", name: str):
+    def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value, to hang hooks on."""
         return self.saved(node, name)
 
@@ -169,11 +169,11 @@ class Node:
     def _input_metadata(self) -> list:
         return [template.layout for template in self.plan.outs]
 
-    def register_hook(self, hook: Callable) -> "RemovableHandle":
+    def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
         return add_hook(node_meta(self).post_hooks, hook)
 
-    def register_prehook(self, hook: Callable) -> "RemovableHandle":
+    def register_prehook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before the node runs; a tuple returned replaces them."""
         return add_hook(node_meta(self).pre_hooks, hook)
 

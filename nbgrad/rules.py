@@ -7,16 +7,16 @@ several steps. Views are planned, without a launch. All of them record through `
 from __future__ import annotations
 
 import inspect
-from functools import lru_cache
-from typing import Any, Callable
+from functools import cache, lru_cache
+from typing import Callable
 
-from .dispatch import CALLS, node_template, announced, MOST_PLANS, compile_text, saved_output, saved_value
+from .dispatch import CALLS, MOST_PLANS, announced, compile_text, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .node import Rule
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
+from .node import Rule
 from .ops.core import General, Movement, Op
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
 
@@ -39,32 +39,60 @@ def lowering(*names: str, style: str = "plan") -> Callable:
     return register
 
 
-class GeneralPlan(Plan):
+class Facts:
+    """What rules and tools may ask of a call, by name: attributes, ``x_shape``, ``x_dtype``, ``out_shape`` and so on.
+
+    Made when first asked for: a call of a shape never seen before, and never differentiated, pays nothing for it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def facts(self) -> dict:
+        """The facts by name."""
+        made = self.made
+        if made is None:
+            layouts, attributes = self.given
+            made = self.made = facts_of(self.op, layouts, attributes, self.outs)
+        return made
+
+
+class GeneralPlan(Facts, Plan):
     """A launch, with the facts that the rules may ask for.
 
     Attributes:
         op: the operation.
-        facts: attributes by name, and ``x_shape``, ``x_dtype``, ``out_shape`` and so on.
-        args: the attributes by position, for replaying a view.
+        given: layouts of the operands, and attributes by name.
+        made: the facts, once asked for.
     """
 
-    __slots__ = ("op", "facts", "args")
+    __slots__ = ("op", "given", "made")
 
 
-def complete(plan: GeneralPlan, op: Op, layouts: tuple, attributes: dict) -> GeneralPlan:
-    """Add the facts to a plan."""
-    plan.op, plan.facts = op, dict(attributes)
-    plan.args = tuple(attributes.values())
+class RunPlan(Facts):
+    """What a node of an operation of several steps needs of a plan."""
+
+    __slots__ = ("op", "given", "made", "outs")
+
+
+def complete(plan, op: Op, layouts: tuple, attributes: dict):
+    """Say of what call a plan is."""
+    plan.op, plan.given, plan.made = op, (layouts, attributes), None
+    return plan
+
+
+def facts_of(op: Op, layouts: tuple, attributes: dict, outs: tuple) -> dict:
+    """The facts of a call."""
+    facts = dict(attributes)
     for name, layout in zip(op.operands, layouts):
         if isinstance(layout, Layout):
-            plan.facts[f"{name}_shape"], plan.facts[f"{name}_dtype"] = layout.shape, layout.dtype
-            plan.facts[f"{name}_layout"] = layout
+            facts[f"{name}_shape"], facts[f"{name}_dtype"], facts[f"{name}_layout"] = layout.shape, layout.dtype, layout
         elif isinstance(layout, tuple):
-            plan.facts[f"{name}_shapes"] = tuple(each.shape for each in layout)
-            plan.facts[f"{name}_dtypes"] = tuple(each.dtype for each in layout)
-    plan.facts["out_shape"] = plan.outs[0].layout.shape if plan.outs else ()
-    plan.facts["outs"] = len(plan.outs)
-    return plan
+            facts[f"{name}_shapes"] = tuple(each.shape for each in layout)
+            facts[f"{name}_dtypes"] = tuple(each.dtype for each in layout)
+    facts["out_shape"] = outs[0].layout.shape if outs else ()
+    facts["outs"] = len(outs)
+    return facts
 
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
@@ -132,7 +160,8 @@ class GeneralRule(Rule):
                       "    if node.attrs is not None: facts = {**facts, **node.attrs.values()}"]
         calls = [f"f{k}({', '.join(p if p in known else f'facts[{p!r}]' for p in names)})" for k, names in enumerate(self.params)]
         if self.spread:
-            lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})", "    return results[0] if len(node.edges) == 1 else results"]
+            lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
+                      "    return results[0] if len(node.edges) == 1 else results"]
         else:
             lines.append(f"    return {', '.join(calls)}")
         scope = {"unpack": unpack, "saved_output": saved_output, **{f"f{k}": f for k, f in enumerate(self.formulas)}}
@@ -178,7 +207,7 @@ def tensors_in(values):
             yield from tensors_in(value)
 
 
-@lru_cache(maxsize=None)
+@cache
 def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1) -> tuple[GeneralRule, Callable]:
     """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``."""
     rule = GeneralRule(op, wanted)
@@ -193,7 +222,7 @@ def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1) -> tuple[Gen
     return rule, native.builder(template, tuple(slots), True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def recorder(op: General, mask: int) -> Callable:
     """``record(plan, out, *operands)`` of a planned operation, for a subset of its operands as bits."""
     wanted = tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
@@ -318,10 +347,19 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
              f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
              f"    except (AttributeError, KeyError, TypeError): return miss({passed})",
              f"    out = fresh(plan, {', '.join(operands)})",
-             f"    if ({needs}) and mode.enabled: record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)",
-             "    return out"]
+             f"    if ({needs}) and mode.enabled:"]
+    if count == 1 and op.operands[0] in op.vjps:
+        # The recorder at once: a sum with grad 1.2 -> 0.8 us (benchmarks/test_overhead.py).
+        x = operands[0]
+        lines += ["        first = out[0] if type(out) is tuple else out",
+                  f"        if ({x}.needs_grad is True or requires_grad({x})) and first.layout.dtype.differentiable:",
+                  f"            recorder(op, 1)(plan, first, {x})"]
+    else:
+        lines.append(f"        record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)")
+    lines.append("    return out")
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
-             "intercept": intercept_general, "record": record_result, "_defaults": default_values(op)}
+             "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
+             "_defaults": default_values(op)}
     exec(compile_text("\n".join(lines) + "\n", f"{op.name} call"), scope)
     scope["call"].plans = plans
     scope["call"].plain = slow
@@ -361,12 +399,6 @@ def run_call(op: General, run: Callable) -> Callable:
         return plain(*args, **kwargs)
     call.plain = plain
     return call
-
-
-class RunPlan:
-    """What a node of a run operation needs of a plan."""
-
-    __slots__ = ("op", "facts", "args", "outs")
 
 
 def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
@@ -480,7 +512,7 @@ class Cotangents(tuple):
     __slots__ = ()
 
     @classmethod
-    def filled(cls, gs, plan: ViewPlan) -> "Cotangents":
+    def filled(cls, gs, plan: ViewPlan) -> Cotangents:
         """``gs`` with zeros where a result has no cotangent; results of one shape share them."""
         zeros: dict = {}
 

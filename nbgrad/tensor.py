@@ -21,6 +21,10 @@ __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new
            "require_differentiable"]
 
 
+# One call of one operation, by name; set by dispatch.py, which knows the operations.
+apply: Any = None
+
+
 class _Ask:
     """A view's ``needs_grad``: true enough to be looked at."""
 
@@ -175,7 +179,6 @@ class Tensor(Operators):
         return bool(self.item())
 
     def _apply(self, name: str, operands: tuple) -> Any:
-        from .dispatch import apply
         return apply(name, operands)
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
+from . import graph
 from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
@@ -84,6 +85,9 @@ def view_edge(x: Tensor):
     return meta.node
 
 
+graph.view_edge = view_edge
+
+
 def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     """Refuse in-place writes that autograd cannot follow.
 
@@ -102,8 +106,8 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     meta = x.meta
     if meta is not None and meta.base is not None and x.needs_grad is ASK:
         if meta.creation is not DEFAULT:
-            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be recorded. "
-                               "Hint: clone it, or write under no_grad().")
+            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
+                               "recorded. Hint: clone it, or write under no_grad().")
         if is_grad_leaf(meta.base):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):

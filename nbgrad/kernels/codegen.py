@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 import math
-from functools import lru_cache
+from functools import cache
 from types import FunctionType
 from typing import Callable, NamedTuple
 
@@ -190,7 +190,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     return function
 
 
-@lru_cache(maxsize=None)
+@cache
 def scalar_names(dtype: str) -> dict[str, Callable]:
     """The scalar functions that source text at a dtype may call, by the names that ``function_name`` gives."""
     from . import scalars

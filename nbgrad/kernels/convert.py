@@ -6,7 +6,7 @@ that no helper function of the compiler's runtime is ever needed.
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from .templates.elementwise import elementwise_loop
 
@@ -85,7 +85,7 @@ def widen_then_truth(x):
     return (x & 0x7FFF) != 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def conversion(source: str, target: str) -> int:
     """Address of ``kernel(start, stop, args)`` that converts contiguous ``source`` elements to ``target``; 0 if equal."""
     from .cpu.build import Program, address

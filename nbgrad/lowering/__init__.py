@@ -6,9 +6,5 @@
 
 def load() -> None:
     """Register all lowerings."""
-    # One line a module; order does not matter.
-    from . import complex  # noqa: F401
-    from . import copy  # noqa: F401
-    from . import indexing, join, subscript  # noqa: F401
-    from . import linalg, losses  # noqa: F401
-    from . import reduce, scan, softmax, sort  # noqa: F401
+    # Order does not matter.
+    from . import complex, copy, indexing, join, linalg, losses, reduce, scan, softmax, sort, subscript  # noqa: F401

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from .. import config
 from ..dtypes import DType, bool_
@@ -38,7 +38,7 @@ class Formula:
     """
 
     __slots__ = ("name", "params", "results", "predicates")
-    _known: dict[tuple, "Formula"] = {}
+    _known: dict[tuple, Formula] = {}
 
     def __new__(cls, name: str, params: tuple[tuple[str, bool], ...], results: tuple[Expr, ...]):
         key = (name, params, results)
@@ -51,7 +51,7 @@ class Formula:
         return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
     """Address of the contiguous kernel of ``formula`` at a dtype of computation.
 
@@ -67,7 +67,7 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int
     return address(Program(formula.name, loop, dtype, (("scalar", function), *guards.items())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def cost(formula: Formula, dtype: str) -> float:
     """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
     wide = _WIDTHS[dtype] / 4
@@ -75,8 +75,8 @@ def cost(formula: Formula, dtype: str) -> float:
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
 
 
-CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj_physical", "logical_not", "bitwise_not", "sign",
-                   "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
+CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj_physical", "logical_not", "bitwise_not",
+                   "sign", "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
 
 
 def work(numel: int, nanoseconds: float) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
         inplace: so many results are written over the first operands.
     """
     dtype = compute.compute
-    shape, order = outs[0].shape, outs[0].strides
+    order = outs[0].strides
     codes = tuple(0 if layout is not None else NUMBER_CODES[dtype] for layout in operands)
     # Conversion to bool asks whether a number is not 0; it does not keep the low byte.
     wanted = tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params)

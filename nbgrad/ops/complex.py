@@ -37,8 +37,10 @@ def _retyped(layout, dtype):
     old, new = layout.dtype.itemsize, dtype.itemsize
     if old == new:
         return layout.shape, layout.strides, 0
-    if not layout.shape or layout.strides[-1] != 1 or layout.shape[-1] * old % new or any(s * old % new for s in layout.strides[:-1]):
-        raise ShapeError(f"view: {layout.dtype} {list(layout.shape)} with strides {list(layout.strides)} cannot be read as {dtype}.")
+    if (not layout.shape or layout.strides[-1] != 1 or layout.shape[-1] * old % new
+            or any(s * old % new for s in layout.strides[:-1])):
+        raise ShapeError(f"view: {layout.dtype} {list(layout.shape)} with strides {list(layout.strides)} "
+                         f"cannot be read as {dtype}.")
     return ((*layout.shape[:-1], layout.shape[-1] * old // new), (*(s * old // new for s in layout.strides[:-1]), 1), 0)
 
 
@@ -52,16 +54,17 @@ def to_complex(dtype):
     return dtype.to_complex()
 
 
-movement("real_view", lambda x: _real_view(x, 0), lambda g, x_dtype: g.to_dtype(x_dtype), retype=to_real, method=False, function=False,
-         node="RealBackward0", doc="The real parts, as a view.")
+movement("real_view", lambda x: _real_view(x, 0), lambda g, x_dtype: g.to_dtype(x_dtype), retype=to_real, method=False,
+         function=False, node="RealBackward0", doc="The real parts, as a view.")
 movement("imag_view", lambda x: _real_view(x, 1), lambda g, x_dtype: g.to_dtype(x_dtype) * 1j, retype=to_real, method=False,
          function=False, node="ImagBackward0", doc="The imaginary parts, as a view.")
 movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.contiguous()), retype=to_real, method=False,
          doc="A complex tensor as pairs of numbers: one more dimension, of size 2.")
 movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.contiguous()), retype=to_complex, method=False,
          doc="Pairs of numbers as a complex tensor.")
-movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g.view_dtype(x_dtype), retype=lambda own, dtype: dtype,
-         function=False, method=False, node="ViewBackward0", doc="The same bytes read as another dtype.")
+movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g.view_dtype(x_dtype),
+         retype=lambda own, dtype: dtype, function=False, method=False, node="ViewBackward0",
+         doc="The same bytes read as another dtype.")
 general("complex", lambda real, imag: real, {"real": lambda g: g._apply("real", (g,)), "imag": lambda g: g._apply("imag", (g,))},
         operands=("real", "imag"), method=False, doc="The complex numbers with these parts.")
 

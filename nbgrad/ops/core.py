@@ -14,7 +14,7 @@ of their arguments; they never look at memory. The names of a rule's parameters 
 from __future__ import annotations
 
 import inspect
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable
 
 from .expr import Expr, constant, plus, scalar, symbol, times
@@ -22,7 +22,7 @@ from .expr import Expr, constant, plus, scalar, symbol, times
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
            "reduction", "general", "composite", "undifferentiable"]
 
-OPS: dict[str, "Op"] = {}
+OPS: dict[str, Op] = {}
 
 
 class Op:
@@ -41,9 +41,9 @@ class Op:
 
     kind = "op"
 
-    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "", node: str | Callable[[dict], str] | None = None,
-                 aliases: tuple[str, ...] = (), method: bool = True, function: bool = True, inplace: bool = False,
-                 out: bool = False):
+    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
+                 node: str | Callable[[dict], str] | None = None, aliases: tuple[str, ...] = (),
+                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
         self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
@@ -97,12 +97,12 @@ class Elementwise(Op):
         """``(name, boolean)`` of every operand."""
         return tuple((name, name in self.boolean) for name in self.operands)
 
-    @lru_cache(maxsize=None)
+    @cache
     def expression(self) -> Expr:
         """The result as an expression of the operands."""
         return _as_expr(self.formula(*(symbol(*param) for param in self.params)))
 
-    @lru_cache(maxsize=None)
+    @cache
     def partial(self, operand: str) -> Expr:
         """The partial derivative with respect to ``operand``, in operands and ``out``."""
         return self._evaluate(self.partial_formulas[operand])
@@ -112,7 +112,7 @@ class Elementwise(Op):
         names = inspect.signature(formula).parameters
         return _as_expr(formula(*(symbol(name, booleans.get(name, False)) for name in names)))
 
-    @lru_cache(maxsize=None)
+    @cache
     def vjp(self, operand: str, is_complex: bool = False) -> Expr:
         """The cotangent of ``operand`` in terms of ``g``, operands and ``out``: g times the partial, conjugated."""
         partial = self.partial(operand)
@@ -122,7 +122,7 @@ class Elementwise(Op):
             partial = scalar.conj_physical(partial)
         return times(symbol("g"), partial)
 
-    @lru_cache(maxsize=None)
+    @cache
     def jvp(self, tangents: tuple[str, ...]) -> Expr:
         """The tangent of the result in terms of ``t_<operand>``, operands and ``out``."""
         return plus(self._tangent(name) for name in tangents if name in self.partial_formulas)

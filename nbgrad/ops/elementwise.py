@@ -35,7 +35,8 @@ elementwise("remainder", lambda x, y: scalar.remainder(x, y),
 elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.fmod(x, y)) / y)},
             refuses_bool=True, integer_divisor="y", doc="x - trunc(x / y) * y: the sign of x.")
 elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",), doc="-x.")
-elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False, doc="x.")
+elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False,
+            doc="x.")
 elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
             tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, doc="The complex conjugate, computed.")
 elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, complex=True, node="PowBackward0",
@@ -88,8 +89,9 @@ elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - 
             doc="The angle in [0, pi] whose cosine is x.")
 elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", aliases=("arctan",),
             doc="The angle in [-pi/2, pi/2] whose tangent is x.")
-elementwise("atan2", lambda x, y: scalar.atan2(x, y), {"x": lambda x, y: y / (x * x + y * y), "y": lambda x, y: -x / (x * x + y * y)},
-            policy="float", aliases=("arctan2",), doc="The angle of the point with ordinate x and abscissa y.")
+elementwise("atan2", lambda x, y: scalar.atan2(x, y),
+            {"x": lambda x, y: y / (x * x + y * y), "y": lambda x, y: -x / (x * x + y * y)}, policy="float", aliases=("arctan2",),
+            doc="The angle of the point with ordinate x and abscissa y.")
 elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", doc="The hyperbolic sine.")
 elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", doc="The hyperbolic cosine.")
 elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", doc="The hyperbolic tangent.")
@@ -103,13 +105,15 @@ elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.p
 elementwise("floor", lambda x: scalar.floor(x), {"x": lambda: 0}, refuses_bool=True, doc="The largest integer <= x.")
 elementwise("ceil", lambda x: scalar.ceil(x), {"x": lambda: 0}, refuses_bool=True, doc="The smallest integer >= x.")
 elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=True, doc="The nearest integer, ties to even.")
-elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",), doc="x without its fraction.")
+elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",),
+            doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
 
 # ---- comparison, logic, bits ---------------------------------------------------------------------------------------
 
 for _name, _doc, _alias in (("eq", "x == y.", ()), ("ne", "x != y.", ("not_equal",)), ("lt", "x < y.", ("less",)),
-                            ("le", "x <= y.", ("less_equal",)), ("gt", "x > y.", ("greater",)), ("ge", "x >= y.", ("greater_equal",))):
+                            ("le", "x <= y.", ("less_equal",)), ("gt", "x > y.", ("greater",)),
+                            ("ge", "x >= y.", ("greater_equal",))):
     elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=_alias,
                 complex=_name in ("eq", "ne"), doc=_doc)
 elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, doc="Both are not zero.")
@@ -124,7 +128,8 @@ elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses
 elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True, doc="x // 2**y.")
 elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, inplace=False, out=False, doc="x is not a number.")
 elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, inplace=False, out=False, doc="x is infinite.")
-elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, inplace=False, out=False, doc="x is neither infinite nor NaN.")
+elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, inplace=False, out=False,
+            doc="x is neither infinite nor NaN.")
 
 # ---- choice --------------------------------------------------------------------------------------------------------
 
@@ -138,26 +143,30 @@ elementwise("minimum", lambda x, y: scalar.minimum(x, y),
             {"x": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0))},
             inplace=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
 elementwise("clamp_both", lambda x, min, max: scalar.minimum(scalar.maximum(x, min), max),
-            {"x": lambda x, min, max: where((x >= min) & (x <= max), 1, 0), "min": lambda x, min, max: where((min < max) & (x < min), 1, 0),
+            {"x": lambda x, min, max: where((x >= min) & (x <= max), 1, 0),
+             "min": lambda x, min, max: where((min < max) & (x < min), 1, 0),
              "max": lambda x, min, max: where((x > max) | (max < min), 1, 0)}, method=False, function=False, node="ClampBackward1",
             doc="x moved into [min, max].")
-elementwise("clamp_min", lambda x, min: scalar.maximum(x, min), {"x": lambda x, min: where(x >= min, 1, 0),
-                                                                  "min": lambda x, min: where(x < min, 1, 0)}, node="ClampBackward1",
+elementwise("clamp_min", lambda x, min: scalar.maximum(x, min),
+            {"x": lambda x, min: where(x >= min, 1, 0), "min": lambda x, min: where(x < min, 1, 0)}, node="ClampBackward1",
             doc="x, but at least min.")
-elementwise("clamp_max", lambda x, max: scalar.minimum(x, max), {"x": lambda x, max: where(x <= max, 1, 0),
-                                                                  "max": lambda x, max: where(x > max, 1, 0)}, node="ClampBackward1",
+elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
+            {"x": lambda x, max: where(x <= max, 1, 0), "max": lambda x, max: where(x > max, 1, 0)}, node="ClampBackward1",
             doc="x, but at most max.")
 
 # ---- activations ---------------------------------------------------------------------------------------------------
 
 # `x <= 0`, not `x > 0`, so that NaN passes through.
-elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, out=False, doc="max(x, 0).")
+elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, out=False,
+            doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", doc="1 / (1 + e**-x).")
 elementwise("silu", lambda x: x * scalar.sigmoid(x),
-            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False, doc="x * sigmoid(x).")
+            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
+            doc="x * sigmoid(x).")
 elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
             {"x": lambda x: scalar.sigmoid(-x)}, policy="floating", node="LogSigmoidBackward0", doc="log(sigmoid(x)).")
-elementwise("softplus", lambda x, beta=1.0, threshold=20.0: where(x * beta > threshold, x, scalar.log1p(scalar.exp(x * beta)) / beta),
+elementwise("softplus",
+            lambda x, beta=1.0, threshold=20.0: where(x * beta > threshold, x, scalar.log1p(scalar.exp(x * beta)) / beta),
             {"x": lambda x, beta, threshold: where(x * beta > threshold, 1, scalar.sigmoid(x * beta))}, policy="floating",
             inplace=False, doc="log(1 + e**(beta x)) / beta; x itself where beta x > threshold.")
 elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
@@ -166,10 +175,11 @@ elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negativ
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
             {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating", out=False,
             doc="x where x > 0, else alpha * (e**x - 1).")
-_CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # noqa: E731  (of the normal distribution)
+_CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # of the normal distribution
 elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},
-            policy="floating", method=False, function=False, node="GeluBackward0", doc="x times the normal distribution function of x.")
-_INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))  # noqa: E731
+            policy="floating", method=False, function=False, node="GeluBackward0",
+            doc="x times the normal distribution function of x.")
+_INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
             {"x": lambda x: 0.5 * (1 + scalar.tanh(_INNER(x))) + 0.5 * x * (1 - scalar.tanh(_INNER(x)) * scalar.tanh(_INNER(x)))
              * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))},

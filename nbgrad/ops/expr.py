@@ -68,12 +68,12 @@ class Expr(Operators):
 
     __slots__ = ("op", "args", "boolean", "__weakref__")
 
-    def _apply(self, name: str, operands: tuple) -> "Expr":
+    def _apply(self, name: str, operands: tuple) -> Expr:
         return operation(name, *operands)
 
     def __bool__(self) -> bool:
-        raise ArgumentError("a formula asks for a truth value, and symbols have none. Hint: scalar.where(condition, x, y), & for and, "
-                            "| for or.")
+        raise ArgumentError("a formula asks for a truth value, and symbols have none. Hint: scalar.where(condition, x, y), "
+                            "& for and, | for or.")
 
     def symbols(self) -> set[str]:
         """Names of the symbols that the value depends on: for a partial derivative, what must be saved."""

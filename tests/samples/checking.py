@@ -154,4 +154,5 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> Non
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; "
-                             f"first at {index}: got {got[index]!r}, expected {want[index]!r}\ngot:\n{got}\nexpected:\n{want}")
+                             f"first at {index}: got {got[index]!r}, expected {want[index]!r}\n"
+                             f"got:\n{got}\nexpected:\n{want}")

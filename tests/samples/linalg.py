@@ -12,7 +12,8 @@ Z = np.array([[1.5 - 0.5j, -2.0 + 1.0j, 0.5j], [0.3 + 2.0j, -1.0 - 1.0j, 1.0 + 0
 
 row("matmul", np.matmul, REAL, case((2, 3), (3, 4)), case((3,), (3,)), case((2, 3), (3,)), case((3,), (3, 2)),
     case((4, 2, 3), (3, 2)),
-    case((2, 1, 2, 3), (3, 3, 2)), case((2, 0), (0, 3)), case(Z, Z.T), case(Z, Z[0]), errors=[fails(ShapeError, "^matmul: .*3.*5", (2, 3), (5, 6))])
+    case((2, 1, 2, 3), (3, 3, 2)), case((2, 0), (0, 3)),
+    case(Z, Z.T), case(Z, Z[0]), errors=[fails(ShapeError, "^matmul: .*3.*5", (2, 3), (5, 6))])
 row("mm", np.matmul, REAL, case((2, 3), (3, 4)), errors=[fails(ShapeError, "^mm: ", (2, 3), (2, 3)),
     fails(ShapeError, "^mm: ", (3,), (3,))])
 row("bmm", np.matmul, REAL, case((2, 2, 3), (2, 3, 4)), errors=[fails(ShapeError, "^bmm: ", (2, 2, 3), (3, 3, 4))])

@@ -131,7 +131,7 @@ class Row:
         if isinstance(x, list):
             return [self._array(each, name, dtype, rng) for each in x]
         if not isinstance(x, tuple):
-            return x
+            return x.copy() if isinstance(x, np.ndarray) else x
         if name in getattr(self.op, "boolean", ()):
             dtype = "bool"
         return draw(rng, x, self.domains.get(name, self.domain), dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import types as python_types
-from functools import lru_cache
+from functools import cache
 from typing import Any, Callable, NamedTuple
 
 from ... import config
@@ -45,7 +45,7 @@ class Program(NamedTuple):
     reassociate: bool = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def fingerprint(function: Callable) -> str:
     """Text that determines what a plain function computes: its code and that of all it calls, and its constants.
 
@@ -78,7 +78,7 @@ def program_key(program: Program) -> str:
                        fingerprint(program.function), *bound, constants_text(program.dtype))
 
 
-@lru_cache(maxsize=None)
+@cache
 def constants_text(dtype: str | None) -> str:
     """The dtype's constants, which scalar functions reach by name."""
     from .. import scalars

@@ -124,7 +124,8 @@ declare ptr @PyTuple_Pack(i64, ...)
 @new_from_descr = global ptr null
 @storage_template = global ptr null
 
-@changed = private constant [104 x i8] c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
+@changed = private constant [104 x i8]
+    c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
 @miscounted = private constant [45 x i8] c"launch: the plan expects other operand count\\00"
 
 define private ptr @slot(ptr %object, i64 %offset) alwaysinline {

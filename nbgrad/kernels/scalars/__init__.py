@@ -35,8 +35,8 @@ FUNCTIONS: dict[str, Callable] = {
 }
 
 INT_FUNCTIONS: dict[str, Callable] = {
-    "floor_divide": integers.floor_divide, "trunc_divide": integers.trunc_divide, "remainder": integers.remainder, "fmod": integers.fmod,
-    "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
+    "floor_divide": integers.floor_divide, "trunc_divide": integers.trunc_divide, "remainder": integers.remainder,
+    "fmod": integers.fmod, "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
     "maximum": integers.maximum, "minimum": integers.minimum,
 }
 
