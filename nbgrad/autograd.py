@@ -158,7 +158,7 @@ def make_seeds(op: str, roots, cotangents) -> list[tuple[Any, Tensor | None]]:
         cotangents = (cotangents,) if isinstance(cotangents, Tensor) else tuple(cotangents)
     if len(cotangents) < len(roots):
         raise GradError(f"{op}: {len(roots)} roots but {len(cotangents)} cotangents.")
-    seeds = []
+    seeds: list[tuple[Any, Tensor | None]] = []
     for position, (root, g) in enumerate(zip(roots, cotangents)):
         edge = root_edge(op, root)
         layout = root.layout if isinstance(root, Tensor) else edge_layout(root)

@@ -527,4 +527,4 @@ def install_creation() -> dict:
     return FUNCTIONS
 
 
-CALLS["new_full"], CALLS["zeros_like"], CALLS["ones_like"] = new_full, zeros_like, ones_like
+CALLS["new_full"], CALLS["zeros_like"], CALLS["ones_like"], CALLS["asarray"] = new_full, zeros_like, ones_like, asarray

@@ -89,8 +89,10 @@ def general(op: Elementwise, operands: tuple) -> Tensor:
 
 
 def unwrap_number(operand):
-    """A NumPy scalar as the Python number of its value."""
-    return operand.item() if isinstance(operand, np.generic) else operand
+    """A NumPy scalar as the Python number of its value; an array as a tensor on its memory."""
+    if isinstance(operand, np.generic):
+        return operand.item()
+    return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
 
 
 def gradient_mask(op: Elementwise, operands: tuple) -> int:
@@ -134,7 +136,7 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
 
 
 # Plans by kind, to be copied for other shapes: a new shape of a known kind costs 3 us instead of 25.
-KINDS: dict[tuple, ElementwisePlan] = {}
+KINDS: dict[tuple | None, ElementwisePlan] = {}
 
 
 def kind_key(op: Elementwise, operands: tuple) -> tuple | None:
@@ -648,7 +650,7 @@ OWN_NAMES = {"input": "x", "other": "y"}
 
 def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
     """Complete positional operands with named ones and defaults."""
-    operands = list(operands)
+    values = list(operands)
     named = {OWN_NAMES[name] if OWN_NAMES.get(name) in op.operands else name: value for name, value in named.items()}
     for name, default in zip(op.operands[len(operands):], defaults[len(operands):]):
         value = named.pop(name, default)

@@ -169,7 +169,8 @@ def result_dtype(tensors, numbers=()) -> DType:
 
     Tensors with dimensions decide; zero-dim tensors, then Python numbers, only raise the category.
     """
-    full = zero = None
+    full: Any = None
+    zero: Any = None
     for dtype, ndim in tensors:
         if ndim:
             full = dtype if full is None else promote_types(full, dtype)

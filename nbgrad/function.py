@@ -221,7 +221,7 @@ def finish_results(cls, ctx: FunctionCtx, args: tuple, results: tuple, record: b
     ctx.plan.outs = tuple(layout.template if layout is not None else None for layout in ctx._layouts)
     wrapped = [finish_result(cls, ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
     if record:
-        saved = []
+        saved: list[tuple | None] = []
         for x in ctx._to_save:
             output = next((k for k, r in enumerate(results) if r is x), None) if x is not None else None
             if output is not None and contains(ctx._non_differentiable, x):
@@ -317,7 +317,7 @@ def function_backward(ctx: FunctionCtx, g, create_graph: bool):
     if len(results) != count:
         raise GradError(f"{ctx.rule.name}: backward returned {len(results)} gradients, expected {count}, one for every argument of "
                         "forward.")
-    checked = []
+    checked: list[Tensor | None] = []
     for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx._input_layouts)):
         if value is None:
             checked.append(None)

@@ -6,7 +6,7 @@ so an operand that shares the memory is found stale in backward; the result is s
 """
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 from . import dispatch
 from .dispatch import ElementwisePlan, find_plan, finish_plan, forward_formula, gradient_mask, unwrap_number
@@ -118,12 +118,13 @@ def copy_of(layout: Layout):
 def find_plan_of_clone(layout: Layout):
     """The plan of ``clone`` for one layout."""
     from .ops.core import OPS
+    clone: Any = OPS["clone"]
     plans = dispatch.PLANS["clone"]
     plan = plans.get(layout)
     if plan is None:
         from .storage import STORAGE_TEMPLATE
         from .tensor import new_tensor
-        plan = find_plan(OPS["clone"], (new_tensor(STORAGE_TEMPLATE, layout),))
+        plan = find_plan(clone, (new_tensor(STORAGE_TEMPLATE, layout),))
     return plan
 
 

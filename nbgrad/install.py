@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Callable
+from typing import Any, Callable
 
 from . import accumulate
 from .dispatch import CALLS, call_of
@@ -41,7 +41,8 @@ def install() -> None:
     install_variants()
     accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
     accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
-    accumulate.INPLACE_PLAN = lambda *operands: inplace_plan(OPS["add"], operands)
+    add: Any = OPS["add"]
+    accumulate.INPLACE_PLAN = lambda *operands: inplace_plan(add, operands)
 
 
 def install_elementwise(op: Elementwise) -> None:
@@ -102,7 +103,6 @@ def install_operators() -> None:
     for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():
         if name in CALLS:
             setattr(Tensor, f"__{symbol}__", equality(CALLS[name]) if symbol in ("eq", "ne") else CALLS[name])
-    Tensor.__hash__ = object.__hash__
 
 
 def equality(call: Callable) -> Callable:

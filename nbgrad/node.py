@@ -89,7 +89,8 @@ class Rule:
         takes_undefined: whether ``backward`` is called although no result has a cotangent.
     """
 
-    name = node_name = "node"
+    name: str = "node"
+    node_name: str | Callable[[dict], str] = "node"
     saved_names: tuple[str, ...] = ()
     frees = takes_undefined = False
 
@@ -126,6 +127,7 @@ class Node:
 
     __slots__ = ("seq", "rule", "plan", "edges", "s0", "s1", "s2", "v0", "v1", "v2", "attrs", "backward", "outputs",
                  "meta", "__weakref__")
+    edges: tuple
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``."""
@@ -142,7 +144,7 @@ class Node:
         if places is None:
             return pairs
         total, positions = places
-        spread = [(None, 0)] * total
+        spread: list[tuple] = [(None, 0)] * total
         for position, pair in zip(positions, pairs):
             spread[position] = pair
         return tuple(spread)

@@ -50,6 +50,17 @@ class Meta:
 
     __slots__ = ("grad", "hooks", "post_hooks", "accumulator", "retains", "tangent", "base", "chain", "creation",
                  "version", "node", "__weakref__")
+    grad: Tensor | None
+    hooks: Any
+    post_hooks: Any
+    accumulator: Any
+    retains: bool
+    tangent: Any
+    base: Any
+    chain: Any
+    creation: Any
+    version: int | None
+    node: Any
 
 
 META_TEMPLATE = Meta()
@@ -76,6 +87,12 @@ class Tensor(Operators):
 
     __slots__ = ("storage", "offset", "layout", "edge", "needs_grad", "meta", "__weakref__", "__dict__")
     __array_priority__ = 1000
+    storage: Storage
+    offset: int
+    layout: Layout
+    edge: Any
+    needs_grad: Any             # True, False or ASK
+    meta: Any                   # Meta or None
     __hash__ = object.__hash__
 
     def __new__(cls, *args, **kwargs):

@@ -56,12 +56,12 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     steps = chain_of(meta)
     if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
         return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x.offset - base.offset) // x.layout.dtype.itemsize)
-    x = base
+    moved: Any = base
     for plan, which in steps:
-        x = CALLS[plan.op.name](x, *plan.args)
+        moved = CALLS[plan.op.name](moved, *plan.args)
         if which is not None:
-            x = x[which]
-    return x
+            moved = moved[which]
+    return moved
 
 
 def view_edge(x: Tensor):

@@ -43,8 +43,6 @@ LAYERS = (
 
 # Imports inside functions that point up, each with the reason why it cannot point down.
 UPWARD = {
-    ("tensor", "dispatch"): "Tensor is an operand of formulas, which call operations by name",
-    ("graph", "views"): "where the cotangent of a view goes is found when it is asked for: a write may have changed it",
     ("dispatch", "creation"): "a formula of numbers alone is computed on a tensor made for it",
 }
 

@@ -150,7 +150,7 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
         return {}
     from .scalars import GUARDS, PRECISE
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
-    scope = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
+    scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     rename = {}
     for op in {node.op for node in guarded}:
         scope[f"guard_{op}"], scope[f"precise_{op}"] = GUARDS[op][0], PRECISE[GUARDS[op][1]]
@@ -183,7 +183,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     """
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
     text = source(Scalar(name, params, tuple(results), dtype))
-    scope = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
+    scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
     function: FunctionType = scope[f"scalar_{name}"]
     function.source = text

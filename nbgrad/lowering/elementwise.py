@@ -114,7 +114,7 @@ def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) 
 
 
 def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
-                     inplace: int = 0, plan_type: type = Plan) -> Plan:
+                     inplace: int = 0, plan_type: type[P] = Plan) -> P:  # type: ignore[assignment]
     """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
 
     Args:
@@ -171,9 +171,9 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
     itemsizes, strides = [], []
     for layout in layouts:
         size = layout.dtype.itemsize if layout is not None else 0
-        steps = _broadcast_strides(layout, ndim) if layout is not None else (0,) * ndim
+        own = _broadcast_strides(layout, ndim) if layout is not None else (0,) * ndim
         itemsizes.append(size)
-        strides.append(tuple(step * size for step in steps))
+        strides.append(tuple(step * size for step in own))
     # Walk in the memory order of the first result.
     order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
     sizes, steps = collapse(tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import Callable
 
 from ..dispatch import CALLS
 from ..dtypes import result_dtype
@@ -66,7 +67,7 @@ def place_plan(out: Layout, parts: list[Part], zero: bool) -> GeneralPlan:
 
 # ---- cotangents of views -------------------------------------------------------------------------------------------
 
-VIEW_OF = {
+VIEW_OF: dict[str, Callable] = {
     "slice_backward": lambda x, dim, start, end, step: shapes.sliced(x, dim, start, end, step),
     "select_backward": lambda x, dim, index: shapes.selected(x, dim, index),
     "diagonal_backward": lambda x, offset, dim1, dim2: shapes.diagonal_of(x, offset, dim1, dim2),
@@ -172,7 +173,7 @@ def _reshape_copy(op, layouts, attributes):
 # ---- joining and rearranging ---------------------------------------------------------------------------------------
 
 
-def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part]]:
+def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]]:
     """The shape of ``cat`` and where its operands go; operands of shape (0,) go nowhere.
 
     Raises:

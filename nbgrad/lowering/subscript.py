@@ -10,7 +10,7 @@ stands among index tensors.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -548,6 +548,7 @@ def dstack(tensors):
     return CALLS["cat"](tuple(at_least(x, 3) for x in tensors), 2)
 
 
+_function: Callable
 for _function in (scatter, index_put, nonzero, argwhere, repeat_interleave):
     composite(_function.__name__, _function, doc=_function.__doc__)
 for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, masked_scatter_, index_put_):

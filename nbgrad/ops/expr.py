@@ -36,6 +36,14 @@ class Operators:
     """Python operators in terms of ``self._apply(operation, operands)``."""
 
     __slots__ = ()
+    __hash__ = object.__hash__              # == is an operation here; identity is equality
+
+    if TYPE_CHECKING:                       # the loops below make them from the tables
+        _made: Any
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _made
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _made
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _made
+        __neg__ = __abs__ = __invert__ = __pos__ = __lt__ = __le__ = __gt__ = __ge__ = _made
 
     def _apply(self, name: str, operands: tuple) -> Any:
         raise NotImplementedError
@@ -54,7 +62,6 @@ for _symbol, _name in UNARY_OPERATORS.items():
     setattr(Operators, f"__{_symbol}__", (lambda name: lambda self: self._apply(name, (self,)))(_name))
 for _symbol in COMPARISONS:
     setattr(Operators, f"__{_symbol}__", _binary(_symbol, False))
-Operators.__hash__ = object.__hash__        # == is an operation here; identity is equality
 
 
 class Expr(Operators):

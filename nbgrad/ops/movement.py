@@ -6,6 +6,8 @@ that take sizes or dimensions in several spellings are composites that call thes
 
 from __future__ import annotations
 
+from typing import Callable
+
 from ..errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
@@ -393,6 +395,7 @@ def iterate(x):
     return iter(x.unbind(0))
 
 
+function: Callable
 for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
 for function in (

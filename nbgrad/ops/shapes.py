@@ -329,7 +329,7 @@ def chunk_sizes(op: str, x, size, dim) -> list[int]:
     return [min(size, extent - start) for start in range(0, extent, size)]
 
 
-def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int]]:
+def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int | None]]:
     """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given
     indices."""
     if hasattr(sections, "__index__"):
@@ -339,8 +339,8 @@ def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int]]:
         small, larger = divmod(extent, count)
         bounds = [k * small + min(k, larger) for k in range(count + 1)]
         return list(zip(bounds, bounds[1:]))
-    cuts = [0, *map(as_int, sections), None]
-    return list(zip(cuts, cuts[1:]))
+    cuts = [*map(as_int, sections)]
+    return list(zip([0, *cuts], [*cuts, None]))
 
 
 def unbound(x, dim):

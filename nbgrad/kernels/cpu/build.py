@@ -100,7 +100,7 @@ def address(program: Program) -> int:
 
 _copies: dict[str | None, dict] = {}
 SHARED = ("nbgrad.kernels.scalars", "nbgrad.kernels.complex_scalars")
-REAL_OF = {"complex64": "float32", "complex128": "float64"}
+REAL_OF: dict[str | None, str] = {"complex64": "float32", "complex128": "float64"}
 
 
 def compile_program(program: Program) -> tuple[bytes, list[str]]:
@@ -131,7 +131,8 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     kernel.__name__ = kernel.__qualname__ = f"{program.name}_{program_key(program)[:12]}"
     fastmath = {"reassoc", "nsz"} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
-    dispatcher = numba.njit(signature, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
+    # Options that Numba's annotations do not name.
+    dispatcher = numba.njit(signature, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,  # type: ignore[call-overload]
                             error_model="numpy", fastmath=fastmath)(kernel)
     compiled, = dispatcher.overloads.values()
     show(program, compiled)

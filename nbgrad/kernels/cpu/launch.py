@@ -76,6 +76,13 @@ class ElementwisePlan(Plan):
     """
 
     __slots__ = ("op", "compute", "operands", "records", "backs", "reduced", "shapes")
+    op: Any
+    compute: Any
+    operands: tuple
+    records: Any
+    backs: list
+    reduced: bool
+    shapes: tuple
 
     def is_iterated(self) -> bool:
         """Whether the kernel has parameters: the walk of the iterator."""
@@ -1035,7 +1042,7 @@ def slot_offset(owner: type, name: str) -> int:
     raise AttributeError(f"launch: {owner.__name__} has no slot {name!r}.")
 
 
-def check_layouts(tensor_type: type, storage_type: type) -> str | None:
+def check_layouts(tensor_type: type, storage_type: type[Any]) -> str | None:
     """Why this interpreter or NumPy cannot run the native functions, or None."""
     import sys
     import sysconfig
@@ -1068,8 +1075,8 @@ def _copies(slots: list[int], source: str, target: str) -> str:
 
 def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type: type) -> str:
     """The module for these classes' slot offsets."""
-    at = {f"TENSOR_{s.upper()}": slot_offset(tensor_type, s)
-          for s in ("storage", "offset", "layout", "edge", "needs_grad", "meta")}
+    at: dict[str, Any] = {f"TENSOR_{s.upper()}": slot_offset(tensor_type, s)
+                          for s in ("storage", "offset", "layout", "edge", "needs_grad", "meta")}
     at |= {f"STORAGE_{s.upper()}": slot_offset(storage_type, s) for s in ("array", "version")}
     at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("descr", "record", "template")}
     at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}

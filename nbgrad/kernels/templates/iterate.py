@@ -145,7 +145,7 @@ def iterate(start, stop, args):
             count = min(count, extent - column)
         for k in range(operands):
             entry = record + 8 * (6 + 4 * k)
-            size, width, cast, how = word(entry, 0), word(entry, 1), word(entry, 2), word(entry, 3)
+            size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
             memory = pointer_word(args, 1 + k)
             raw = buffers + 16384 * k
             ready = raw + 8192
