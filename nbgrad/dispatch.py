@@ -652,15 +652,15 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
     """Complete positional operands with named ones and defaults."""
     values = list(operands)
     named = {OWN_NAMES[name] if OWN_NAMES.get(name) in op.operands else name: value for name, value in named.items()}
-    for name, default in zip(op.operands[len(operands):], defaults[len(operands):]):
+    for name, default in zip(op.operands[len(values):], defaults[len(values):]):
         value = named.pop(name, default)
         if value is empty:
             raise ArgumentError(f"{op.name}: missing argument {name!r}; expected {op.name}{op.signature}.")
-        operands.append(value)
-    if named or len(operands) > len(op.operands):
-        raise ArgumentError(f"{op.name}: unexpected arguments {list(named) or operands[len(op.operands):]}; "
+        values.append(value)
+    if named or len(values) > len(op.operands):
+        raise ArgumentError(f"{op.name}: unexpected arguments {list(named) or values[len(op.operands):]}; "
                             f"expected {op.name}{op.signature}.")
-    return tuple(operands)
+    return tuple(values)
 
 
 def intercept(op: Elementwise, operands: tuple) -> Any:

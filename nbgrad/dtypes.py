@@ -6,6 +6,7 @@ widened to float32 when they are loaded and narrowed when they are stored; bool 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np

@@ -114,7 +114,8 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
     """
     previous = mode.enabled, state.node, state.task, state.callbacks, state.keep_graph
     mode.enabled, state.task, state.keep_graph = create_graph, next(_tasks), keep_graph
-    state.callbacks = callbacks = []
+    callbacks: list = []
+    state.callbacks = callbacks
     state.depth += 1
     if state.depth > 1:
         make_room(state.depth)
@@ -137,7 +138,7 @@ def make_room(depth: int) -> None:
         sys.setrecursionlimit(wanted + 1000)
 
 
-def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
+def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
     """The loop. Long for one reason: it is the state machine of the pass."""
     nodes = [target(edge) for edge, _ in seeds]
     counts = count_edges(nodes)
@@ -146,9 +147,9 @@ def walk(seeds, keep_graph: bool, create_graph: bool, captures: Captures | None)
     owned: set[Node] = set()
     heap: list[tuple[int, int, Node]] = []
     ties = 0
-    for seed in seeds:
-        add_to_buffer(buffers, owned, *seed, create_graph)
-    seed = None
+    for edge, g in seeds:
+        add_to_buffer(buffers, owned, edge, g, create_graph)
+    edge = g = None
     del seeds[:]
     leaves: list[Node] = []
     for node in dict.fromkeys(nodes):

@@ -9,7 +9,7 @@ import linecache
 import math
 from functools import cache
 from types import FunctionType
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ..ops.expr import Expr, postorder
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 from functools import cache, lru_cache
+from typing import TypeVar
 
 from .. import config
 from ..dtypes import DType, bool_
@@ -22,6 +23,8 @@ from ..layout import Layout, layout_of, like_strides
 from ..ops.expr import Expr, postorder
 
 __all__ = ["elementwise_plan", "result_layout", "Formula"]
+
+P = TypeVar("P", bound=Plan)
 
 # Serial time, in ns, from which waking the pool pays (benchmarks/test_threads.py), and of the share claimed at once.
 PARALLEL_FROM = 60_000.0

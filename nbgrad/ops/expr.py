@@ -12,7 +12,7 @@ Constants are keyed by type and bits, so that -0.0 and 0.0, or 1 and True, stay 
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 from weakref import WeakValueDictionary
 
 from ..errors import ArgumentError

@@ -240,5 +240,5 @@ def by_dtype(kind) -> dict[str, Any]:
     return {**constants(kind), **functions}
 
 
-BY_DTYPE: dict[str, dict[str, Any]] = {np.dtype(kind).name: by_dtype(kind) for kind in (np.float32, np.float64)}
+BY_DTYPE: dict[str | None, dict[str, Any]] = {np.dtype(kind).name: by_dtype(kind) for kind in (np.float32, np.float64)}
 log_direct, log_ratio = BY_DTYPE["float32"]["log_direct"], BY_DTYPE["float64"]["log_ratio"]
