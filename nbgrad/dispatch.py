@@ -350,7 +350,7 @@ class ElementwiseRule(Rule):
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        made = elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
+        made: Plan = elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
         backs = plan.backs[self.mask]
         if backs is None:
             backs = plan.backs[self.mask] = {}

@@ -39,6 +39,7 @@ class PassState(threading.local):
 
 state = PassState()
 _tasks = iter(range(1 << 62))
+Target = Any            # where an edge leads: a Node, or the leaf itself
 
 
 class Captures:
@@ -47,12 +48,12 @@ class Captures:
     __slots__ = ("wanted", "values", "accumulating")
 
     def __init__(self, count: int):
-        self.wanted: dict[Node, dict[int, list[int]]] = {}
+        self.wanted: dict[Target, dict[int, list[int]]] = {}
         self.values: list[Tensor | None] = [None] * count
         self.accumulating = False
 
 
-def count_edges(roots: Iterable[Node]) -> dict[Node, int]:
+def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
     """How many edges of the graph below ``roots`` lead to each node."""
     counts = dict.fromkeys(roots, 0)
     stack = [root for root in counts if not isinstance(root, Tensor)]
@@ -78,12 +79,12 @@ def target(edge):
     return edge.variable if type(edge) is AccumulateGrad else edge
 
 
-def nodes_needed(roots: Iterable[Node], wanted: Iterable[Node]) -> set[Node]:
+def nodes_needed(roots: Iterable[Target], wanted: Iterable[Target]) -> set[Node]:
     """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path."""
     needed: set[Node] = set()
     wanted = set(wanted)
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    stack: list[tuple[Target, bool]] = [(root, False) for root in roots]
     while stack:
         node, done = stack.pop()
         if done:
@@ -142,16 +143,18 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
     """The loop. Long for one reason: it is the state machine of the pass."""
     nodes = [target(edge) for edge, _ in seeds]
     counts = count_edges(nodes)
-    needed = None if captures is None else nodes_needed(dict.fromkeys(nodes), captures.wanted)
-    buffers: dict[Node, Any] = {}
-    owned: set[Node] = set()
-    heap: list[tuple[int, int, Node]] = []
+    wanted: Any = None if captures is None else captures.wanted
+    needed: Any = None if captures is None else nodes_needed(dict.fromkeys(nodes), wanted)
+    buffers: dict[Target, Any] = {}
+    owned: set[Target] = set()
+    heap: list[tuple[int, int, Target]] = []
+    grads: Any
     ties = 0
     for edge, g in seeds:
         add_to_buffer(buffers, owned, edge, g, create_graph)
     edge = g = None
     del seeds[:]
-    leaves: list[Node] = []
+    leaves: list[Tensor] = []
     for node in dict.fromkeys(nodes):
         if counts[node] == 0:
             ties += 1
@@ -170,7 +173,7 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                     accumulate(node, g)
                 elif plain:
                     run_leaf(node, g, None)
-                elif node in captures.wanted:
+                elif node in wanted:
                     run_leaf(node, g, captures)
                 g = None
                 break
@@ -233,7 +236,7 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                     accumulate(leaf, g)
                 elif plain:
                     run_leaf(leaf, g, None)
-                elif leaf in captures.wanted:
+                elif leaf in wanted:
                     run_leaf(leaf, g, captures)
             leaves.clear()
             g = None
@@ -270,9 +273,9 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------
 
-def run_special(node: Node, g, create_graph: bool, needed: set | None, captures: Captures | None):
+def run_special(node: Node, g, create_graph: bool, needed: Any, captures: Captures | None):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
-    if needed is not None and node not in needed and node not in captures.wanted:
+    if captures is not None and node not in needed and node not in captures.wanted:
         return None
     grads = list(g) if node.outputs != 1 and g is not None else [g] * 1 if node.outputs == 1 else [None] * node.outputs
     meta = node.meta
@@ -412,7 +415,8 @@ def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
     if not broadcasts(expected.shape, g.layout.shape):
         raise ShapeError(f"{who}: returned a gradient of shape {list(g.layout.shape)}, expected {list(expected.shape)}.")
     from .dispatch import fit
-    return fit(g, expected.shape, expected.dtype)
+    fitted: Any = fit(g, expected.shape, expected.dtype)
+    return fitted
 
 
 def broadcasts(small: tuple, large: tuple) -> bool:
@@ -430,7 +434,7 @@ def queue_callback(callback) -> None:
     Raises:
         GradError: no pass is running.
     """
-    if state.depth == 0:
+    if state.callbacks is None:
         raise GradError("queue_callback: no backward pass is running in this thread.")
     state.callbacks.append(callback)
 

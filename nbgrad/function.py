@@ -212,8 +212,8 @@ def contains(tensors: tuple, x: Any) -> bool:
 
 def finish_results(cls, ctx: FunctionCtx, args: tuple, results: tuple, record: bool):
     """Give the results their history, and save what was asked for."""
-    for x in ctx._dirty:
-        if not contains(results, x):
+    for dirty in ctx._dirty:
+        if not contains(results, dirty):
             raise GradError(f"{cls.__name__}: an input marked dirty was not returned by forward.")
     ctx.outputs = max(len(results), 1)
     ctx._layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in results)

@@ -217,7 +217,7 @@ def unpack(node: Node, slot: int):
     raise VersionError(
         f"{node.rule.name}: saved tensor '{name}' ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
         f"it is at version {value.storage.version}, expected {expected}.\n"
-        "Hint: clone it before the update, or find the operation with nbgrad.detect_anomaly().")
+        "Hint: clone it before the update.")
 
 
 def freed_error(node: Node) -> GradError:

@@ -14,6 +14,7 @@ from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
 from .graph import edge_of, next_seq, requires_grad
+from .kernels.cpu.launch import Plan
 from .layout import Layout, broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
@@ -175,7 +176,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     if out.layout.expanded or any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
         raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
     dispatch.require_divisor(op, dtype, operands)
-    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
+    plan: Plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
     native.into(plan, out, *operands)
     return out
 

@@ -35,6 +35,21 @@ class Layout:
 
     __slots__ = ("dtype", "device", "shape", "strides", "numel", "ndim", "contiguous", "dense", "expanded", "conj", "neg",
                  "special", "descr", "record", "template", "__weakref__")
+    dtype: DType
+    device: Device
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    numel: int
+    ndim: int
+    contiguous: bool
+    dense: bool
+    expanded: bool
+    conj: bool
+    neg: bool
+    special: bool
+    descr: Any
+    record: Any
+    template: Any
 
     def __repr__(self) -> str:
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"

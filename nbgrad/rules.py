@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache, lru_cache
-from typing import Callable
+from typing import Any, Callable
 
 from .dispatch import CALLS, MOST_PLANS, announced, compile_text, node_template, saved_output, saved_value
 from .errors import ArgumentError
@@ -46,6 +46,10 @@ class Facts:
     """
 
     __slots__ = ()
+    op: Op
+    given: tuple[tuple, dict]
+    made: Any
+    outs: tuple
 
     @property
     def facts(self) -> dict:
@@ -164,7 +168,8 @@ class GeneralRule(Rule):
                       "    return results[0] if len(node.edges) == 1 else results"]
         else:
             lines.append(f"    return {', '.join(calls)}")
-        scope = {"unpack": unpack, "saved_output": saved_output, **{f"f{k}": f for k, f in enumerate(self.formulas)}}
+        scope: dict[str, Any] = {"unpack": unpack, "saved_output": saved_output,
+                                 **{f"f{k}": f for k, f in enumerate(self.formulas)}}
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(self.wanted)}"), scope)
         return scope["backward"]
 
@@ -468,6 +473,7 @@ class ViewPlan(Plan):
     """
 
     __slots__ = ("op", "args", "layout", "offset", "rest")
+    offset: Any
 
     def __init__(self, op: Movement, layout: Layout, args: tuple):
         made = op.formula(layout, *args)

@@ -5,6 +5,8 @@ with a Storage of its own over the same array: the same memory, another counter.
 """
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .errors import DeviceError, InplaceError
@@ -70,6 +72,10 @@ class Storage:
     """
 
     __slots__ = ("array", "version", "device", "writable", "__weakref__")
+    array: Any
+    version: int
+    device: Device
+    writable: bool
 
     def require_writable(self, op: str) -> None:
         """Refuse a write to memory that its owner made read-only."""

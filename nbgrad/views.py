@@ -167,12 +167,12 @@ class _BasePlan:
         self.outs = (layout.template,)
 
 
-def rebase(x: Tensor, node: Node, self_slot: int | None, old_edge) -> None:
+def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
     """Give ``x``, just written to, the history ``node``; through the base if it is a view.
 
     Args:
         node: the write's node, whose edges include the one for the old value of ``x`` at ``self_slot`` (None: the old
-            value does not matter).
+            value does not matter); or, for a tensor that is no view, an Edge to one of the node's outputs.
         old_edge: unused for a tensor that is no view; the base's edge before the write for a view.
     """
     meta = x.meta

@@ -226,7 +226,7 @@ def cat_plan(op, layouts: tuple, dim: int) -> tuple:
         shape, parts = joined_parts(op, layouts, dim)
         out = layout_of(dtype, shape, None, layouts[0].device)
         used = tuple(k for k, part in enumerate(parts) if part is not None)
-        plan = place_plan(out, [parts[k] for k in used], zero=False) if used else None
+        plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
         if len(_cat_plans) >= MOST_CAT_PLANS:
             _cat_plans.clear()
         found = _cat_plans[layouts, dim] = (plan, used, out)

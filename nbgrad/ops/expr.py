@@ -39,7 +39,7 @@ class Operators:
     __hash__ = object.__hash__              # == is an operation here; identity is equality
 
     if TYPE_CHECKING:                       # the loops below make them from the tables
-        _made: Any
+        _made: Any = None
         __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _made
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _made
         __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __rand__ = __ror__ = __rxor__ = __rlshift__ = __rrshift__ = _made

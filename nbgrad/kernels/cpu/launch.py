@@ -1042,7 +1042,7 @@ def slot_offset(owner: type, name: str) -> int:
     raise AttributeError(f"launch: {owner.__name__} has no slot {name!r}.")
 
 
-def check_layouts(tensor_type: type, storage_type: type[Any]) -> str | None:
+def check_layouts(tensor_type: type, storage_type: type) -> str | None:
     """Why this interpreter or NumPy cannot run the native functions, or None."""
     import sys
     import sysconfig
@@ -1052,7 +1052,7 @@ def check_layouts(tensor_type: type, storage_type: type[Any]) -> str | None:
         return "free-threaded or debug build"
     array, marker, text = np.empty(3), object(), b"plan"
     single = (marker,)
-    instance = storage_type.__new__(storage_type)
+    instance: Any = object.__new__(storage_type)
     instance.array = marker
     sound = (read_word(id(array) + ARRAY_DATA) == array.ctypes.data
              and read_word(id(single) + TUPLE_ITEMS) == id(marker)

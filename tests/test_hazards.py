@@ -1,0 +1,223 @@
+"""What went wrong in experiments once, each with a test that shows it cannot any more."""
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import dispatch, layout
+from nbgrad.kernels.codegen import Scalar, source
+from nbgrad.ops.expr import constant, postorder, symbol
+
+
+def run(code: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_interrupted_writes_never_hide_a_change():
+    """After Ctrl-C among in-place kernels the version is at least the number of writes that happened."""
+    output = run("""
+        import os, signal, threading, time
+        import nbgrad
+        x = nbgrad.zeros(200_000)
+        one = nbgrad.ones(200_000)
+        x.add_(one); x.zero_(); start = x._version
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            while True:
+                x.add_(one)
+        except KeyboardInterrupt:
+            pass
+        print(x._version - start >= x[0].item() == x[-1].item() > 0)
+    """)
+    assert output == "True"
+
+
+def test_memory_exchanged_while_a_kernel_runs():
+    """Another thread that assigns ``.data`` neither crashes a running kernel nor mixes two memories in one result."""
+    size = 400_000
+    x, others = nbgrad.zeros(size), [nbgrad.full((size,), float(k)) for k in range(3)]
+    stop = threading.Event()
+
+    def exchange():
+        k = 0
+        while not stop.is_set():
+            x.data = others[k % 3].clone()
+            k += 1
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        for _ in range(200):
+            y = nbgrad.exp(x).numpy()
+            assert (y == y[0]).all()
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("size", [40_000, 300_000])
+def test_four_threads_on_one_leaf(size):
+    """No contribution of a thread to a shared leaf is lost, for gradients below and above the pool's threshold."""
+    w = nbgrad.zeros(size, requires_grad=True)
+
+    def work():
+        for _ in range(50):
+            (w * 1.0).sum().backward()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(w.grad.numpy(), np.full(size, 200.0, np.float32))
+
+
+def test_formula_that_reuses_itself_stays_small():
+    """Eighteen steps of ``e * (1 - e)`` are 37 nodes and a screenful of source, not a tree of 2**18 leaves."""
+    e = symbol("x")
+    for _ in range(18):
+        e = e * (1 - e)
+    assert len(postorder([e])) == 2 + 2 * 18
+    assert len(source(Scalar("logistic", (("x", False),), (e,), "float64")).splitlines()) < 45
+
+
+def test_constants_are_kept_apart_by_type_and_bits():
+    """0.0, -0.0, False, 0 and NaN are five constants, and each is the same object whenever it is made."""
+    values = [0.0, -0.0, False, 0, float("nan")]
+    made = [constant(value) for value in values]
+    assert len(set(map(id, made))) == 5
+    assert all(constant(value) is expr for value, expr in zip(values, made))
+
+
+def test_kernels_do_not_multiply_with_layouts():
+    """A product in one dtype takes one kernel for contiguous, transposed, broadcast and mixed operands alike."""
+    output = run("""
+        import nbgrad
+        x = nbgrad.ones(4, 6)
+        x * x
+        before = nbgrad.cache.info()
+        for y in (x, nbgrad.ones(6, 4).T, nbgrad.ones(6), nbgrad.ones(4, 1).expand(4, 6), x[:, ::2].repeat(1, 2), x.half()):
+            x * y
+        from nbgrad.lowering.elementwise import kernel
+        print(sum(1 for key in [kernel.cache_info()] for _ in range(key.currsize)))
+    """)
+    assert int(output) <= 6      # mul; the copies and conversions that half and repeat need
+
+
+def test_tables_are_bounded():
+    """Shapes that never come again do not pile up."""
+    x = nbgrad.ones(30_000)
+    for n in range(1, 6_000):
+        (x[:n] * x[:n]).sum()
+    for n in range(1, 18_000):
+        x[n:]
+    assert len(dispatch.PLANS["mul"]) <= dispatch.MOST_PLANS
+    assert len(layout._layouts) <= layout.MOST_LAYOUTS
+    assert (x[:7] * x[:7]).sum().item() == 7.0
+
+
+def test_cleared_tables_change_nothing():
+    """Tensors made before the layout table was cleared work with tensors made after."""
+    x, y = nbgrad.ones(3, requires_grad=True), nbgrad.ones(3)
+    before = x * y
+    layout._layouts.clear()
+    z = nbgrad.full((3,), 2.0)
+    ((x * z) + before).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 3.0, 3.0])
+    z += y
+    np.testing.assert_array_equal(z.numpy(), [3.0, 3.0, 3.0])
+
+
+def test_python_launcher_does_the_same():
+    """``NBGRAD_NATIVE=0`` gives the same numbers, gradients and versions."""
+    code = """
+        import nbgrad
+        x = nbgrad.linspace(-2, 2, 7, requires_grad=True)
+        h = (x * 2 + 1).sin()
+        h[1:3].mul_(x[:2].detach())
+        y = (h.exp() / (1 + x * x)).sum()
+        g, = nbgrad.grad(y, x, create_graph=True)
+        (g * g).sum().backward()
+        print(x.grad.tolist(), h._version, y.item())
+    """
+    assert run(code, NBGRAD_NATIVE="0") == run(code, NBGRAD_NATIVE="1")
+
+
+def test_graphs_die_without_the_collector():
+    """Nothing of a graph is left for the collector, which is off here."""
+    output = run("""
+        import gc, weakref
+        import nbgrad
+        gc.disable()
+        x = nbgrad.ones(4, requires_grad=True)
+        h = x.sin(); h[1:].mul_(2.0)
+        y = (h.exp() * x).sum()
+        node = weakref.ref(y.grad_fn)
+        y.backward()
+        del y, h
+        print(node() is None, gc.collect() == 0)
+    """)
+    assert output.split()[0] == "True"
+
+
+def test_recording_does_not_provoke_the_collector():
+    """Nodes are hidden from the collector: recording 20,000 operations leaves it little to walk."""
+    gc.collect()
+    x = nbgrad.ones(1, requires_grad=True)
+    before = len(gc.get_objects())
+    h = x
+    for _ in range(20_000):
+        h = h + 1.0
+    assert len(gc.get_objects()) - before < 2_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_child_of_a_compiling_process_computes():
+    """A child forked while another thread compiles kernels can compile and compute, and ends."""
+    code = """
+        import os, threading, signal
+        import nbgrad
+        x = nbgrad.ones(100_000)
+        (x * x).sum()
+        def compile_many():
+            for name in ("sin", "cosh", "erf", "log1p", "atan", "asin"):
+                getattr(nbgrad, name)(x.double() * 0.3)
+        thread = threading.Thread(target=compile_many)
+        thread.start()
+        statuses = []
+        for k in range(4):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(60)
+                value = (nbgrad.expm1(x) + nbgrad.tanh(x)).sum().item()
+                os._exit(0 if value > 0 else 1)
+            statuses.append(os.waitpid(pid, 0)[1])
+        thread.join()
+        print(statuses)
+    """
+    assert run(code) == "[0, 0, 0, 0]"
+
+
+def test_signals_are_python_s():
+    """The pool's threads leave signals to Python's main thread."""
+    seen = []
+    previous = signal.signal(signal.SIGUSR1, lambda *_: seen.append(threading.current_thread() is threading.main_thread()))
+    try:
+        nbgrad.exp(nbgrad.ones(2_000_000))
+        os.kill(os.getpid(), signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    assert seen == [True]
