@@ -86,6 +86,7 @@ class Spread:
 
     @classmethod
     def of(cls, samples: list[float]) -> Spread:
+        """The percentiles of ``samples``."""
         low, median, high = np.quantile(samples, (0.1, 0.5, 0.9)).tolist()
         return cls(median, low, high)
 

@@ -19,6 +19,7 @@ GRID = 600
 
 
 def one(t):
+    """The weight 1: the error of the polynomial is that of the result."""
     return mp.mpf(1)
 
 
@@ -88,6 +89,7 @@ def series(closed, first):
 
 
 def log_tail(z):
+    """What log((1 + s) / (1 - s)) / s leaves of 2, over z = s**2."""
     s = mp.sqrt(z)
     return (mp.log((1 + s) / (1 - s)) / s - 2) / z
 

@@ -51,6 +51,7 @@ class Access(NamedTuple):
 
     @property
     def nbytes(self) -> int:
+        """Bytes of one access: all its lanes."""
         return itemsize(self.dtype) * self.lanes
 
 

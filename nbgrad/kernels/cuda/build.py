@@ -74,6 +74,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
+        """The kernel's name: template, scalar function and dtype."""
         return kernel_name(self.template, self.scalar, self.dtype)
 
     def __call__(self, arch: str = ARCH) -> Kernel:

@@ -51,12 +51,14 @@ def no_float64(kernel: Kernel) -> str | None:
 
 
 def no_spills(kernel: Kernel) -> str | None:
+    """Values that find no register go to local memory, which is as far away as global memory."""
     if kernel.spill_bytes or ".local" in kernel.ptx:
         return f"{kernel.spill_bytes} bytes spilled or local memory used"
     return None
 
 
 def few_registers(kernel: Kernel) -> str | None:
+    """More than ``MAX_REGISTERS`` a thread leave too few threads resident to hide the latency of memory."""
     return f"{kernel.registers} registers, more than {MAX_REGISTERS}" if kernel.registers > MAX_REGISTERS else None
 
 

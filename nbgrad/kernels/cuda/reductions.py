@@ -174,6 +174,7 @@ def NAME({', '.join(fold.parameters())}, rows, n):
 
 
 def short_rows_grid(rows: int) -> tuple[int, ...]:
+    """Blocks for ``rows`` rows, one a warp."""
     return (ceil_div(rows, WARPS),)
 
 

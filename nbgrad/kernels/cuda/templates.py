@@ -269,6 +269,7 @@ def strided_args(shape: Sequence[int], strides: Iterable[Sequence[int]]) -> list
 
 
 def strided_grid(n: int) -> tuple[int, ...]:
+    """Blocks for ``n`` elements, one a thread."""
     return (ceil_div(n, BLOCK),)
 
 

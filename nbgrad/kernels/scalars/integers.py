@@ -58,8 +58,10 @@ def abs_(x):
 
 
 def maximum(x, y):
+    """The larger integer."""
     return where(x > y, x, y)
 
 
 def minimum(x, y):
+    """The smaller integer."""
     return where(x < y, x, y)

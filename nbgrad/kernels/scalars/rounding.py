@@ -9,14 +9,17 @@ from .tables import BY_DTYPE
 
 # A primitive under its own name is bound by instantiate; these make it a function like the others.
 def floor_(x):
+    """The largest integer that is not above x."""
     return floor(x)
 
 
 def ceil_(x):
+    """The smallest integer that is not below x."""
     return ceil(x)
 
 
 def trunc_(x):
+    """x without its fraction."""
     return trunc(x)
 
 
@@ -26,14 +29,17 @@ def round_(x):
 
 
 def sqrt_(x):
+    """The square root; NaN below 0."""
     return sqrt(x)
 
 
 def fabs_(x):
+    """The absolute value: the sign bit cleared."""
     return fabs(x)
 
 
 def copysign_(x, y):
+    """The magnitude of x with the sign bit of y."""
     return copysign(x, y)
 
 
@@ -43,14 +49,17 @@ def rsqrt(x):
 
 
 def isnan(x):
+    """Whether x is NaN, which alone differs from itself."""
     return x != x
 
 
 def isinf(x):
+    """Whether x is an infinity of either sign."""
     return fabs(x) == INF
 
 
 def isfinite(x):
+    """Whether x is neither infinite nor NaN."""
     return fabs(x) < INF
 
 

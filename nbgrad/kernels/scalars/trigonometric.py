@@ -36,11 +36,13 @@ def reduce_angle_finely(x):
 
 
 def sin_near(r):
+    """sin r for |r| <= pi / 4."""
     z = r * r
     return fma(r * z, sin_tail(z), r)
 
 
 def cos_near(r):
+    """cos r for |r| <= pi / 4."""
     z = r * r
     return fma(z * z, cos_tail(z), fma(-0.5, z, 1.0))
 
@@ -51,10 +53,12 @@ def flip_sign(value, n):
 
 
 def sin_of(n, r):
+    """sin(r + n pi / 2)."""
     return flip_sign(where(iand(n, 1) == 0, sin_near(r), cos_near(r)), n)
 
 
 def cos_of(n, r):
+    """cos(r + n pi / 2): the sine a quadrant on."""
     return flip_sign(where(iand(n, 1) == 0, cos_near(r), sin_near(r)), isub(n, -1))
 
 
@@ -156,6 +160,7 @@ def tan_precise(x):
 
 
 def asin_near(x, z):
+    """asin x for |x| below ASIN_NEAR, from z = x**2."""
     return fma(x * z, asin_tail(z), x)
 
 
@@ -179,6 +184,7 @@ def acos(x):
 
 
 def atan_near(t):
+    """atan t for |t| <= tan(pi / 8)."""
     z = t * t
     return fma(t * z, atan_tail(z), t)
 
