@@ -15,8 +15,8 @@ from weakref import ReferenceType
 import numpy as np
 
 from . import tensor as tensor_module
-from .dtypes import DType, bool_, get_default_dtype, result_dtype
-from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError
+from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
+from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from .grad_mode import mode, special
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
 from .kernels.codegen import register_source
@@ -77,6 +77,8 @@ CALLS: dict[str, Callable] = {}
 def general(op: Elementwise, operands: tuple) -> Tensor:
     """Any elementwise call: make the plan if there is none, launch, record."""
     operands = tuple(map(unwrap_number, operands))
+    if op.policy == "first" and isinstance(operands[0], Tensor):
+        operands = stored_numbers(op, operands)
     if op.complex_form is not None and any(isinstance(x, Tensor) and x.layout.dtype.is_complex for x in operands):
         return op.complex_form(*operands)
     plan = find_plan(op, operands)
@@ -93,6 +95,33 @@ def unwrap_number(operand):
     if isinstance(operand, np.generic):
         return operand.item()
     return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
+
+
+def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
+    """The operands of an operation that stores numbers as the first operand's dtype, those numbers converted to it.
+
+    Raises:
+        DTypeError: complex into real. RangeError: out of range.
+    """
+    dtype = operands[0].layout.dtype
+    return tuple(x if isinstance(x, Tensor) else stored_number(op.name, x, dtype) for x in operands)
+
+
+def stored_number(name: str, value: Any, dtype: DType) -> Any:
+    """A Python number as an element of ``dtype``: floats are truncated for integers, what does not fit is refused."""
+    if not isinstance(value, (bool, int, float, complex)) or dtype.is_complex:
+        return value
+    if isinstance(value, complex):
+        raise DTypeError(f"{name}: the complex number {value} cannot be stored in a {dtype.name} tensor. Hint: value.real.")
+    if dtype is bool_:
+        return bool(value)
+    if dtype.differentiable:
+        return value
+    info = iinfo(dtype)
+    finite = value == value and abs(float(value)) != float("inf") if isinstance(value, float) else True
+    if not finite or not info.min <= int(value) <= info.max:
+        raise NumberError(f"{name}: {value} cannot be stored in a {dtype.name} tensor; expected {info.min} to {info.max}.")
+    return int(value)
 
 
 def gradient_mask(op: Elementwise, operands: tuple) -> int:
@@ -235,7 +264,7 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
     numbers = [x for x, name in zip(operands, op.operands) if not isinstance(x, Tensor) and name not in op.boolean]
     dtype = result_dtype(tensors, numbers)
     if op.policy == "first":
-        return operands[0].layout.dtype
+        dtype = operands[0].layout.dtype
     if op.policy == "float" and not dtype.differentiable:
         dtype = get_default_dtype()
     if op.policy == "integer" and dtype.differentiable:
@@ -567,7 +596,8 @@ def call_of(op: Elementwise) -> Callable:
     """The function of an elementwise operation."""
     plans = PLANS[op.name] = {}
     required = sum(default is op.signature.empty for default in op.defaults)
-    build = {1: unary, 2: binary}.get(len(op.operands), None) if required == len(op.operands) else None
+    usual = required == len(op.operands) and op.policy != "first"
+    build = {1: unary, 2: binary}.get(len(op.operands)) if usual else None
     call = build(op, plans) if build else nary(op)
     call.__name__ = call.__qualname__ = op.name
     CALLS[op.name] = call
@@ -624,6 +654,7 @@ def nary(op: Elementwise) -> Callable:
     """The call of an operation of more operands, or with defaults."""
     defaults, names = op.defaults, op.operands
     empty, plans = op.signature.empty, PLANS[op.name]
+    known = op.policy != "first"        # numbers to be stored are looked at in every call
 
     def call(*operands, **named):
         if named or len(operands) != len(names):
@@ -631,7 +662,7 @@ def nary(op: Elementwise) -> Callable:
         if special:
             return intercept(op, operands)
         # A plan found by these layouts and types leaves nothing to check: clamp(x, 0, 1) takes half the time.
-        plan = plans.get(tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands]))
+        plan = plans.get(tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])) if known else None
         if plan is None:
             return general(op, operands)
         out = native.fresh(plan, *operands)

@@ -105,7 +105,7 @@ def dtype_of(spec) -> DType:
     if isinstance(spec, str) and (found := _BY_NAME.get(spec) or _ALIASES.get(spec)):
         return found
     if spec is float or spec is complex:
-        return _default if spec is float else _default.to_complex()
+        return float64 if spec is float else complex128
     if isinstance(spec, type) and spec in _BY_PYTHON:
         return _BY_PYTHON[spec]
     try:

@@ -177,7 +177,8 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                     run_leaf(node, g, captures)
                 g = None
                 break
-            if plain and node.meta is None:
+            # A pass that captures runs a plain node between roots and inputs in the same way: only ends and hooks are special.
+            if node.meta is None and (plain or (node in needed and node not in wanted)):
                 current["node"] = node
                 g = node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
             else:

@@ -7,7 +7,7 @@ A message names the operation, the argument, what came, what was expected and th
 """
 from __future__ import annotations
 
-__all__ = ["NbgradError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
+__all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
            "VersionError", "DivisionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError"]
 
 
@@ -53,6 +53,10 @@ class InplaceError(GradError):
 
 class DivisionError(NbgradError, ZeroDivisionError, RuntimeError):
     """An integer divided by 0."""
+
+
+class NumberError(NbgradError, RuntimeError, OverflowError):
+    """A number that does not fit a dtype."""
 
 
 class CacheError(NbgradError, RuntimeError):

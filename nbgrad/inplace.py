@@ -39,6 +39,8 @@ def inplace_call(op: Elementwise) -> Callable:
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{op.name}_: expected a Tensor, got {type(x).__name__}.")
         operands = (x, *(apart(op, x, unwrap_number(y)) for y in others))
+        if op.policy == "first":
+            operands = dispatch.stored_numbers(op, operands)
         mask = gradient_mask(op, operands) if mode.enabled else 0
         check_inplace(op.name + "_", x, bool(mask))
         key = tuple(t.layout if isinstance(t, Tensor) else type(t) for t in operands)
@@ -165,6 +167,29 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
         raise GradError(f"{op.name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
     operands = tuple(map(unwrap_number, operands))
     out.storage.require_writable(op.name)
+    key = (op.name, out.layout, *(t.layout if isinstance(t, Tensor) else type(t) for t in operands))
+    plan = _out_plans.get(key)
+    if plan is None:
+        if len(_out_plans) >= MOST_PLANS:
+            _out_plans.clear()
+        plan = _out_plans[key] = out_plan(op, operands, out)
+    if any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
+        raise InplaceError(f"{op.name}: out overlaps an operand in memory. Hint: clone it first.")
+    if op.integer_divisor:
+        dispatch.require_divisor(op, dispatch.compute_dtype(op, operands), operands)
+    native.into(plan, out, *operands)
+    return out
+
+
+_out_plans: dict[tuple, Plan] = {}
+
+
+def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
+    """The plan of a call with ``out=``.
+
+    Raises:
+        ShapeError, DTypeError: ``out`` does not fit. InplaceError: its elements share memory.
+    """
     dispatch.check_operands(op, operands)
     dtype = dispatch.compute_dtype(op, operands)
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
@@ -173,12 +198,9 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
         raise ShapeError(f"{op.name}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
     if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
         raise DTypeError(f"{op.name}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
-    if out.layout.expanded or any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
-        raise InplaceError(f"{op.name}: out overlaps an operand or itself in memory. Hint: clone it first.")
-    dispatch.require_divisor(op, dtype, operands)
-    plan: Plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
-    native.into(plan, out, *operands)
-    return out
+    if out.layout.expanded:
+        raise InplaceError(f"{op.name}: several elements of out share one memory location. Hint: clone it first.")
+    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
 
 
 def span(x: Tensor) -> tuple[int, int]:

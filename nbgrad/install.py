@@ -4,6 +4,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
+import numpy as np
+
 from . import accumulate
 from .dispatch import CALLS, call_of
 from .errors import ArgumentError
@@ -85,9 +87,42 @@ def publish(op: Op, call: Callable) -> None:
         call.__doc__ = op.doc
     for name in (op.name, *op.aliases):
         if op.function:
-            FUNCTIONS[name] = call
+            FUNCTIONS[name] = tensor_first(op, call)
         if op.method:
             setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else call)
+
+
+def tensor_first(op: Op, call: Callable) -> Callable:
+    """The function form of an operation: an array as first argument is taken as a tensor, anything else but a tensor refused.
+
+    Methods need no such look: their first argument is a tensor.
+    """
+    names = list(op.signature.parameters)
+    if not names or names[0] not in ("x", "input", "self") or getattr(op, "variadic", False) or isinstance(op, Elementwise):
+        return call
+    name = names[0]
+
+    def function(*args, **kwargs):
+        if args and not isinstance(args[0], Tensor):
+            args = (as_tensor(op, name, args[0]), *args[1:])
+        return call(*args, **kwargs)
+    document(function, op, op.name)
+    function.__doc__ = call.__doc__
+    for attribute in ("plain", "plans"):
+        if hasattr(call, attribute):
+            setattr(function, attribute, getattr(call, attribute))
+    return function
+
+
+def as_tensor(op: Op, name: str, value) -> Tensor:
+    """An array as a tensor on its memory.
+
+    Raises:
+        ArgumentError: it is no array.
+    """
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(value).__name__}. Hint: nbgrad.tensor(data).")
+    return CALLS["asarray"](value)
 
 
 def install_operators() -> None:
@@ -97,7 +132,8 @@ def install_operators() -> None:
         if call is None:
             continue
         setattr(Tensor, f"__{symbol}__", guarded(call))
-        setattr(Tensor, f"__r{symbol}__", reflected(call))
+        # Sums and products commute, and a number is quicker as the second operand: 2 * x is x * 2.
+        setattr(Tensor, f"__r{symbol}__", call if name in ("add", "mul") else reflected(call))
         if name + "_" in CALLS:
             setattr(Tensor, f"__i{symbol}__", CALLS[name + "_"])
     for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():

@@ -323,6 +323,9 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
         for name, x in zip(op.operands, tensors):
             check_tensor(op, name, x)
         attributes = {name: hashable(value) for name, value in zip(names[count:], values[count:])}
+        if type(attributes.get("keepdim", False)) is not bool:
+            raise ArgumentError(f"{op.name}: keepdim must be a bool, got {attributes['keepdim']!r}. "
+                                "Hint: several dims are a tuple, dim=(0, 1).")
         key = (*(x.layout for x in tensors), *attributes.values())
         plan = plans.get(key)
         if plan is None:

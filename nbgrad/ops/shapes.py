@@ -257,7 +257,7 @@ def sliced(x, dim, start, end, step):
 def selected(x, dim, index):
     """The layout of ``select``."""
     if not x.shape:
-        raise DimError("select: a 0-d tensor has no elements to select. Hint: x.item().")
+        raise DimError("select: no dimension is left to select from: too many indices. Hint: x.item() reads a 0-d tensor.")
     dim = wrap("select", dim, len(x.shape))
     size = x.shape[dim]
     try:

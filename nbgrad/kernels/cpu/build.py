@@ -93,6 +93,8 @@ def address(program: Program) -> int:
     """The entry point of ``program``, compiled if no earlier process did."""
     found = _addresses.get(program)
     if found is None:
+        if config.DEBUG >= 3:
+            compile_program(program)        # for what it shows: the object itself may come from the disk
         symbols = loader().load(program_key(program), lambda: compile_program(program))
         found = _addresses[program] = next(iter(symbols.values()))
     return found
