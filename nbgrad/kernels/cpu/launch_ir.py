@@ -1,0 +1,927 @@
+"""The machine code behind launch.py, as LLVM IR text: see its notes for the calls, the plan record and what may be trusted.
+
+Names in capitals after an ``@`` are filled in by ``launch.ir_text``: offsets of slots, the pool's functions, copies slot by slot.
+Every function is one straight thought: look up, check, allocate, launch, record; a label ``fail`` or ``slow`` ends each.
+"""
+from __future__ import annotations
+
+__all__ = ["IR"]
+
+IR = """
+target triple = "@TRIPLE"
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyTuple_New(i64)
+declare void @Py_IncRef(ptr)                    ; calls, not inlined: immortal objects (3.12) are its business
+declare void @Py_DecRef(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i64 @PyLong_AsSsize_t(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyLong_FromSsize_t(i64)
+declare double @PyFloat_AsDouble(ptr)
+declare double @PyComplex_RealAsDouble(ptr)
+declare double @PyComplex_ImagAsDouble(ptr)
+declare ptr @PyErr_Occurred()
+declare void @PyErr_SetString(ptr, ptr)
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare void @PyObject_GC_UnTrack(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+declare ptr @PyTuple_Pack(i64, ...)
+@PyFloat_Type = external global i8
+@PyLong_Type = external global i8
+@_Py_FalseStruct = external global i8
+@_Py_TrueStruct = external global i8
+@sequence = private global i64 0
+@PyExc_RuntimeError = external global ptr
+@_Py_NoneStruct = external global i8
+
+; Set once, after loading.
+@tensor_type = global ptr null
+@ndarray_type = global ptr null
+@new_from_descr = global ptr null
+@storage_template = global ptr null
+
+@changed = private constant [104 x i8]
+    c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
+@miscounted = private constant [45 x i8] c"launch: the plan expects other operand count\\00"
+
+define private ptr @slot(ptr %object, i64 %offset) alwaysinline {
+  %at = getelementptr i8, ptr %object, i64 %offset
+  %value = load ptr, ptr %at
+  ret ptr %value
+}
+
+define private void @put(ptr %object, i64 %offset, ptr %value) alwaysinline {
+  %at = getelementptr i8, ptr %object, i64 %offset
+  store ptr %value, ptr %at
+  ret void
+}
+
+define private ptr @item(ptr %tuple, i64 %i) alwaysinline {
+  %base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %at = getelementptr ptr, ptr %base, i64 %i
+  %value = load ptr, ptr %at
+  ret ptr %value
+}
+
+define private i64 @word(ptr %record, i64 %i) alwaysinline {
+  %at = getelementptr i64, ptr %record, i64 %i
+  %value = load i64, ptr %at
+  ret i64 %value
+}
+
+define private void @copy_slot(ptr %from, ptr %to, i64 %offset) alwaysinline {
+  %value = call ptr @slot(ptr %from, i64 %offset)
+  call void @Py_IncRef(ptr %value)
+  call void @put(ptr %to, i64 %offset, ptr %value)
+  ret void
+}
+
+; Address of a tensor's first element.
+define private ptr @data(ptr %tensor) alwaysinline {
+  %storage = call ptr @slot(ptr %tensor, i64 @TENSOR_STORAGE)
+  %array = call ptr @slot(ptr %storage, i64 @STORAGE_ARRAY)
+  %data = call ptr @slot(ptr %array, i64 @ARRAY_DATA)
+  %offset = call ptr @slot(ptr %tensor, i64 @TENSOR_OFFSET)
+  %bytes = call i64 @PyLong_AsSsize_t(ptr %offset)
+  %first = getelementptr i8, ptr %data, i64 %bytes
+  ret ptr %first
+}
+
+; A copy of a template Tensor without storage.
+define private ptr @clone_tensor(ptr %template) {
+entry:
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %copy
+copy:
+@COPY_TENSOR
+  br label %done
+done:
+  ret ptr %new
+}
+
+; An uninitialised Tensor like the template, with memory of its own; null with a Python error set.
+define private ptr @make(ptr %template) {
+entry:
+  %layout = call ptr @slot(ptr %template, i64 @TENSOR_LAYOUT)
+  %descr = call ptr @slot(ptr %layout, i64 @LAYOUT_DESCR)
+  %size_object = call ptr @slot(ptr %layout, i64 @LAYOUT_RECORD)
+  %dims = getelementptr i8, ptr %size_object, i64 @BYTES_ITEMS
+  call void @Py_IncRef(ptr %descr)                        ; stolen by PyArray_NewFromDescr
+  %new_array = load ptr, ptr @new_from_descr
+  %ndarray = load ptr, ptr @ndarray_type
+  %array = call ptr %new_array(ptr %ndarray, ptr %descr, i32 1, ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  %no_array = icmp eq ptr %array, null
+  br i1 %no_array, label %fail, label %have_array
+have_array:
+  %source = load ptr, ptr @storage_template
+  %storage_type = call ptr @slot(ptr %source, i64 8)
+  %storage = call ptr @PyType_GenericAlloc(ptr %storage_type, i64 0)
+  %no_storage = icmp eq ptr %storage, null
+  br i1 %no_storage, label %drop_array, label %have_storage
+have_storage:
+@COPY_STORAGE
+  call void @put(ptr %storage, i64 @STORAGE_ARRAY, ptr %array)    ; the reference we own moves into the Storage
+  call void @PyObject_GC_UnTrack(ptr %storage)                     ; NOTE [Collector]
+  %tensor = call ptr @clone_tensor(ptr %template)
+  %no_tensor = icmp eq ptr %tensor, null
+  br i1 %no_tensor, label %drop_storage, label %have_tensor
+have_tensor:
+  call void @put(ptr %tensor, i64 @TENSOR_STORAGE, ptr %storage)
+  ret ptr %tensor
+drop_storage:
+  call void @Py_DecRef(ptr %storage)
+  br label %fail
+drop_array:
+  call void @Py_DecRef(ptr %array)
+  br label %fail
+fail:
+  ret ptr null
+}
+
+; Whether %object is a Tensor of this layout.
+define private i1 @expected(ptr %object, ptr %layout) alwaysinline {
+entry:
+  %type = call ptr @slot(ptr %object, i64 8)
+  %tensor_type = load ptr, ptr @tensor_type
+  %exact = icmp eq ptr %type, %tensor_type
+  br i1 %exact, label %compare, label %derived
+derived:
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %tensor_type)
+  %no = icmp eq i32 %is, 0
+  br i1 %no, label %refuse, label %compare
+compare:
+  %own = call ptr @slot(ptr %object, i64 @TENSOR_LAYOUT)
+  %same = icmp eq ptr %own, %layout
+  ret i1 %same
+refuse:
+  ret i1 false
+}
+
+; Store a Python number for the kernel; 0 when an error is set.
+define private i1 @number(ptr %object, i64 %code, ptr %to) {
+entry:
+  switch i64 %code, label %complex [i64 1, label %single  i64 2, label %double  i64 3, label %integer]
+single:
+  %s = call double @PyFloat_AsDouble(ptr %object)
+  %f = fptrunc double %s to float
+  store float %f, ptr %to
+  br label %check
+double:
+  %d = call double @PyFloat_AsDouble(ptr %object)
+  store double %d, ptr %to
+  br label %check
+integer:
+  %i = call i64 @PyLong_AsLongLong(ptr %object)
+  store i64 %i, ptr %to
+  br label %check
+complex:
+  %re = call double @PyComplex_RealAsDouble(ptr %object)
+  %im = call double @PyComplex_ImagAsDouble(ptr %object)
+  %wide = icmp eq i64 %code, 5
+  br i1 %wide, label %c128, label %c64
+c128:
+  store double %re, ptr %to
+  %im_at = getelementptr double, ptr %to, i64 1
+  store double %im, ptr %im_at
+  br label %check
+c64:
+  %re32 = fptrunc double %re to float
+  %im32 = fptrunc double %im to float
+  store float %re32, ptr %to
+  %im32_at = getelementptr float, ptr %to, i64 1
+  store float %im32, ptr %im32_at
+  br label %check
+check:
+  %error = call ptr @PyErr_Occurred()
+  %sound = icmp eq ptr %error, null
+  ret i1 %sound
+}
+
+@POOL
+
+; Fill in the inputs' pointers and run the kernel (Numba's convention: two result words first). 0 when an error is set.
+define private i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %outs, ptr %args, i64 %count) {
+entry:
+  %scratch = alloca [2 x ptr]
+  %numbers = alloca [@MOST x [2 x double]], align 16
+  %held = alloca [@MOST x ptr]
+  %n_ins = call i64 @word(ptr %record, i64 4)
+  %right = icmp eq i64 %n_ins, %count
+  br i1 %right, label %begin, label %wrong_count
+wrong_count:
+  %kind1 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind1, ptr @miscounted)
+  ret i1 false
+begin:
+  %layouts = call ptr @slot(ptr %plan, i64 @PLAN_LAYOUTS)
+  %before = add i64 %n_outs, 1
+  %inputs = getelementptr ptr, ptr %pointers, i64 %before
+  %codes = getelementptr i64, ptr %record, i64 8
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%next, %stored]
+  %more = icmp slt i64 %i, %n_ins
+  br i1 %more, label %fill, label %ready
+fill:
+  %arg_at = getelementptr ptr, ptr %args, i64 %i
+  %arg = load ptr, ptr %arg_at
+  %code = call i64 @word(ptr %codes, i64 %i)
+  %is_tensor = icmp eq i64 %code, 0
+  br i1 %is_tensor, label %tensor, label %number
+tensor:
+  %layout = call ptr @item(ptr %layouts, i64 %i)
+  %sound = call i1 @expected(ptr %arg, ptr %layout)
+  br i1 %sound, label %take, label %refuse
+take:
+  %data = call ptr @data(ptr %arg)
+  br label %stored
+number:
+  %cell = getelementptr [2 x double], ptr %numbers, i64 %i
+  %good = call i1 @number(ptr %arg, i64 %code, ptr %cell)
+  br i1 %good, label %stored, label %fail
+stored:
+  %pointer = phi ptr [%data, %take], [%cell, %number]
+  %slot = getelementptr ptr, ptr %inputs, i64 %i
+  store ptr %pointer, ptr %slot
+  %next = add i64 %i, 1
+  br label %test
+refuse:
+  %kind2 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind2, ptr @changed)
+  br label %fail
+fail:
+  ret i1 false
+ready:
+  %params = getelementptr i64, ptr %codes, i64 %n_ins
+  store ptr %params, ptr %pointers
+  %second = getelementptr ptr, ptr %scratch, i64 1
+  %kernel_word = call i64 @word(ptr %record, i64 0)
+  %kernel = inttoptr i64 %kernel_word to ptr
+  %units = call i64 @word(ptr %record, i64 1)
+  %flags = call i64 @word(ptr %record, i64 5)
+  %release = trunc i64 %flags to i1
+  br i1 %release, label %hold, label %direct
+direct:
+  call i32 %kernel(ptr %scratch, ptr %second, i64 0, i64 %units, ptr %pointers)
+  ret i1 true
+hold:
+  ; The arrays of outputs and inputs live until the kernel is done, whatever other threads do to the tensors.
+  %all = add i64 %n_outs, %n_ins
+  br label %hold_test
+hold_test:
+  %h = phi i64 [0, %hold], [%h1, %hold_next]
+  %hold_more = icmp slt i64 %h, %all
+  br i1 %hold_more, label %hold_one, label %go
+hold_one:
+  %is_out = icmp slt i64 %h, %n_outs
+  %out_at = getelementptr ptr, ptr %outs, i64 %h
+  %in_index = sub i64 %h, %n_outs
+  %in_at = getelementptr ptr, ptr %args, i64 %in_index
+  %object_at = select i1 %is_out, ptr %out_at, ptr %in_at
+  %object = load ptr, ptr %object_at
+  %held_at = getelementptr ptr, ptr %held, i64 %h
+  br i1 %is_out, label %hold_tensor, label %hold_maybe
+hold_maybe:
+  %h_code = call i64 @word(ptr %codes, i64 %in_index)
+  %h_tensor = icmp eq i64 %h_code, 0
+  br i1 %h_tensor, label %hold_tensor, label %hold_number
+hold_tensor:
+  %h_storage = call ptr @slot(ptr %object, i64 @TENSOR_STORAGE)
+  %h_array = call ptr @slot(ptr %h_storage, i64 @STORAGE_ARRAY)
+  call void @Py_IncRef(ptr %h_array)
+  store ptr %h_array, ptr %held_at
+  br label %hold_next
+hold_number:
+  store ptr null, ptr %held_at
+  br label %hold_next
+hold_next:
+  %h1 = add i64 %h, 1
+  br label %hold_test
+go:
+  %grain = call i64 @word(ptr %record, i64 2)
+  %thread = call ptr @PyEval_SaveThread()
+  call void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %pointers)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %drop_test
+drop_test:
+  %d = phi i64 [0, %go], [%d1, %drop_next]
+  %drop_more = icmp slt i64 %d, %all
+  br i1 %drop_more, label %drop_one, label %finished
+drop_one:
+  %d_at = getelementptr ptr, ptr %held, i64 %d
+  %d_array = load ptr, ptr %d_at
+  %d_none = icmp eq ptr %d_array, null
+  br i1 %d_none, label %drop_next, label %drop
+drop:
+  call void @Py_DecRef(ptr %d_array)
+  br label %drop_next
+drop_next:
+  %d1 = add i64 %d, 1
+  br label %drop_test
+finished:
+  ret i1 true
+}
+
+; fresh(plan, *operands) -> Tensor, or a tuple of Tensors
+define ptr @fresh(ptr %self, ptr %args, i64 %count) {
+entry:
+  %pointers = alloca [@MOST x ptr]
+  %created = alloca [8 x ptr]
+  %plan = load ptr, ptr %args
+  %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
+  %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
+  %templates = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %n_outs = call i64 @word(ptr %record, i64 3)
+  br label %make_test
+make_test:
+  %i = phi i64 [0, %entry], [%next, %made]
+  %more = icmp slt i64 %i, %n_outs
+  br i1 %more, label %make_one, label %run
+make_one:
+  %template = call ptr @item(ptr %templates, i64 %i)
+  %out = call ptr @make(ptr %template)
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %undo, label %made
+made:
+  %created_at = getelementptr ptr, ptr %created, i64 %i
+  store ptr %out, ptr %created_at
+  %data = call ptr @data(ptr %out)
+  %next = add i64 %i, 1
+  %pointer_at = getelementptr ptr, ptr %pointers, i64 %next
+  store ptr %data, ptr %pointer_at
+  br label %make_test
+run:
+  %operands = getelementptr ptr, ptr %args, i64 1
+  %operand_count = sub i64 %count, 1
+  %good = call i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %created, ptr %operands, i64 %operand_count)
+  br i1 %good, label %finish, label %undo
+finish:
+  %single = icmp eq i64 %n_outs, 1
+  br i1 %single, label %one, label %many
+one:
+  %result = load ptr, ptr %created
+  ret ptr %result
+many:
+  %tuple = call ptr @PyTuple_New(i64 %n_outs)
+  %no_tuple = icmp eq ptr %tuple, null
+  br i1 %no_tuple, label %undo, label %pack_test
+pack_test:
+  %k = phi i64 [0, %many], [%k1, %pack]
+  %pack_more = icmp slt i64 %k, %n_outs
+  br i1 %pack_more, label %pack, label %packed
+pack:
+  %from = getelementptr ptr, ptr %created, i64 %k
+  %value = load ptr, ptr %from
+  %base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %to = getelementptr ptr, ptr %base, i64 %k
+  store ptr %value, ptr %to
+  %k1 = add i64 %k, 1
+  br label %pack_test
+packed:
+  ret ptr %tuple
+undo:
+  %made_count = phi i64 [%i, %make_one], [%n_outs, %run], [%n_outs, %many]
+  br label %undo_test
+undo_test:
+  %u = phi i64 [0, %undo], [%u1, %undo_one]
+  %undo_more = icmp slt i64 %u, %made_count
+  br i1 %undo_more, label %undo_one, label %fail
+undo_one:
+  %undo_at = getelementptr ptr, ptr %created, i64 %u
+  %unwanted = load ptr, ptr %undo_at
+  call void @Py_DecRef(ptr %unwanted)
+  %u1 = add i64 %u, 1
+  br label %undo_test
+fail:
+  ret ptr null
+}
+
+; into(plan, *outputs, *operands) -> None
+define ptr @into(ptr %self, ptr %args, i64 %count) {
+entry:
+  %pointers = alloca [@MOST x ptr]
+  %plan = load ptr, ptr %args
+  %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
+  %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
+  %templates = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %n_outs = call i64 @word(ptr %record, i64 3)
+  %outs = getelementptr ptr, ptr %args, i64 1
+  %enough = icmp sgt i64 %count, %n_outs
+  br i1 %enough, label %test, label %wrong_count
+wrong_count:
+  %kind1 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind1, ptr @miscounted)
+  ret ptr null
+test:
+  %i = phi i64 [0, %entry], [%next, %take]
+  %more = icmp slt i64 %i, %n_outs
+  br i1 %more, label %look, label %run
+look:
+  %out_at = getelementptr ptr, ptr %outs, i64 %i
+  %out = load ptr, ptr %out_at
+  %template = call ptr @item(ptr %templates, i64 %i)
+  %layout = call ptr @slot(ptr %template, i64 @TENSOR_LAYOUT)
+  %sound = call i1 @expected(ptr %out, ptr %layout)
+  br i1 %sound, label %take, label %refuse
+take:
+  ; The version moves before the write: an interrupted write leaves a spurious version error, never a silent change.
+  %storage = call ptr @slot(ptr %out, i64 @TENSOR_STORAGE)
+  %old = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  %version = call i64 @PyLong_AsSsize_t(ptr %old)
+  %bumped = add i64 %version, 1
+  %new = call ptr @PyLong_FromSsize_t(i64 %bumped)
+  call void @put(ptr %storage, i64 @STORAGE_VERSION, ptr %new)
+  call void @Py_DecRef(ptr %old)
+  %data = call ptr @data(ptr %out)
+  %next = add i64 %i, 1
+  %pointer_at = getelementptr ptr, ptr %pointers, i64 %next
+  store ptr %data, ptr %pointer_at
+  br label %test
+refuse:
+  %kind2 = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind2, ptr @changed)
+  ret ptr null
+run:
+  %operands = getelementptr ptr, ptr %outs, i64 %n_outs
+  %rest = sub i64 %count, %n_outs
+  %operand_count = sub i64 %rest, 1
+  %good = call i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %outs, ptr %operands, i64 %operand_count)
+  br i1 %good, label %finish, label %fail
+finish:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+fail:
+  ret ptr null
+}
+
+; tensor(template, storage, offset, needs_grad, meta) -> Tensor
+define ptr @tensor(ptr %self, ptr %args, i64 %count) {
+entry:
+  %template = load ptr, ptr %args
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
+@FILL_TENSOR
+  br label %done
+done:
+  ret ptr %new
+}
+
+; alias(x) -> Tensor
+define ptr @alias(ptr %self, ptr %args, i64 %count) {
+entry:
+  %x = load ptr, ptr %args
+  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %template = call ptr @slot(ptr %layout, i64 @LAYOUT_TEMPLATE)
+  %new = call ptr @clone_tensor(ptr %template)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @copy_slot(ptr %x, ptr %new, i64 @TENSOR_STORAGE)
+  %offset = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
+  call void @Py_IncRef(ptr %offset)
+  %zero = call ptr @slot(ptr %new, i64 @TENSOR_OFFSET)
+  call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
+  call void @Py_DecRef(ptr %zero)
+  br label %done
+done:
+  ret ptr %new
+}
+
+; next_seq() -> int
+define ptr @next_seq(ptr %self, ptr %args, i64 %count) {
+  %seq = load i64, ptr @sequence
+  %next = add i64 %seq, 1
+  store i64 %next, ptr @sequence
+  %number = call ptr @PyLong_FromSsize_t(i64 %seq)
+  ret ptr %number
+}
+
+; record(plan, out, *operands) -> None: a node for `out`, a copy of the template with sequence number, plan, edges and saved values.
+; self = (words, template, offsets to copy with their count, edge_of); words: number of edges, the operand of each, number of
+; saved values, then for each its operand (-1: the result), the offsets of its slot and of its version's, whether it is a number.
+define ptr @record(ptr %self, ptr %args, i64 %count) {
+entry:
+  %words_object = call ptr @item(ptr %self, i64 0)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %template = call ptr @item(ptr %self, i64 1)
+  %copies_object = call ptr @item(ptr %self, i64 2)
+  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %edge_of = call ptr @item(ptr %self, i64 3)
+  %plan = load ptr, ptr %args
+  %out_at = getelementptr ptr, ptr %args, i64 1
+  %out = load ptr, ptr %out_at
+  %operands = getelementptr ptr, ptr %args, i64 2
+  %n_edges = call i64 @word(ptr %words, i64 0)
+  %edges = call ptr @PyTuple_New(i64 %n_edges)
+  %no_edges = icmp eq ptr %edges, null
+  br i1 %no_edges, label %fail, label %edge_test
+edge_test:
+  %i = phi i64 [0, %entry], [%i1, %edge_put]
+  %edge_more = icmp slt i64 %i, %n_edges
+  br i1 %edge_more, label %edge_get, label %node
+edge_get:
+  %i1 = add i64 %i, 1
+  %position = call i64 @word(ptr %words, i64 %i1)
+  %x_at = getelementptr ptr, ptr %operands, i64 %position
+  %x = load ptr, ptr %x_at
+  %own = call ptr @slot(ptr %x, i64 @TENSOR_EDGE)
+  %rare = icmp eq ptr %own, @_Py_NoneStruct
+  br i1 %rare, label %edge_leaf, label %edge_own
+edge_leaf:
+  ; A leaf stands for itself.
+  %own_needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %is_leaf = icmp eq ptr %own_needs, @_Py_TrueStruct
+  br i1 %is_leaf, label %edge_self, label %edge_ask
+edge_self:
+  call void @Py_IncRef(ptr %x)
+  br label %edge_put
+edge_own:
+  call void @Py_IncRef(ptr %own)
+  br label %edge_put
+edge_ask:
+  %asked = call ptr @PyObject_CallOneArg(ptr %edge_of, ptr %x)
+  %refused = icmp eq ptr %asked, null
+  br i1 %refused, label %drop_edges, label %edge_put
+edge_put:
+  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask], [%x, %edge_self]
+  %edges_base = getelementptr i8, ptr %edges, i64 @TUPLE_ITEMS
+  %edges_at = getelementptr ptr, ptr %edges_base, i64 %i
+  store ptr %edge, ptr %edges_at
+  br label %edge_test
+node:
+  %type = call ptr @slot(ptr %template, i64 8)
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %no_node = icmp eq ptr %new, null
+  br i1 %no_node, label %drop_edges, label %copy_begin
+copy_begin:
+  call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
+  %n_copies = call i64 @word(ptr %copies, i64 0)
+  br label %copy_test
+copy_test:
+  %k = phi i64 [1, %copy_begin], [%k1, %copy]
+  %copy_more = icmp sle i64 %k, %n_copies
+  br i1 %copy_more, label %copy, label %number
+copy:
+  %copy_offset = call i64 @word(ptr %copies, i64 %k)
+  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
+  %k1 = add i64 %k, 1
+  br label %copy_test
+number:
+  ; After the edges: a node is younger than all that it points to.
+  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
+  call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
+  call void @Py_IncRef(ptr %plan)
+  call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
+  %after = add i64 %n_edges, 1
+  %n_saved = call i64 @word(ptr %words, i64 %after)
+  %first = add i64 %after, 1
+  %saves = getelementptr i64, ptr %words, i64 %first
+  br label %save_test
+save_test:
+  %s = phi i64 [0, %number], [%s1, %saved]
+  %save_more = icmp slt i64 %s, %n_saved
+  br i1 %save_more, label %save, label %finish
+save:
+  %s1 = add i64 %s, 1
+  %entry_index = mul i64 %s, 4
+  %entry_at = getelementptr i64, ptr %saves, i64 %entry_index
+  %from = call i64 @word(ptr %entry_at, i64 0)
+  %slot_offset = call i64 @word(ptr %entry_at, i64 1)
+  %version_offset = call i64 @word(ptr %entry_at, i64 2)
+  %is_number = call i64 @word(ptr %entry_at, i64 3)
+  %is_out = icmp slt i64 %from, 0
+  br i1 %is_out, label %save_out, label %save_operand
+save_out:
+  %copy_of_out = call ptr @alias(ptr null, ptr %out_at, i64 1)
+  %no_alias = icmp eq ptr %copy_of_out, null
+  br i1 %no_alias, label %drop_node, label %save_version
+save_operand:
+  %operand_at = getelementptr ptr, ptr %operands, i64 %from
+  %operand = load ptr, ptr %operand_at
+  call void @Py_IncRef(ptr %operand)
+  %numeric = icmp ne i64 %is_number, 0
+  br i1 %numeric, label %save_number, label %save_version
+save_number:
+  ; In both slots: a pass that frees the node clears the first, and the number can still be shown.
+  call void @put(ptr %new, i64 %slot_offset, ptr %operand)
+  call void @Py_IncRef(ptr %operand)
+  call void @put(ptr %new, i64 %version_offset, ptr %operand)
+  br label %saved
+save_version:
+  %value = phi ptr [%copy_of_out, %save_out], [%operand, %save_operand]
+  call void @put(ptr %new, i64 %slot_offset, ptr %value)
+  %storage = call ptr @slot(ptr %value, i64 @TENSOR_STORAGE)
+  %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  call void @Py_IncRef(ptr %version)
+  call void @put(ptr %new, i64 %version_offset, ptr %version)
+  br label %saved
+saved:
+  br label %save_test
+finish:
+  call void @PyObject_GC_UnTrack(ptr %edges)                       ; NOTE [Collector]
+  call void @PyObject_GC_UnTrack(ptr %new)
+  %old_edge = call ptr @slot(ptr %out, i64 @TENSOR_EDGE)
+  call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
+  call void @Py_DecRef(ptr %old_edge)
+  %old_needs = call ptr @slot(ptr %out, i64 @TENSOR_NEEDS_GRAD)
+  call void @Py_IncRef(ptr @_Py_TrueStruct)
+  call void @put(ptr %out, i64 @TENSOR_NEEDS_GRAD, ptr @_Py_TrueStruct)
+  call void @Py_DecRef(ptr %old_needs)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+drop_node:
+  call void @Py_DecRef(ptr %new)
+  br label %fail
+drop_edges:
+  call void @Py_DecRef(ptr %edges)
+  br label %fail
+fail:
+  ret ptr null
+}
+
+; Whether %object is a Tensor.
+define private i1 @is_tensor(ptr %object) alwaysinline {
+entry:
+  %type = call ptr @slot(ptr %object, i64 8)
+  %tensor_type = load ptr, ptr @tensor_type
+  %exact = icmp eq ptr %type, %tensor_type
+  br i1 %exact, label %yes, label %derived
+derived:
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %tensor_type)
+  %no = icmp eq i32 %is, 0
+  br i1 %no, label %refuse, label %yes
+yes:
+  ret i1 true
+refuse:
+  ret i1 false
+}
+
+; call(x) or call(x, y): one look-up by layouts (the type of a Python number), one launch; `record` where a gradient may be needed.
+; self = (plans, list of special modes, slow, record). Whatever is not in the table goes to `slow`.
+define ptr @call(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [3 x ptr]
+  %plans = call ptr @item(ptr %self, i64 0)
+  %special = call ptr @item(ptr %self, i64 1)
+  %modes = call ptr @slot(ptr %special, i64 16)               ; ob_size
+  %usual = icmp eq ptr %modes, null
+  %x = load ptr, ptr %args
+  br i1 %usual, label %first, label %slow
+first:
+  %x_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %x_tensor, label %layouts, label %slow
+layouts:
+  %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %single = icmp eq i64 %count, 1
+  br i1 %single, label %one, label %two
+one:
+  br label %by_layout
+two:
+  %pair = icmp eq i64 %count, 2
+  br i1 %pair, label %second, label %slow
+second:
+  %y_at = getelementptr ptr, ptr %args, i64 1
+  %y = load ptr, ptr %y_at
+  %y_type = call ptr @slot(ptr %y, i64 8)
+  %is_float = icmp eq ptr %y_type, @PyFloat_Type
+  %is_int = icmp eq ptr %y_type, @PyLong_Type
+  %is_number = or i1 %is_float, %is_int
+  br i1 %is_number, label %with_key, label %second_tensor
+second_tensor:
+  %y_tensor = call i1 @is_tensor(ptr %y)
+  br i1 %y_tensor, label %second_layout, label %slow
+second_layout:
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %same = icmp eq ptr %lx, %ly
+  br i1 %same, label %by_layout, label %with_key
+by_layout:
+  %plan_1 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %lx)
+  br label %found
+with_key:
+  %other = phi ptr [%y_type, %second], [%ly, %second_layout]
+  %key = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %lx, ptr %other)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %fail, label %look
+look:
+  %plan_2 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  br label %found
+found:
+  %plan = phi ptr [%plan_1, %by_layout], [%plan_2, %look]
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %launch
+launch:
+  ; Held: while a large kernel runs without the lock, another thread may clear the table.
+  call void @Py_IncRef(ptr %plan)
+  store ptr %plan, ptr %operands
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %x, ptr %o1
+  br i1 %single, label %go, label %put_second
+put_second:
+  %o2 = getelementptr ptr, ptr %operands, i64 2
+  %y_again_at = getelementptr ptr, ptr %args, i64 1
+  %y_again = load ptr, ptr %y_again_at
+  store ptr %y_again, ptr %o2
+  br label %go
+go:
+  %all = add i64 %count, 1
+  %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %drop, label %ask_x
+ask_x:
+  %nx = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %x_needs = icmp ne ptr %nx, @_Py_FalseStruct
+  br i1 %x_needs, label %record, label %ask_y
+ask_y:
+  br i1 %single, label %done, label %ask_y_kind
+ask_y_kind:
+  %y3_at = getelementptr ptr, ptr %args, i64 1
+  %y3 = load ptr, ptr %y3_at
+  %y3_tensor = call i1 @is_tensor(ptr %y3)
+  br i1 %y3_tensor, label %ask_y_needs, label %done
+ask_y_needs:
+  %ny = call ptr @slot(ptr %y3, i64 @TENSOR_NEEDS_GRAD)
+  %y_needs = icmp ne ptr %ny, @_Py_FalseStruct
+  br i1 %y_needs, label %record, label %done
+record:
+  %recorder = call ptr @item(ptr %self, i64 3)
+  %record_args = alloca [4 x ptr]
+  store ptr %plan, ptr %record_args
+  %r1 = getelementptr ptr, ptr %record_args, i64 1
+  store ptr %out, ptr %r1
+  %r2 = getelementptr ptr, ptr %record_args, i64 2
+  store ptr %x, ptr %r2
+  br i1 %single, label %record_go, label %record_second
+record_second:
+  %y4_at = getelementptr ptr, ptr %args, i64 1
+  %y4 = load ptr, ptr %y4_at
+  %r3 = getelementptr ptr, ptr %record_args, i64 3
+  store ptr %y4, ptr %r3
+  br label %record_go
+record_go:
+  %record_count = add i64 %count, 2
+  %nothing = call ptr @PyObject_Vectorcall(ptr %recorder, ptr %record_args, i64 %record_count, ptr null)
+  %not_recorded = icmp eq ptr %nothing, null
+  br i1 %not_recorded, label %drop_out, label %recorded
+recorded:
+  call void @Py_DecRef(ptr %nothing)
+  br label %done
+done:
+  call void @Py_DecRef(ptr %plan)
+  ret ptr %out
+drop_out:
+  call void @Py_DecRef(ptr %out)
+  br label %drop
+drop:
+  call void @Py_DecRef(ptr %plan)
+  br label %fail
+slow:
+  %general = call ptr @item(ptr %self, i64 2)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
+; backward(node, g, create_graph) of an elementwise rule whose results are all computed.
+; self = (words, slow); words: number of saved values, index of the subset, then for each its slot's and its version's offset
+; (-1: a number). Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to `slow`.
+define ptr @backward(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [6 x ptr]
+  %words_object = call ptr @item(ptr %self, i64 0)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %node = load ptr, ptr %args
+  %g_at = getelementptr ptr, ptr %args, i64 1
+  %g = load ptr, ptr %g_at
+  %create_at = getelementptr ptr, ptr %args, i64 2
+  %create = load ptr, ptr %create_at
+  %plain = icmp eq ptr %create, @_Py_FalseStruct
+  br i1 %plain, label %look, label %slow
+look:
+  %forward = call ptr @slot(ptr %node, i64 @NODE_PLAN)
+  %reduced = call ptr @slot(ptr %forward, i64 @ELEMENTWISE_REDUCED)
+  %exact = icmp eq ptr %reduced, @_Py_FalseStruct
+  br i1 %exact, label %cotangent, label %slow
+cotangent:
+  %g_tensor = call i1 @is_tensor(ptr %g)
+  br i1 %g_tensor, label %saved_begin, label %slow
+saved_begin:
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %g, ptr %o1
+  %n_saved = call i64 @word(ptr %words, i64 0)
+  %subset = call i64 @word(ptr %words, i64 1)
+  br label %test
+test:
+  %i = phi i64 [0, %saved_begin], [%next, %put]
+  %more = icmp slt i64 %i, %n_saved
+  br i1 %more, label %take, label %plans
+take:
+  %next = add i64 %i, 1
+  %first = mul i64 %next, 2
+  %s_offset = call i64 @word(ptr %words, i64 %first)
+  %second = add i64 %first, 1
+  %v_offset = call i64 @word(ptr %words, i64 %second)
+  %value = call ptr @slot(ptr %node, i64 %s_offset)
+  %is_number = icmp slt i64 %v_offset, 0
+  br i1 %is_number, label %number, label %tensor
+number:
+  %gone = icmp eq ptr %value, @_Py_NoneStruct
+  br i1 %gone, label %slow, label %put
+tensor:
+  %value_tensor = call i1 @is_tensor(ptr %value)
+  br i1 %value_tensor, label %version, label %slow
+version:
+  %storage = call ptr @slot(ptr %value, i64 @TENSOR_STORAGE)
+  %now = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  %then = call ptr @slot(ptr %node, i64 %v_offset)
+  %same = icmp eq ptr %now, %then
+  br i1 %same, label %put, label %slow
+put:
+  %index = add i64 %i, 2
+  %at = getelementptr ptr, ptr %operands, i64 %index
+  store ptr %value, ptr %at
+  br label %test
+plans:
+  %backs = call ptr @slot(ptr %forward, i64 @ELEMENTWISE_BACKS)
+  %items = call ptr @slot(ptr %backs, i64 24)               ; ob_item of the list
+  %dict_at = getelementptr ptr, ptr %items, i64 %subset
+  %dict = load ptr, ptr %dict_at
+  %empty = icmp eq ptr %dict, @_Py_NoneStruct
+  br i1 %empty, label %slow, label %find
+find:
+  %layout = call ptr @slot(ptr %g, i64 @TENSOR_LAYOUT)
+  %plan = call ptr @PyDict_GetItemWithError(ptr %dict, ptr %layout)
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %launch
+launch:
+  call void @Py_IncRef(ptr %plan)
+  store ptr %plan, ptr %operands
+  %all = add i64 %n_saved, 2
+  %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  call void @Py_DecRef(ptr %plan)
+  ret ptr %out
+slow:
+  %general = call ptr @item(ptr %self, i64 1)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+}
+
+; build(*values) -> copy of the template with `values` in the named slots.
+; self = (offsets of the values, template, offsets to copy), both as int64 words, the second with its count in front.
+define ptr @build(ptr %self, ptr %args, i64 %count) {
+entry:
+  %offsets_object = call ptr @item(ptr %self, i64 0)
+  %offsets = getelementptr i8, ptr %offsets_object, i64 @BYTES_ITEMS
+  %template = call ptr @item(ptr %self, i64 1)
+  %copies_object = call ptr @item(ptr %self, i64 2)
+  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %type = call ptr @slot(ptr %template, i64 8)
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %track
+track:
+  %untracked = call ptr @item(ptr %self, i64 3)
+  %hide = icmp eq ptr %untracked, @_Py_TrueStruct
+  br i1 %hide, label %untrack, label %copy_begin
+untrack:
+  call void @PyObject_GC_UnTrack(ptr %new)                         ; NOTE [Collector]
+  br label %copy_begin
+copy_begin:
+  %n_copies = call i64 @word(ptr %copies, i64 0)
+  br label %copy_test
+copy_test:
+  %k = phi i64 [1, %copy_begin], [%k1, %copy]
+  %copy_more = icmp sle i64 %k, %n_copies
+  br i1 %copy_more, label %copy, label %test
+copy:
+  %copy_offset = call i64 @word(ptr %copies, i64 %k)
+  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
+  %k1 = add i64 %k, 1
+  br label %copy_test
+test:
+  %i = phi i64 [0, %copy_test], [%next, %set]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %set, label %done
+set:
+  %value_at = getelementptr ptr, ptr %args, i64 %i
+  %value = load ptr, ptr %value_at
+  call void @Py_IncRef(ptr %value)
+  %offset = call i64 @word(ptr %offsets, i64 %i)
+  call void @put(ptr %new, i64 %offset, ptr %value)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret ptr %new
+}
+"""
