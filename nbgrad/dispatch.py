@@ -141,6 +141,14 @@ def plan_key(operands: tuple):
     return key[0] if len(key) == 2 and key[0] is key[1] else key
 
 
+def keep(plans: dict, key, plan):
+    """Put a plan into a table that never outgrows ``MOST_PLANS``; returns the plan."""
+    if len(plans) >= MOST_PLANS:
+        plans.clear()
+    plans[key] = plan
+    return plan
+
+
 def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     """The plan for these operands, made if there is none.
 
@@ -157,9 +165,7 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     if op.integer_divisor:
         return checked_plan(op, operands, plans, key, plan)
     if plan is None:
-        if len(plans) >= MOST_PLANS:
-            plans.clear()
-        plan = plans[key] = make_plan(op, operands)
+        plan = keep(plans, key, make_plan(op, operands))
         remember_kind(op, operands, plan)
     return plan
 
@@ -220,9 +226,7 @@ def checked_plan(op: Elementwise, operands: tuple, plans: dict, key, plan: Eleme
         DivisionError: a divisor of integers is 0.
     """
     plan = plan or plans.get((CHECKED, key)) or make_plan(op, operands)
-    if len(plans) >= MOST_PLANS:
-        plans.clear()
-    plans[key if plan.compute.differentiable else (CHECKED, key)] = plan
+    keep(plans, key if plan.compute.differentiable else (CHECKED, key), plan)
     require_divisor(op, plan.compute, operands)
     return plan
 

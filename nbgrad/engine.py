@@ -19,7 +19,7 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode
-from .graph import LEAF_SEQ, AccumulateGrad, Edge, Node, freed_backward
+from .graph import AccumulateGrad, Edge, Node, freed_backward
 from .layout import Layout
 from .tensor import Tensor, new_meta
 
@@ -45,12 +45,11 @@ Target = Any            # where an edge leads: a Node, or the leaf itself
 class Captures:
     """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived."""
 
-    __slots__ = ("wanted", "values", "accumulating")
+    __slots__ = ("wanted", "values")
 
     def __init__(self, count: int):
         self.wanted: dict[Target, dict[int, list[int]]] = {}
         self.values: list[Tensor | None] = [None] * count
-        self.accumulating = False
 
 
 def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
@@ -157,8 +156,11 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
     leaves: list[Tensor] = []
     for node in dict.fromkeys(nodes):
         if counts[node] == 0:
-            ties += 1
-            heappush(heap, (-LEAF_SEQ if isinstance(node, Tensor) else -node.seq, ties, node))
+            if isinstance(node, Tensor):
+                settle(node, buffers.pop(node, None), captures)
+            else:
+                ties += 1
+                heappush(heap, (-node.seq, ties, node))
     del nodes
     current = state.__dict__        # this thread's; one look-up a pass instead of one a node
     plain = needed is None
@@ -167,16 +169,6 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
         g = buffers.pop(node, None)
         # A chain runs in the inner loop, its cotangent in `g`: what becomes ready alone need not go through the heap.
         while node is not None:
-            if isinstance(node, Tensor):
-                meta = node.meta
-                if plain and (meta is None or (meta.hooks is None and meta.accumulator is None)):
-                    accumulate(node, g)
-                elif plain:
-                    run_leaf(node, g, None)
-                elif node in wanted:
-                    run_leaf(node, g, captures)
-                g = None
-                break
             # A pass that captures runs a plain node between roots and inputs in the same way: only ends and hooks are special.
             if node.meta is None and (plain or (node in needed and node not in wanted)):
                 current["node"] = node
@@ -231,16 +223,8 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                     heappush(heap, (-below.seq, ties, below))
             grads = value = edge = below = None
             for leaf in leaves:
-                g = buffers.pop(leaf, None)
-                meta = leaf.meta
-                if plain and (meta is None or (meta.hooks is None and meta.accumulator is None)):
-                    accumulate(leaf, g)
-                elif plain:
-                    run_leaf(leaf, g, None)
-                elif leaf in wanted:
-                    run_leaf(leaf, g, captures)
+                settle(leaf, buffers.pop(leaf, None), captures)
             leaves.clear()
-            g = None
             if node is not None:
                 if heap and -heap[0][0] > node.seq:
                     ties += 1
@@ -250,6 +234,18 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
 
 
 NOTHING = (None,)
+
+
+def settle(leaf: Tensor, g: Tensor | None, captures: Captures | None) -> None:
+    """A leaf whose gradient is complete: accumulate it, or capture it where it is wanted. Nobody else holds ``g``."""
+    if captures is None:
+        meta = leaf.meta
+        if meta is None or (meta.hooks is None and meta.accumulator is None):
+            accumulate(leaf, g)
+            return
+    elif leaf not in captures.wanted:
+        return
+    run_leaf(leaf, g, captures)
 
 
 def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:

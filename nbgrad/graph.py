@@ -231,12 +231,6 @@ def freed_backward(node: Node, g, create_graph: bool):
     raise freed_error(node)
 
 
-def release(node: Node) -> None:
-    """Free what the node saved; it cannot run again."""
-    node.s0 = node.s1 = node.s2 = node.attrs = None
-    node.backward = freed_backward
-
-
 class HookStack(threading.local):
     """The saved-tensor hooks of a thread, innermost last; the reason why they are disabled, if they are."""
 

@@ -6,25 +6,22 @@ so an operand that shares the memory is found stale in backward; the result is s
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 from . import dispatch
-from .dispatch import ElementwisePlan, find_plan, finish_plan, forward_formula, gradient_mask, unwrap_number
+from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
 from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
 from .graph import edge_of, next_seq, requires_grad
 from .kernels.cpu.launch import Plan
-from .layout import Layout, broadcast_shapes
+from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, rebase
 
 __all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]
-
-MOST_PLANS = 4096
-
 
 def inplace_call(op: Elementwise) -> Callable:
     """The method ``op_``: ``x.op_(*others)`` writes the result into ``x`` and returns ``x``."""
@@ -46,9 +43,7 @@ def inplace_call(op: Elementwise) -> Callable:
         key = tuple(t.layout if isinstance(t, Tensor) else type(t) for t in operands)
         plan = plans.get(key)
         if plan is None:
-            if len(plans) >= MOST_PLANS:
-                plans.clear()
-            plan = plans[key] = inplace_plan(op, operands)
+            plan = dispatch.keep(plans, key, inplace_plan(op, operands))
         dispatch.require_divisor(op, plan.compute, operands)
         passed = operands if len(plan.layouts) == len(operands) else operands[1:]
         if not mask:
@@ -92,8 +87,8 @@ def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, 
         before.edge, before.needs_grad = edge_of(x), True
     holder = native.alias(x)
     rule_saved = saved_names(op, plan, mask)
-    if "x" in rule_saved or op.operands[0] in rule_saved:
-        kept = native.fresh(copy_of(x.layout), x)
+    if op.operands[0] in rule_saved:
+        kept = dispatch.CALLS["clone"](holder)      # an alias without history: nothing is recorded
         kept.edge, kept.needs_grad = before.edge, before.needs_grad
         before = kept
     plan.records[mask](plan, holder, before, *operands[1:])
@@ -111,24 +106,6 @@ def saved_names(op: Elementwise, plan: ElementwisePlan, mask: int) -> tuple[str,
     """What the rule of this subset saves."""
     numbers = tuple(layout is None for layout in plan.operands)
     return dispatch.rule_of(op, mask, numbers, plan.compute.is_complex).saved_names
-
-
-def copy_of(layout: Layout):
-    """The plan of a copy in the same layout."""
-    return find_plan_of_clone(layout)
-
-
-def find_plan_of_clone(layout: Layout):
-    """The plan of ``clone`` for one layout."""
-    from .ops.core import OPS
-    clone: Any = OPS["clone"]
-    plans = dispatch.PLANS["clone"]
-    plan = plans.get(layout)
-    if plan is None:
-        from .storage import STORAGE_TEMPLATE
-        from .tensor import new_tensor
-        plan = find_plan(clone, (new_tensor(STORAGE_TEMPLATE, layout),))
-    return plan
 
 
 def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
@@ -155,7 +132,7 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
 
 
 def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """``out=``: write the result into an existing tensor, which is resized only if it is empty... never silently.
+    """``out=``: write the result into an existing tensor of its shape, which is never resized.
 
     Raises:
         GradError: the result or an operand requires grad and recording is on.
@@ -170,9 +147,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     key = (op.name, out.layout, *(t.layout if isinstance(t, Tensor) else type(t) for t in operands))
     plan = _out_plans.get(key)
     if plan is None:
-        if len(_out_plans) >= MOST_PLANS:
-            _out_plans.clear()
-        plan = _out_plans[key] = out_plan(op, operands, out)
+        plan = dispatch.keep(_out_plans, key, out_plan(op, operands, out))
     if any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
         raise InplaceError(f"{op.name}: out overlaps an operand in memory. Hint: clone it first.")
     if op.integer_divisor:

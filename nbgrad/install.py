@@ -131,7 +131,7 @@ def install_operators() -> None:
         call = CALLS.get(name)
         if call is None:
             continue
-        setattr(Tensor, f"__{symbol}__", guarded(call))
+        setattr(Tensor, f"__{symbol}__", call)
         # Sums and products commute, and a number is quicker as the second operand: 2 * x is x * 2.
         setattr(Tensor, f"__r{symbol}__", call if name in ("add", "mul") else reflected(call))
         if name + "_" in CALLS:
@@ -149,11 +149,6 @@ def equality(call: Callable) -> Callable:
         except ArgumentError:
             return NotImplemented
     return compare
-
-
-def guarded(call: Callable) -> Callable:
-    """The operation itself; foreign operands get their error from it."""
-    return call
 
 
 def reflected(call: Callable) -> Callable:

@@ -10,7 +10,7 @@ import inspect
 from functools import cache, lru_cache
 from typing import Any, Callable
 
-from .dispatch import CALLS, MOST_PLANS, announced, compile_text, node_template, saved_output, saved_value
+from .dispatch import CALLS, announced, compile_text, keep, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
@@ -329,13 +329,11 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
         key = (*(x.layout for x in tensors), *attributes.values())
         plan = plans.get(key)
         if plan is None:
-            if len(plans) >= MOST_PLANS:
-                plans.clear()
             layouts = tuple(x.layout for x in tensors)
             plan = plan_for(op, layouts, attributes)
             if not isinstance(plan, Plan):      # several steps
                 return record_run(op, plan, tensors, attributes)
-            plans[key] = complete(plan, op, layouts, attributes)
+            keep(plans, key, complete(plan, op, layouts, attributes))
         return finish(plan, *tensors)
 
     def finish(plan, *tensors):
@@ -595,10 +593,7 @@ def movement_call(op: Movement) -> Callable:
         key = (x.layout, *args) if args else x.layout
         plan = plans.get(key)
         if plan is None:
-            plan = ViewPlan(op, x.layout, args)
-            if len(plans) >= MOST_PLANS:
-                plans.clear()
-            plans[key] = plan
+            plan = keep(plans, key, ViewPlan(op, x.layout, args))
         return plan
 
     names = list(op.signature.parameters)[1:]
