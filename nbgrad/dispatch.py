@@ -18,13 +18,14 @@ from . import tensor as tensor_module
 from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from .grad_mode import mode, special
-from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
+from .graph import Node, RawSaved, edge_of, requires_grad, unpack
+from .interpreters import Call, interpret, is_marked
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, resized_record, result_layout
 from .node import Rule
-from .ops.core import Elementwise, Op
+from .ops.core import Elementwise
 from .ops.expr import postorder, symbol
 from .tensor import ASK, Tensor, native
 
@@ -75,12 +76,19 @@ CALLS: dict[str, Callable] = {}
 # ---- planning ------------------------------------------------------------------------------------------------------
 
 def general(op: Elementwise, operands: tuple) -> Tensor:
-    """Any elementwise call: make the plan if there is none, launch, record."""
+    """Any elementwise call that the fast path does not know: interpreters are asked, a plan is made if there is none."""
     operands = tuple(map(unwrap_number, operands))
     if op.policy == "first" and isinstance(operands[0], Tensor):
         operands = stored_numbers(op, operands)
     if op.complex_form is not None and any(isinstance(x, Tensor) and x.layout.dtype.is_complex for x in operands):
         return op.complex_form(*operands)
+    if special or is_marked(operands):
+        return interpret(Call(op, operands, {}, lambda *below: launched(op, below)))
+    return launched(op, operands)
+
+
+def launched(op: Elementwise, operands: tuple) -> Tensor:
+    """The call beneath all interpreters: plan, launch, record."""
     plan = find_plan(op, operands)
     out = native.fresh(plan, *operands)
     if mode.enabled:
@@ -575,7 +583,9 @@ def backward_text(rule: ElementwiseRule) -> str:
     if rule.computed:
         lines += [f"    try: back = node.plan.backs[{rule.mask}][g.layout]",
                   "    except (TypeError, KeyError): back = None",
-                  f"    if back is None: back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
+                  "    if back is None:",
+                  f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}})",
+                  f"        back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
                   f"    r = fresh(back, g{saved})"]
     many = len(rule.computed) > 1
     parts = ["g" if result is symbol("g") else f"r[{position(rule.computed, result)}]" if many else "r"
@@ -615,7 +625,7 @@ def unary(op: Elementwise, plans: dict) -> Callable:
             plan.records[1](plan, out, x)
 
     def slow(x):
-        return intercept(op, (x,)) if special else general(op, (x,))
+        return general(op, (x,))
 
     differentiable, = op.differentiable
     run = native.caller(plans, special, slow, record)
@@ -644,7 +654,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
                 plan.records[mask](plan, out, x, y)
 
     def slow(x, y):
-        return intercept(op, (x, y)) if special else general(op, (x, y))
+        return general(op, (x, y))
 
     run = native.caller(plans, special, slow, record)
 
@@ -664,7 +674,7 @@ def nary(op: Elementwise) -> Callable:
         if named or len(operands) != len(names):
             operands = bind(op, operands, named, defaults, empty)
         if special:
-            return intercept(op, operands)
+            return general(op, operands)
         # A plan found by these layouts and types leaves nothing to check: clamp(x, 0, 1) takes half the time.
         plan = plans.get(tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])) if known else None
         if plan is None:
@@ -696,30 +706,3 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
         raise ArgumentError(f"{op.name}: unexpected arguments {list(named) or values[len(op.operands):]}; "
                             f"expected {op.name}{op.signature}.")
     return tuple(values)
-
-
-def intercept(op: Elementwise, operands: tuple) -> Any:
-    """A call while some special mode is active anywhere."""
-    return announced(op, operands, lambda: general(op, operands))
-
-
-def announced(op: Op, operands: tuple, call: Callable) -> Any:
-    """Run a call and show it, and the node that it recorded, to every active special mode."""
-    mark = next_seq()
-    out = call()
-    for active in tuple(special):
-        active.seen(op, operands, out)
-    announce(out, mark)
-    return out
-
-
-def announce(out: Any, mark: int) -> None:
-    """Show the node of a result to the special modes if it is younger than ``mark``."""
-    first = out[0] if type(out) is tuple and out else out
-    if not isinstance(first, Tensor):
-        return
-    edge = first.edge if first.needs_grad is not ASK else first.meta.node
-    node = edge.node if type(edge) is Edge else edge
-    if isinstance(node, Node) and node.seq > mark:
-        for active in tuple(special):
-            active.recorded(node)

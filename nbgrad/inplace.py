@@ -13,7 +13,8 @@ from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_ma
 from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
-from .graph import edge_of, next_seq, requires_grad
+from .graph import edge_of, requires_grad
+from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
@@ -38,23 +39,33 @@ def inplace_call(op: Elementwise) -> Callable:
         operands = (x, *(apart(op, x, unwrap_number(y)) for y in others))
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
-        mask = gradient_mask(op, operands) if mode.enabled else 0
-        check_inplace(op.name + "_", x, bool(mask))
-        key = tuple(t.layout if isinstance(t, Tensor) else type(t) for t in operands)
+        if special:
+            return interpret(Call(op, operands, {}, beneath, "_"))
+        key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
         plan = plans.get(key)
         if plan is None:
+            return interpret(Call(op, operands, {}, beneath, "_"))
+        return write(plan, x, operands)
+
+    def beneath(*operands):
+        key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
+        plan = plans.get(key)
+        if plan is None:
+            check_inplace(op.name + "_", operands[0], mode.enabled and bool(gradient_mask(op, operands)))
             plan = dispatch.keep(plans, key, inplace_plan(op, operands))
+        return write(plan, operands[0], operands)
+
+    def write(plan, x, operands):
+        mask = gradient_mask(op, operands) if mode.enabled else 0
+        check_inplace(op.name + "_", x, bool(mask))
         dispatch.require_divisor(op, plan.compute, operands)
         passed = operands if len(plan.layouts) == len(operands) else operands[1:]
         if not mask:
             into(plan, x, *passed)
             return x
-        mark = next_seq() if special else None
         finish = record_before(op, plan, mask, x, operands)
         into(plan, x, *passed)
         finish()
-        if mark is not None:
-            dispatch.announce(x, mark)
         return x
 
     call.__name__ = call.__qualname__ = op.name + "_"
@@ -143,6 +154,13 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     if mode.enabled and any(isinstance(t, Tensor) and t.needs_grad and requires_grad(t) for t in (*operands, out)):
         raise GradError(f"{op.name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
     operands = tuple(map(unwrap_number, operands))
+    if special or is_marked((*operands, out)):
+        return interpret(Call(op, operands, {}, lambda *below: write_out(op, below, out), "out", out))
+    return write_out(op, operands, out)
+
+
+def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """``out=`` beneath all interpreters."""
     out.storage.require_writable(op.name)
     key = (op.name, out.layout, *(t.layout if isinstance(t, Tensor) else type(t) for t in operands))
     plan = _out_plans.get(key)

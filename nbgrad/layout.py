@@ -12,7 +12,7 @@ from .dtypes import DType
 from .errors import ShapeError
 from .storage import CPU, Device
 
-__all__ = ["Layout", "layout_of", "contiguous_strides", "like_strides", "broadcast_shapes"]
+__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "broadcast_shapes"]
 
 MOST_LAYOUTS = 1 << 14
 MOST_ELEMENTS = 1 << 62
@@ -29,7 +29,8 @@ class Layout:
         dense: whether they fill their memory without gap or overlap, in whatever order.
         expanded: whether several positions share an element.
         conj, neg: lazy conjugation and negation.
-        special: the tensor needs an interpreter (a subclass with overrides, batched, traced); such layouts have no plans.
+        special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched); such
+            layouts have no plans.
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
@@ -46,7 +47,7 @@ class Layout:
     expanded: bool
     conj: bool
     neg: bool
-    special: bool
+    special: Any
     descr: Any
     record: Any
     template: Any
@@ -126,13 +127,26 @@ def _new_layout(key) -> Layout:
         numel *= size
     if numel > MOST_ELEMENTS or numel < 0:
         raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
-    layout.numel, layout.ndim, layout.special = numel, len(shape), False
+    layout.numel, layout.ndim, layout.special = numel, len(shape), conj or neg
     layout.contiguous = _is_contiguous(shape, strides)
     layout.dense = layout.contiguous or _is_dense(shape, strides)
     layout.expanded = not layout.dense and any(t == 0 and s > 1 for s, t in zip(shape, strides))
     layout.descr, layout.record = dtype.numpy, struct.pack("q", numel)
     layout.template = new_template(layout)
     return _remember(key, layout)
+
+
+def marked_layout(layout: Layout, mark: Any) -> Layout:
+    """The same layout for tensors that need an interpreter: ``mark`` says whose; what is derived from it is not marked."""
+    key = (layout, mark)
+    found = _layouts.get(key)
+    if found is not None:
+        return found
+    new = Layout()
+    for slot in Layout.__slots__[:-1]:
+        setattr(new, slot, getattr(layout, slot))
+    new.special, new.template = mark, new_template(new)
+    return _remember(key, new)
 
 
 def _remember(key, layout: Layout) -> Layout:

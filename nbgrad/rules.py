@@ -10,10 +10,11 @@ import inspect
 from functools import cache, lru_cache
 from typing import Any, Callable
 
-from .dispatch import CALLS, announced, compile_text, keep, node_template, saved_output, saved_value
+from .dispatch import CALLS, compile_text, keep, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
+from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .node import Rule
@@ -314,14 +315,22 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     plans: dict = {}
     count = len(op.operands)
 
-    def slow(*args, **kwargs):
+    def plain(*args, **kwargs):
         tensors, attributes = bound_arguments(op, args, kwargs)
-        return miss(*tensors, *attributes.values())
+        for name, x in zip(op.operands, tensors):
+            check_tensor(op, name, x)
+        return beneath(*tensors, *attributes.values())
 
     def miss(*values):
         tensors = values[:count]
         for name, x in zip(op.operands, tensors):
             check_tensor(op, name, x)
+        if is_marked(tensors):
+            return intercept_general(op, tensors, dict(zip(names[count:], values[count:])))
+        return beneath(*values)
+
+    def beneath(*values):
+        tensors = values[:count]
         attributes = {name: hashable(value) for name, value in zip(names[count:], values[count:])}
         if type(attributes.get("keepdim", False)) is not bool:
             raise ArgumentError(f"{op.name}: keepdim must be a bool, got {attributes['keepdim']!r}. "
@@ -368,7 +377,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
              "_defaults": default_values(op)}
     exec(compile_text("\n".join(lines) + "\n", f"{op.name} call"), scope)
     scope["call"].plans = plans
-    scope["call"].plain = slow
+    scope["call"].plain = plain
     return scope["call"]
 
 
@@ -391,18 +400,22 @@ def argument_text(op: Op, defaults: str) -> str:
 def run_call(op: General, run: Callable) -> Callable:
     """An operation of several steps: ``run`` computes with recording off, then the result gets its node."""
 
+    variadic = getattr(op, "variadic", False)
+
     def plain(*args, **kwargs):
-        tensors, attributes = bound_arguments(op, args, kwargs)
+        return beneath(*bound_arguments(op, args, kwargs))
+
+    def beneath(tensors, attributes):
         for name, x in zip(op.operands, tensors):
-            if not getattr(op, "variadic", False) or name != op.operands[0]:
+            if not variadic or name != op.operands[0]:
                 check_tensor(op, name, x)
         return record_run(op, run, tensors, attributes)
 
     def call(*args, **kwargs):
-        if special:
-            tensors, attributes = bound_arguments(op, args, kwargs)
+        tensors, attributes = bound_arguments(op, args, kwargs)
+        if special or is_marked(tensors):
             return intercept_general(op, tensors, attributes)
-        return plain(*args, **kwargs)
+        return beneath(tensors, attributes)
     call.plain = plain
     return call
 
@@ -448,8 +461,8 @@ def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) 
 
 
 def intercept_general(op: Op, tensors: tuple, attributes: dict):
-    """A call while some special mode is active anywhere."""
-    return announced(op, tensors, lambda: CALLS[op.name].plain(*tensors, **attributes))
+    """A call while some special mode is active, or of an operand that needs an interpreter."""
+    return interpret(Call(op, tensors, attributes, CALLS[op.name].plain))
 
 
 # ---- views ---------------------------------------------------------------------------------------------------------
@@ -553,7 +566,9 @@ def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
 VIEW_TEXT = """def call({parameters}):
     if special: return intercept(op, (x,), {named})
     try: plan = plans[{key}]
-    except (AttributeError, KeyError, TypeError): plan = find({passed})
+    except (AttributeError, KeyError, TypeError):
+        if is_marked((x,)): return intercept(op, (x,), {named})
+        plan = find({passed})
 """
 ONE_VIEW = """    node, creation = None, DEFAULT
     if mode.enabled:
@@ -600,7 +615,8 @@ def movement_call(op: Movement) -> Callable:
     text = (VIEW_TEXT + (SEVERAL_VIEWS if op.multiple else ONE_VIEW)).format(
         parameters=argument_text(op, "_defaults"), named="{" + ", ".join(f"{n!r}: {n}" for n in names) + "}",
         key=", ".join(["x.layout", *names]), passed=", ".join(["x", *names]))
-    scope = {"special": special, "intercept": intercept_general, "op": op, "plans": plans, "find": find, "mode": mode, "ASK": ASK,
+    scope = {"special": special, "is_marked": is_marked, "intercept": intercept_general, "op": op, "plans": plans, "find": find,
+             "mode": mode, "ASK": ASK,
              "requires_grad": requires_grad, "edge_of": edge_of, "next_seq": next_seq, "build": view_node_builder(op),
              "DEFAULT": DEFAULT, "NO_GRAD": NO_GRAD, "wrap": native.tensor, "new_meta": view_meta_builder(), "nested": nested_meta,
              "several": several_views, "_defaults": default_values(op)}

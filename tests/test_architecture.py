@@ -28,6 +28,7 @@ LAYERS = (
     ("layouts", "layout lowering.elementwise", "shape, strides and dtype in memory; what to launch for them"),
     ("tensor", "tensor node", "storage and layout under one roof; what a graph is made of"),
     ("graph", "graph", "edges, saved tensors, hooks"),
+    ("interpreters", "interpreters", "who is asked about a call in a special mode"),
     ("dispatch", "dispatch", "one call of one elementwise operation"),
     ("doors", "interop dlpack casting creation printing pickling",
     "how tensors are made, converted, shown and handed over"),

@@ -17,7 +17,8 @@ import numpy as np
 from ..dispatch import CALLS
 from ..dtypes import bool_, uint8
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
-from ..grad_mode import mode
+from ..grad_mode import mode, special
+from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
 from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
@@ -311,16 +312,22 @@ def inplace_writer(name: str):
     recorded."""
 
     def call(x, *args, **kwargs):
-        op, function = OPS[name], WRITERS[name]
+        op = OPS[name]
         tensors, attributes = bound_arguments(op, (x, *args), kwargs)
         for operand, tensor in zip(op.operands, tensors):
             check_tensor(op, operand, tensor)
+        if special or is_marked(tensors):
+            return interpret(Call(op, tensors, attributes, beneath, "_"))
+        return beneath(*tensors, **attributes)
+
+    def beneath(*tensors, **attributes):
+        op, x = OPS[name], tensors[0]
         recorded = mode.enabled and any(map(needs_gradient, tensors))
         check(op, x, recorded)
         finish = record_before(op, x, tensors, attributes) if recorded else None
         enabled, mode.enabled = mode.enabled, False
         try:
-            function(op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
+            WRITERS[name](op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
         finally:
             mode.enabled = enabled
         if finish:
@@ -377,6 +384,7 @@ PUBLIC_NAMES = {
     "index_fill_tensor": "index_fill",
 }
 INPLACE = {name: inplace_writer(name) for name in WRITERS}
+CALLS.update({name + "_": call for name, call in INPLACE.items()})
 
 
 def scatter(x, dim, index, src=None, *, value=None, reduce=None):

@@ -1,0 +1,148 @@
+"""Special modes: interpreters of one call of one operation, asked in a fixed order.
+
+The fast path tests two things that it looks at anyway: whether the list ``grad_mode.special`` is empty, and whether the operands'
+layouts have a plan. A mode that concerns every call puts itself into ``special``; a kind of tensor that concerns every call it is
+an operand of has layouts that are marked ``special``, for which no plan is ever made. Either way the call arrives here.
+
+NOTE [Interpreters]: ``register(rank, interpreter)`` puts an interpreter into the order below; it has
+  ``concerns(call) -> bool``     whether it has anything to do with this call;
+  ``run(call, below) -> result`` the call as it sees it; ``below(call)`` is what the interpreters after it, and in the end the
+                                 operation itself, make of a call.
+An interpreter may call operations: those begin at the top again. It works on operands without whatever made it concerned, so that
+it is not asked twice. The order is that of the list ``RANKS``, from the user's side inwards.
+
+NOTE [Observers]: members of ``special`` that only look: ``seen(op, operands, result)`` after every call beneath all interpreters,
+``recorded(node)`` for every node that was made.
+"""
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, Protocol
+
+from .grad_mode import special
+from .graph import Edge, Node, next_seq
+from .ops.core import Op
+from .tensor import ASK, Tensor
+
+__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "RANKS"]
+
+# From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, lazy bits.
+RANKS = ("overrides", "batching", "profiling", "tangents", "bits")
+
+
+class Call:
+    """One call as interpreters see it.
+
+    Attributes:
+        op: the declared operation.
+        operands: its operands in the declared order: tensors; numbers too if it is elementwise; a sequence of tensors where the
+            operation is variadic.
+        attributes: its other arguments by name.
+        form: ``""``; ``"_"``: the result is written over the first operand; ``"out"``: over ``out``.
+        out: the tensor to write to, of that form.
+        plain: ``plain(*operands, **attributes)``, the call beneath all interpreters.
+    """
+
+    __slots__ = ("op", "operands", "attributes", "plain", "form", "out")
+
+    def __init__(self, op: Op, operands: tuple, attributes: dict, plain: Callable, form: str = "", out: Tensor | None = None):
+        self.op, self.operands, self.attributes, self.plain, self.form, self.out = op, operands, attributes, plain, form, out
+
+    def with_operands(self, operands: tuple, attributes: dict | None = None) -> Call:
+        """The same call of others."""
+        return Call(self.op, operands, self.attributes if attributes is None else attributes, self.plain, self.form, self.out)
+
+    def tensors(self):
+        """The tensors among the operands, those inside of sequences too, and ``out``."""
+        for x in self.operands:
+            if isinstance(x, Tensor):
+                yield x
+            elif isinstance(x, (tuple, list)):
+                for member in x:
+                    if isinstance(member, Tensor):
+                        yield member
+        if self.out is not None:
+            yield self.out
+
+    def map(self, change: Callable[[Tensor], Any]) -> tuple:
+        """The operands with every tensor changed, inside of sequences too."""
+        return tuple(change(x) if isinstance(x, Tensor) else
+                     tuple(change(y) if isinstance(y, Tensor) else y for y in x) if isinstance(x, (tuple, list)) else x
+                     for x in self.operands)
+
+    @property
+    def name(self) -> str:
+        """The key of this form among the calls by name."""
+        return self.op.name + ("_" if self.form == "_" else "")
+
+
+class Interpreter(Protocol):
+    """See NOTE [Interpreters]."""
+
+    def concerns(self, call: Call) -> bool:
+        """Whether ``run`` is to be asked."""
+
+    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The result of the call."""
+
+
+_interpreters: list[Interpreter | None] = [None] * len(RANKS)
+
+
+def register(rank: str, interpreter: Interpreter) -> None:
+    """Give a rank its interpreter."""
+    _interpreters[RANKS.index(rank)] = interpreter
+
+
+def is_marked(operands: tuple) -> bool:
+    """Whether an operand is of a kind that needs an interpreter."""
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x.layout.special:
+                return True
+        elif isinstance(x, (tuple, list)) and is_marked(tuple(x)):
+            return True
+    return False
+
+
+def interpret(call: Call, place: int = 0) -> Any:
+    """Ask every interpreter from ``place`` on, then observe the call itself."""
+    for at in range(place, len(RANKS)):
+        interpreter = _interpreters[at]
+        if interpreter is not None and interpreter.concerns(call):
+            return interpreter.run(call, partial(interpret, place=at + 1))
+    return observed(call)
+
+
+def observed(call: Call) -> Any:
+    """Run a call, and show it and the node that it recorded to every observer."""
+    if not special:
+        return call.plain(*call.operands, **call.attributes)
+    mark = next_seq()
+    out = call.plain(*call.operands, **call.attributes)
+    for active in tuple(special):
+        active.seen(call.op, call.operands, out)
+    announce(out, mark)
+    return out
+
+
+def announce(out: Any, mark: int) -> None:
+    """Show the node of a result to the observers if it is younger than ``mark``."""
+    first = out[0] if type(out) is tuple and out else out
+    if not isinstance(first, Tensor):
+        return
+    edge = first.edge if first.needs_grad is not ASK else first.meta.node
+    node = edge.node if type(edge) is Edge else edge
+    if isinstance(node, Node) and node.seq > mark:
+        for active in tuple(special):
+            active.recorded(node)
+
+
+class Presence:
+    """A member of ``special`` whose presence sends every call through the interpreters, and which observes nothing."""
+
+    def seen(self, op: Op, operands: tuple, out: Any) -> None:
+        """Nothing to look at."""
+
+    def recorded(self, node: Node) -> None:
+        """Nothing to look at."""
