@@ -3,29 +3,58 @@ from __future__ import annotations
 
 from importlib import import_module as _import_module
 
-from . import cache, creation as _creation, graph, ops as _ops
+from . import (
+    _C,
+    cache,
+    creation as _creation,
+    grad_mode as _grad_mode,
+    graph,
+    graph_tools as _graph_tools,
+    lazy_bits as _lazy_bits,
+    ops as _ops,
+)
 from ._version import __version__
 from .accumulate import enforce_grad_layout_policy
-from .autograd import backward, grad
+from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled, set_detect_anomaly
+from .autograd import Variable, backward, grad, variable
+from .checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    GraphExecGroup,
+    SelectiveCheckpointContext,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
 from .creation import tensor
 from .dtypes import *
-from .engine import (
+from .errors import *
+from .function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .graph_task import (
     current_autograd_node,
     current_graph_task_id,
     is_multithreading_enabled,
     queue_callback,
     set_multithreading_enabled,
 )
-from .errors import *
-from .function import Function, FunctionCtx, once_differentiable
-from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .inference import is_inference
 from .install import FUNCTIONS as _functions, declare, install as _install
 from .lowering import load as _load_lowerings
 from .ops.expr import scalar
+from .profiler import profile, record_function
+from .revolve import checkpoint_loop
 from .tensor import Parameter, Tensor
 from .tensor_methods import install as _install_methods
 from .threads import get_num_threads, set_num_threads
+from .vmap import vmap
 
+# torch's users find all switches in one module.
+vars(_grad_mode).update(set_multithreading_enabled=set_multithreading_enabled,
+                        enforce_grad_layout_policy=enforce_grad_layout_policy)
 _load_lowerings()
 _install()
 _public = _install_methods()
@@ -35,7 +64,7 @@ globals().update(_public)
 
 def __getattr__(name: str):
     """Subpackages, imported when first used, and functions that were declared since."""
-    if name in ("nn", "optim"):
+    if name in ("nn", "optim", "forward_ad", "func", "functional"):
         return _import_module(f"{__name__}.{name}")
     try:
         return _functions[name]
@@ -44,7 +73,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_functions, "nn", "optim"})
+    return sorted({*globals(), *_functions, "nn", "optim", "forward_ad", "func", "functional"})
 
 
 from .debug import activate as _activate

@@ -21,8 +21,9 @@ import threading
 from sys import getrefcount
 from typing import Callable
 
-from .errors import GradError
+from .errors import ArgumentError, GradError
 from .grad_mode import mode
+from .graph import grad_dtype_of
 from .layout import Layout, layout_of
 from .tensor import Tensor, native, new_meta
 
@@ -36,7 +37,9 @@ OWN_ARRAY = 2           # the storage's slot and the argument
 
 def grad_layout(leaf: Layout) -> Layout:
     """The layout that a fresh gradient of a leaf has: see NOTE [Layout contract]."""
-    return leaf if leaf.dense and not (leaf.conj or leaf.neg) else layout_of(leaf.dtype, leaf.shape, None, leaf.device)
+    if leaf.dense and not leaf.special:
+        return leaf
+    return layout_of(leaf.dtype, leaf.shape, leaf.strides if leaf.dense else None, leaf.device)     # without lazy bits and marks
 
 
 # Held while a leaf's gradient is changed. Leaves share them: a lock of its own would cost every leaf 100 ns a step.
@@ -83,25 +86,35 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 if held is None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
-                        meta.grad = own_copy(g, wanted) if g.layout is not wanted or g.edge is None else CLONE(g)
+                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g.edge is None else CLONE(g)
                     elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE
                           and g.meta is None and g.edge is None
                           and getrefcount(g.storage) <= OWN_STORAGE and getrefcount(g.storage.array) <= OWN_ARRAY):
                         meta.grad = g
                     else:
-                        meta.grad = own_copy(g, wanted)
+                        meta.grad = own_copy(leaf, g)
                 elif mode.enabled:
                     meta.grad = ADD(held, g)
-                else:
+                elif g.meta is None:
                     add_into(held, g)
+                else:       # it may have a tangent
+                    ADD_INTO(held, g)
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
-            if hook(leaf) is not None:
-                raise GradError("post-accumulate-grad hook: expected None to be returned; the hook may change leaf.grad itself.")
+            returned = hook(leaf)
+            if returned is not None:
+                raise (GradError if isinstance(returned, Tensor) else ArgumentError)(
+                    f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None; the hook may change "
+                    "leaf.grad itself.")
 
 
-def own_copy(g: Tensor, wanted: Layout) -> Tensor:
-    """A copy of ``g`` in the wanted layout, recorded if recording is on."""
+def own_copy(leaf: Tensor, g: Tensor) -> Tensor:
+    """A copy of ``g`` in the layout and dtype that the leaf's gradient is to have, recorded if recording is on."""
+    wanted, dtype = grad_layout(leaf.layout), grad_dtype_of(leaf) or g.layout.dtype
+    if g.layout.shape != wanted.shape:      # ``leaf.data`` was exchanged for a tensor of another shape
+        wanted = g.layout.like()
+    if dtype is not wanted.dtype:
+        wanted = layout_of(dtype, wanted.shape, wanted.strides, wanted.device)
     return COPY(g, wanted)
 
 
@@ -122,8 +135,8 @@ def add_into(held: Tensor, g: Tensor) -> None:
 
 def new_into_plan(held: Tensor, g: Tensor):
     """The plan of ``held += g`` where one kernel reads both directly, else None; kept."""
-    plan = INPLACE_PLAN(held, g)
-    if len(plan.layouts) != 1:
+    plan = None if held.layout.special or g.layout.special else INPLACE_PLAN(held, g)
+    if plan is not None and len(plan.layouts) != 1:
         plan = None
     if len(_into_plans) > 4096:
         _into_plans.clear()

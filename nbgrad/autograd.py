@@ -1,22 +1,31 @@
-"""Entry points: ``backward`` and ``grad``."""
+"""Entry points: ``backward`` and ``grad``; and ``Variable``, the name that tensors have in old programs."""
 from __future__ import annotations
 
 import warnings
-from typing import Any, Sequence
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
 
-from .engine import Captures, describe, run_backward
-from .errors import ArgumentError, DTypeError, GradError, RangeError, ShapeError
+from .batch_grad import with_batched_cotangents, with_batched_tensors
+from .batching import has_batched
+from .dispatch import CALLS
+from .engine import describe, run_backward
+from .errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
 from .grad_mode import mode
-from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad
+from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
+from .graph_task import Captures, Target, current_graph_task, queue_callback, target
 from .layout import Layout
-from .tensor import Tensor, native, new_meta
+from .levels import open_levels
+from .node import Node
+from .tensor import Tensor, native, require_differentiable
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "grad", "Variable", "variable"]
 
 _ones: dict[Layout, Tensor] = {}
 
 
-def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, grad_variables=None,
+             inputs=None) -> None:
     """Add to ``.grad`` of the leaves the gradients of the sum of ``tensors`` weighted by ``grad_tensors``.
 
     Args:
@@ -24,11 +33,14 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         grad_tensors: cotangents, of the roots' shapes; None where a root is a real number (shape of one element).
         retain_graph: keep what was saved for another pass; None means ``create_graph``.
         create_graph: record the pass, so that its results can be differentiated.
-        inputs: accumulate into these tensors only.
+        grad_variables: the old name of ``grad_tensors``.
+        inputs: accumulate into these only: a Tensor, a GradientEdge, a sequence of those, or a dict of tensors. A tensor that is no
+            leaf keeps its gradient from now on, as after ``retain_grad``.
 
     Raises:
         GradError: a root that does not require grad, a graph that was freed, ``inputs`` that require no grad.
         ShapeError, DTypeError: cotangents that do not fit.
+        ArgumentError: roots or cotangents that are no tensors.
 
     >>> import nbgrad
     >>> x = nbgrad.tensor([2.0, 3.0], requires_grad=True)
@@ -36,43 +48,42 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     >>> x.grad
     tensor([4., 6.])
     """
+    if grad_variables is not None:
+        grad_tensors = renamed_cotangents(grad_tensors, grad_variables)
+    if open_levels and has_batched((tensors,)):
+        raise GradError("backward: a leaf has one gradient, not one for each element of the batch that vmap maps over. "
+                        "Hint: nbgrad.func.grad, or nbgrad.grad.")
     if inputs is not None:
-        inputs = tuple(inputs.values()) if isinstance(inputs, dict) else as_sequence(inputs)
-        if not inputs:
-            raise GradError("backward: inputs is empty; expected at least one tensor, or None for all leaves.")
+        inputs = as_inputs("backward", inputs)
     seeds = make_seeds("backward", tensors, grad_tensors)
     if create_graph:
         warnings.warn("backward(create_graph=True) makes a reference cycle between a leaf and its gradient. "
                       "Hint: use nbgrad.grad, or set .grad = None afterwards.", UserWarning, stacklevel=2)
     keep = create_graph if retain_graph is None else retain_graph
-    if inputs is None:
-        run_backward(seeds, keep, create_graph)
-        return
-    captures = make_captures("backward", inputs)
-    run_backward(seeds, keep, create_graph, captures)
-    deposit(inputs, captures, create_graph)
+    run_backward(seeds, keep, create_graph, None, None if inputs is None else sinks_of(inputs))
 
 
-def deposit(inputs, captures: Captures, create_graph: bool) -> None:
-    """Add captured gradients to the inputs' ``.grad``."""
-    from . import accumulate as accumulation
+def renamed_cotangents(grad_tensors, grad_variables):
+    """The cotangents, given under their old name.
+
+    Raises:
+        GradError: under both.
+    """
+    warnings.warn("backward: grad_variables is the old name of grad_tensors. Hint: use the new one.", FutureWarning, stacklevel=3)
+    if grad_tensors is not None:
+        raise GradError("backward: got both grad_tensors and grad_variables, its old name; expected one of them.")
+    return grad_variables
+
+
+def sinks_of(inputs: tuple) -> set[Target]:
+    """The leaves and nodes behind ``inputs``; tensors that are no leaves will keep their gradients."""
+    sinks = set()
     for position, x in enumerate(inputs):
-        g = captures.values[position]
-        captures.values[position] = None
-        if isinstance(x, (GradientEdge, tuple)) and not isinstance(x, Tensor):
-            x = x[0].variable
-        if g is None:
-            continue
-        meta = x.meta = x.meta or new_meta()
-        enabled, mode.enabled = mode.enabled, create_graph
-        try:
-            edge = edge_of(x)
-            if edge is x:
-                accumulation.accumulate(x, g)
-            else:
-                meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
-        finally:
-            mode.enabled = enabled
+        node, _ = place_of("backward", x, position)
+        if isinstance(x, Tensor):
+            retain_grad(x)
+        sinks.add(node)
+    return sinks
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -83,7 +94,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     Args:
         outputs, grad_outputs, retain_graph, create_graph: as for ``backward``.
         inputs: a Tensor, a GradientEdge, a sequence of those, or a dict of tensors.
+        only_inputs: has no meaning any more.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: the first dimension of the cotangents is a batch, and so is that of the gradients: one pass for all.
         materialize_grads: give zeros for them.
 
     Returns:
@@ -91,95 +104,158 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
 
     Raises:
         GradError: an input that is not used or requires no grad. RangeError: contradictory arguments.
+        ArgumentError: outputs, inputs or cotangents of the wrong type.
 
     >>> import nbgrad
     >>> x = nbgrad.tensor(3.0, requires_grad=True)
     >>> nbgrad.grad(x ** 2, x)
     (tensor(6.),)
     """
-    if not only_inputs:
-        warnings.warn("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning, stacklevel=2)
     if materialize_grads:
         if allow_unused is False:
             raise RangeError("grad: materialize_grads=True needs allow_unused True or None.")
         allow_unused = True
-    if is_grads_batched:
-        from .errors import NotSupportedError
-        raise NotSupportedError("grad: is_grads_batched is not available yet. Hint: loop over the cotangents with "
-                                "retain_graph=True.")
-    if isinstance(inputs, dict):
-        values = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, False,
-                      materialize_grads)
-        return dict(zip(inputs, values))
-    inputs = as_sequence(inputs)
-    if not inputs:
-        raise GradError("grad: inputs is empty; expected at least one tensor.")
+    places = as_inputs("grad", inputs)
+    if not only_inputs:
+        warnings.warn("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning, stacklevel=2)
+    if is_grads_batched or open_levels and has_batched((outputs, inputs)):
+        special = with_batched_cotangents if is_grads_batched else with_batched_tensors
+        return special(grad, outputs, inputs, grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
+                       allow_unused=allow_unused, materialize_grads=materialize_grads)
     seeds = make_seeds("grad", outputs, grad_outputs)
-    captures = make_captures("grad", inputs)
+    captures = captures_of(places)
+    if not seeds and not allow_unused:
+        raise GradError("grad: there are no outputs, so no input was used to compute them. Hint: allow_unused=True.")
     run_backward(seeds, create_graph if retain_graph is None else retain_graph, create_graph, captures)
-    return tuple(result_of("grad", x, g, create_graph, allow_unused, materialize_grads, position)
-                 for position, (x, g) in enumerate(zip(inputs, captures.values)))
+    results = tuple(result_of(x, g, create_graph, allow_unused, materialize_grads, position)
+                    for position, (x, g) in enumerate(zip(places, captures.values)))
+    return dict(zip(inputs, results)) if type(inputs) is dict else results
 
 
-def result_of(op: str, x, g, create_graph: bool, allow_unused, materialize: bool, position: int):
-    """One entry of ``grad``'s result."""
+def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize: bool, position: int) -> Tensor | None:
+    """One entry of ``grad``'s result.
+
+    Raises:
+        GradError: ``inputs[position]`` was not used, and that is not allowed.
+    """
     if g is not None:
-        if not create_graph and g.needs_grad and requires_grad(g):
-            g = native.alias(g)
-        return g
+        return g.detach() if not create_graph and g.needs_grad and requires_grad(g) else g
     if not allow_unused:
-        raise GradError(f"{op}: inputs[{position}] was not used to compute the outputs. "
+        raise GradError(f"grad: inputs[{position}] was not used to compute the outputs. "
                         "Hint: allow_unused=True gives None, materialize_grads=True zeros.")
     if not materialize:
         return None
     if not isinstance(x, Tensor):
-        raise GradError(f"{op}: materialize_grads with an unused GradientEdge at inputs[{position}]: it has no shape of its own.")
-    from .dispatch import CALLS
+        raise GradError(f"grad: materialize_grads with an unused GradientEdge at inputs[{position}]: it has no shape of its own.")
     zeros = CALLS["zeros_like"](x)
     zeros.needs_grad = bool(create_graph)
     return zeros
 
 
-def as_sequence(value) -> tuple:
-    """One tensor or edge, or a sequence of them, as a tuple."""
+# ---- what comes in -------------------------------------------------------------------------------------------------
+
+def as_sequence(op: str, what: str, value) -> tuple:
+    """One tensor or edge, or an iterable of them, as a tuple.
+
+    Raises:
+        ArgumentError: neither.
+    """
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
-    return tuple(value)
+    try:
+        return tuple(value)
+    except TypeError:
+        raise ArgumentError(f"{op}: {what} must be a Tensor, or a sequence of them, got {type(value).__name__}.") from None
+
+
+def as_inputs(op: str, inputs) -> tuple:
+    """The tensors and edges to differentiate with respect to.
+
+    Raises:
+        ArgumentError: a mapping that is no dict; no iterable. GradError: there are none.
+    """
+    if isinstance(inputs, Tensor):
+        return (inputs,)
+    if type(inputs) is dict:
+        inputs = tuple(inputs.values())
+    elif type(inputs) not in (tuple, list) and isinstance(inputs, Mapping):     # the abstract class takes 0.3 us to ask
+        raise ArgumentError(f"{op}: inputs must be a dict if it is a mapping, got {type(inputs).__name__}.")
+    inputs = as_sequence(op, "inputs", inputs)
+    if not inputs:
+        raise GradError(f"{op}: inputs is empty; expected at least one tensor.")
+    return inputs
+
+
+def place_of(op: str, x, position: int) -> tuple[Target, int]:
+    """The node or leaf where the gradient of an input arrives, and at which of its outputs; None for a view without history.
+
+    Raises:
+        GradError: no tensor or edge; one that does not require grad.
+    """
+    if isinstance(x, GradientEdge):
+        return target(node_of(op, x)), x.output_nr
+    if not isinstance(x, Tensor):
+        raise GradError(f"{op}: inputs[{position}] must be a Tensor or a GradientEdge, got {type(x).__name__}.")
+    if not x.needs_grad or not requires_grad(x):
+        raise GradError(f"{op}: inputs[{position}] does not require grad.")
+    edge = x.edge or edge_of(x)
+    return (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+
+
+def captures_of(inputs: tuple) -> Captures:
+    """Where the gradients of ``inputs`` are to be collected."""
+    captures = Captures(len(inputs))
+    for position, x in enumerate(inputs):
+        node, nr = place_of("grad", x, position)
+        if node is not None:
+            captures.wanted.setdefault(node, {}).setdefault(nr, []).append(position)
+    return captures
 
 
 def make_seeds(op: str, roots, cotangents) -> list[tuple[Any, Tensor | None]]:
     """``(edge, cotangent)`` of every root."""
     if isinstance(roots, Tensor) and cotangents is None:
         return [(root_edge(op, roots), implicit_seed(op, roots.layout))]
-    roots = as_sequence(roots)
-    if cotangents is None:
-        cotangents = (None,) * len(roots)
-    else:
-        cotangents = (cotangents,) if isinstance(cotangents, Tensor) else tuple(cotangents)
+    roots = as_sequence(op, "roots", roots)
+    cotangents = (None,) * len(roots) if cotangents is None else as_sequence(op, "the cotangents", cotangents)
     if len(cotangents) < len(roots):
         raise GradError(f"{op}: {len(roots)} roots but {len(cotangents)} cotangents.")
     seeds: list[tuple[Any, Tensor | None]] = []
     for position, (root, g) in enumerate(zip(roots, cotangents)):
         edge = root_edge(op, root)
-        layout = root.layout if isinstance(root, Tensor) else edge_layout(root)
+        layout = root.layout if isinstance(root, Tensor) else edge_layout(op, root)
         seeds.append((edge, implicit_seed(op, layout) if g is None else explicit_seed(op, g, layout, position)))
     return seeds
 
 
-def edge_layout(edge: GradientEdge) -> Layout:
+def node_of(op: str, edge: GradientEdge) -> Node:
+    """The node of a GradientEdge, which anybody may have put together.
+
+    Raises:
+        GradError: it is none.
+    """
+    if not isinstance(edge.node, Node):
+        raise GradError(f"{op}: a GradientEdge must hold a node of the graph, got {type(edge.node).__name__}.")
+    return edge.node
+
+
+def edge_layout(op: str, edge: GradientEdge) -> Layout:
     """The layout of the gradient that arrives at an edge."""
-    node, nr = edge.node, edge.output_nr
-    return node._input_metadata[nr]
+    layouts = edge.node._input_metadata
+    if not 0 <= edge.output_nr < len(layouts):
+        raise GradError(f"{op}: a GradientEdge of output {edge.output_nr} of {edge.node.name()}, which has {len(layouts)}.")
+    return layouts[edge.output_nr]
 
 
 def root_edge(op: str, root):
     """Where the cotangent of a root goes in."""
     if isinstance(root, GradientEdge):
-        if type(root.node) is AccumulateGrad:
-            return root.node.variable
-        return root.node if root.output_nr == 0 and root.node.outputs == 1 else Edge(root.node, root.output_nr)
+        node = node_of(op, root)
+        if type(node) is AccumulateGrad:
+            return node.variable
+        return node if root.output_nr == 0 and node.outputs == 1 else Edge(node, root.output_nr)
     if not isinstance(root, Tensor):
-        raise ArgumentError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
+        raise RootError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
     if not root.needs_grad or not requires_grad(root):
         raise GradError(f"{op}: the root does not require grad and has no grad_fn. "
                         "Hint: was it computed under no_grad(), or from tensors that do not require grad?")
@@ -197,9 +273,9 @@ def implicit_seed(op: str, layout: Layout) -> Tensor:
     if not layout.dtype.is_floating_point:
         raise GradError(f"{op}: a cotangent can be left out for real floating roots only, this one is {layout.dtype.name}.")
     # Shared by all calls, and safe: the dict's reference keeps `accumulate` from taking it over.
+    layout = layout.unmarked() if layout.special else layout
     one = _ones.get(layout)
     if one is None:
-        from .dispatch import CALLS
         enabled, mode.enabled = mode.enabled, False
         try:
             one = CALLS["new_full"](layout, 1.0)
@@ -220,28 +296,74 @@ def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
     if g.layout.dtype.is_complex != layout.dtype.is_complex:
         raise DTypeError(f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "
                          "both must be real or both complex.")
-    if g.layout.dtype is not layout.dtype:
-        from .dispatch import CALLS
-        g = CALLS["to_dtype"](g, layout.dtype)
-    return g
+    return g if g.layout.dtype is layout.dtype else CALLS["to_dtype"](g, layout.dtype)
 
 
-def make_captures(op: str, inputs: Sequence) -> Captures:
-    """Where the gradients of ``inputs`` are to be collected."""
-    captures = Captures(len(inputs))
-    for position, x in enumerate(inputs):
-        if isinstance(x, GradientEdge):
-            node, nr = x.node, x.output_nr
-            if type(node) is AccumulateGrad:
-                node = node.variable
-        elif not isinstance(x, Tensor):
-            raise GradError(f"{op}: inputs[{position}] must be a Tensor or a GradientEdge, got {type(x).__name__}.")
-        else:
-            if not x.needs_grad or not requires_grad(x):
-                raise GradError(f"{op}: inputs[{position}] does not require grad.")
-            edge = x.edge or edge_of(x)
-            if edge is None:
-                continue
-            node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
-        captures.wanted.setdefault(node, {}).setdefault(nr, []).append(position)
-    return captures
+# ---- names of old programs -----------------------------------------------------------------------------------------
+
+class VariableType(type):
+    """Tensors are Variables."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Tensor)
+
+
+class ExecutionEngine:
+    """The engine, as programs reach it that go through ``Variable._execution_engine``."""
+
+    queue_callback = staticmethod(queue_callback)
+
+    @staticmethod
+    def is_checkpoint_valid() -> bool:
+        """Whether every leaf gets its gradient: not inside of ``grad`` and of passes with ``inputs``."""
+        task = current_graph_task()
+        return task is None or task.needed is None
+
+    @staticmethod
+    def run_backward(tensors, grad_tensors, keep_graph: bool, create_graph: bool, inputs=(), allow_unreachable: bool = False,
+                     accumulate_grad: bool = False):
+        """``backward`` or ``grad`` with all arguments given."""
+        if accumulate_grad:
+            return backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
+        return grad(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
+
+
+class Variable(metaclass=VariableType):
+    """What tensors with a gradient were once called: ``Variable(x, requires_grad)`` is a leaf on the memory of ``x``.
+
+    Raises:
+        ArgumentError: ``x`` is no Tensor. DTypeError: ``requires_grad`` for a dtype without gradients.
+
+    >>> import nbgrad
+    >>> nbgrad.Variable(nbgrad.ones(2), requires_grad=True)
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    _execution_engine = ExecutionEngine()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False, **names: Any) -> Any:
+        if data is None:
+            data = import_module("nbgrad.creation").tensor([])
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Variable: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
+        if requires_grad:
+            require_differentiable("Variable", data.layout.dtype)
+        x = native.alias(data)
+        x.needs_grad = bool(requires_grad)
+        return x
+
+
+def variable(*args: Any, **kwargs: Any) -> None:
+    """Was once ``nbgrad.tensor``.
+
+    Raises:
+        GradError: always.
+    """
+    raise GradError("variable: was replaced. Hint: nbgrad.tensor(data, requires_grad=True).")
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the package: programs look for ``Function``, ``graph`` and their like here."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(import_module("nbgrad"), name)

@@ -1,6 +1,7 @@
 """New tensors from data, from numbers, and like others."""
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import warnings
@@ -8,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from . import levels, tensor as tensor_module
 from .casting import convert, on_device
 from .dispatch import CALLS
 from .dlpack import from_dlpack
 from .dtypes import BOOL, INTEGER, DType, dtype_of, get_default_dtype, int64, promote_types, result_dtype
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
+from .grad_mode import special
 from .graph import requires_grad as has_grad
+from .inference import made
 from .interop import from_numpy, item, values_of
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
+from .levels import BATCHED, whole
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
@@ -69,7 +74,7 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         require_differentiable(op, x.layout.dtype)
         x.needs_grad = True
-    return x
+    return made(x) if special else x
 
 
 # ---- sizes and layouts ---------------------------------------------------------------------------------------------
@@ -475,21 +480,35 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 # ---- like others ---------------------------------------------------------------------------------------------------
 
+def batched_like(factory):
+    """A factory whose result is batched over the same levels as its model."""
+    @functools.wraps(factory)
+    def make(x, *args, **kwargs):
+        if isinstance(x, Tensor) and x.layout.special is BATCHED:
+            return levels.hide(factory(whole(x), *args, **kwargs), x.levels)
+        return factory(x, *args, **kwargs)
+    return make
+
+
+@batched_like
 def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape and memory order of ``x``."""
     return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device), 0), requires_grad)
 
 
+@batched_like
 def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape and memory order of ``x``."""
     return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device), 1), requires_grad)
 
 
+@batched_like
 def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``x``."""
     return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device)), requires_grad)
 
 
+@batched_like
 def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """One number in the shape, memory order and dtype of ``x``."""
     layout = layout_like("full_like", x, dtype, device)
@@ -524,6 +543,7 @@ def install_creation() -> dict:
     """Hang the ``new_*`` methods on Tensor; return the public functions by name."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
+    tensor_module.new_data = tensor
     return FUNCTIONS
 
 

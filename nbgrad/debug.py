@@ -1,6 +1,6 @@
-"""Seeing and checking what runs: ``NBGRAD_DEBUG`` and ``NBGRAD_CHECK``.
+"""Seeing and checking what runs: ``NBGRAD_DEBUG`` and ``NBGRAD_CHECK``; and ``explain``, an error of a backward pass at length.
 
-Both are special modes (grad_mode.special): while one is on, every call takes the general path and is shown to it.
+The first two are special modes (grad_mode.special): while one is on, every call takes the general path and is shown to it.
 """
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from . import config
+from .anomaly import explain
 from .errors import KernelError
 from .grad_mode import special
 from .inplace import span
 from .tensor import Tensor
 
-__all__ = ["Tracer", "Checker", "activate"]
+__all__ = ["Tracer", "Checker", "activate", "explain"]
 
 
 def describe(x: Any) -> str:

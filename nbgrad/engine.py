@@ -11,121 +11,59 @@ tensor that came from a node, a hook or the caller is never written to.
 from __future__ import annotations
 
 import sys
-import threading
 from heapq import heappop, heappush
-from typing import Any, Iterable
+from logging import DEBUG
+from typing import Any, Callable
 
 from . import accumulate as accumulation
 from .accumulate import accumulate
+from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode
-from .graph import AccumulateGrad, Edge, Node, freed_backward
+from .graph import Edge, Node, freed_backward, grad_dtype_of
+from .graph_task import LOG, Captures, GraphTask, Target, count_edges, log_nodes, state, target
 from .layout import Layout
+from .node import LeafHooks
+from .tangents import dual_levels
 from .tensor import Tensor, new_meta
 
-__all__ = ["run_backward", "validate_gradient"]
-
-
-class PassState(threading.local):
-    """What the running pass of this thread shows to introspection: the node, the pass's number, its callbacks."""
-
-    node: Node | None = None
-    task: int = -1
-    depth: int = 0
-    callbacks: list | None = None
-    keep_graph: bool = False
-    multithreading: bool = True
-
-
-state = PassState()
-_tasks = iter(range(1 << 62))
-Target = Any            # where an edge leads: a Node, or the leaf itself
-
-
-class Captures:
-    """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived."""
-
-    __slots__ = ("wanted", "values")
-
-    def __init__(self, count: int):
-        self.wanted: dict[Target, dict[int, list[int]]] = {}
-        self.values: list[Tensor | None] = [None] * count
-
-
-def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
-    """How many edges of the graph below ``roots`` lead to each node."""
-    counts = dict.fromkeys(roots, 0)
-    stack = [root for root in counts if not isinstance(root, Tensor)]
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is not None:
-                if type(edge) is not Node:
-                    edge = target(edge)
-                seen = counts.get(edge)
-                if seen is None:
-                    counts[edge] = 1
-                    if not isinstance(edge, Tensor):
-                        stack.append(edge)
-                else:
-                    counts[edge] = seen + 1
-    return counts
-
-
-def target(edge):
-    """What an edge leads to: a node, or a leaf (through its AccumulateGrad, if that has been made)."""
-    if type(edge) is Edge:
-        return edge.node
-    return edge.variable if type(edge) is AccumulateGrad else edge
-
-
-def nodes_needed(roots: Iterable[Target], wanted: Iterable[Target]) -> set[Node]:
-    """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path."""
-    needed: set[Node] = set()
-    wanted = set(wanted)
-    seen: set[Node] = set()
-    stack: list[tuple[Target, bool]] = [(root, False) for root in roots]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            for edge in node.edges:
-                below = target(edge)
-                if below is not None and (below in needed or below in wanted):
-                    needed.add(node)
-                    break
-        elif node not in seen and not isinstance(node, Tensor):
-            seen.add(node)
-            stack.append((node, True))
-            for edge in node.edges:
-                below = target(edge)
-                if below is not None and below not in seen:
-                    stack.append((below, False))
-    return needed
+__all__ = ["run_backward", "validate_gradient", "state"]
 
 
 def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool,
-                 captures: Captures | None = None) -> None:
+                 captures: Captures | None = None, only: set[Target] | None = None) -> None:
     """Send cotangents from the seeds' edges to the leaves.
 
     Args:
         seeds: ``(edge, cotangent)``; the cotangents have been validated.
         keep_graph: keep saved tensors for another pass.
         create_graph: record the pass itself.
-        captures: collect gradients there; only nodes that lead to them run. None: accumulate into all leaves.
+        captures: collect gradients there; only nodes that lead to them run. None: accumulate into leaves.
+        only: the leaves to accumulate into, and the last nodes to run; None: all.
     """
-    previous = mode.enabled, state.node, state.task, state.callbacks, state.keep_graph
-    mode.enabled, state.task, state.keep_graph = create_graph, next(_tasks), keep_graph
-    callbacks: list = []
-    state.callbacks = callbacks
-    state.depth += 1
-    if state.depth > 1:
-        make_room(state.depth)
+    current = state.__dict__        # this thread's; one look-up a pass instead of one an access
+    enabled, node, outer = mode.enabled, current.get("node"), current.get("task")
+    task = GraphTask(keep_graph, [target(edge) for edge, _ in seeds])
+    if captures is not None:
+        task.capture(captures)
+    elif only is not None:
+        task.accumulate_only(only)
+    if outer is not None:
+        task.depth = outer.depth + 1
+        make_room(task.depth)
+    unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None       # 50 ns a pass
+    mode.enabled, current["task"] = create_graph, task
     try:
-        walk(seeds, keep_graph, create_graph, captures)
-        while callbacks:
-            callbacks.pop(0)()
+        # Kernels know no tangents: while a level is open, nodes evaluate their formulas by calls.
+        walker(task, seeds, create_graph or bool(dual_levels), current)
+        if task.callbacks is not None:
+            current["node"] = None
+            for callback in task.callbacks:         # a callback may queue another
+                callback()
     finally:
-        mode.enabled, state.node, state.task, state.callbacks, state.keep_graph = previous
-        state.depth -= 1
+        mode.enabled, current["node"], current["task"] = enabled, node, outer
+        if unregister is not None:
+            unregister()
 
 
 FRAMES_A_PASS = 16
@@ -138,12 +76,17 @@ def make_room(depth: int) -> None:
         sys.setrecursionlimit(wanted + 1000)
 
 
-def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool, captures: Captures | None) -> None:
-    """The loop. Long for one reason: it is the state machine of the pass."""
-    nodes = [target(edge) for edge, _ in seeds]
-    counts = count_edges(nodes)
-    wanted: Any = None if captures is None else captures.wanted
-    needed: Any = None if captures is None else nodes_needed(dict.fromkeys(nodes), wanted)
+def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: bool, current: dict[str, Any],
+         run: Callable | None = None) -> None:
+    """The loop. Long for one reason: it is the state machine of the pass.
+
+    Args:
+        run: runs every node, with the arguments of ``run_special``; None: that one does, and plain nodes are run right here.
+    """
+    nodes, keep_graph = task.roots, task.keep_graph
+    needed: Any = task.needed
+    wanted: Any = task.wanted
+    counts = task.seen = count_edges(nodes)
     buffers: dict[Target, Any] = {}
     owned: set[Target] = set()
     heap: list[tuple[int, int, Target]] = []
@@ -154,16 +97,21 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
     edge = g = None
     del seeds[:]
     leaves: list[Tensor] = []
+    settle_leaf: Callable = settle
+    for watcher in watchers:
+        run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
     for node in dict.fromkeys(nodes):
         if counts[node] == 0:
             if isinstance(node, Tensor):
-                settle(node, buffers.pop(node, None), captures)
+                settle_leaf(node, buffers.pop(node, None), task)
             else:
                 ties += 1
                 heappush(heap, (-node.seq, ties, node))
-    del nodes
-    current = state.__dict__        # this thread's; one look-up a pass instead of one a node
     plain = needed is None
+    if run is None:
+        run = run_special
+    else:       # no node is plain: those that run are all in `wanted` of the test below
+        plain, needed, wanted = False, counts if plain else needed, counts
     while heap:
         node = heappop(heap)[2]
         g = buffers.pop(node, None)
@@ -174,7 +122,7 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                 current["node"] = node
                 g = node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
             else:
-                g = run_special(node, g, create_graph, needed, captures)
+                g = run(node, g, create_graph, task)
             edges = node.edges
             if not keep_graph and node.rule.frees and (plain or node in needed):
                 node.s0 = node.s1 = node.s2 = node.attrs = None
@@ -223,7 +171,7 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
                     heappush(heap, (-below.seq, ties, below))
             grads = value = edge = below = None
             for leaf in leaves:
-                settle(leaf, buffers.pop(leaf, None), captures)
+                settle_leaf(leaf, buffers.pop(leaf, None), task)
             leaves.clear()
             if node is not None:
                 if heap and -heap[0][0] > node.seq:
@@ -234,18 +182,30 @@ def walk(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph:
 
 
 NOTHING = (None,)
+walker: Callable = walk         # anomaly.py puts another in its place while it watches
+
+# Who wants to see every node and leaf run, asked once a pass: ``watch(run, settle) -> (run, settle)``, each in the other's place.
+watchers: list[Any] = []
 
 
-def settle(leaf: Tensor, g: Tensor | None, captures: Captures | None) -> None:
+def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
+    """What ``walk`` does with a node: run it right here, if it is a plain one."""
+    if node.meta is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
+        state.node = node
+        return node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
+    return run_special(node, g, create_graph, task)
+
+
+def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf whose gradient is complete: accumulate it, or capture it where it is wanted. Nobody else holds ``g``."""
-    if captures is None:
+    if task.needed is None or leaf in task.needed:
         meta = leaf.meta
         if meta is None or (meta.hooks is None and meta.accumulator is None):
             accumulate(leaf, g)
             return
-    elif leaf not in captures.wanted:
+    elif leaf not in task.wanted:
         return
-    run_leaf(leaf, g, captures)
+    run_leaf(leaf, g, task)
 
 
 def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:
@@ -261,7 +221,7 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
     if held is None:
         buffers[node] = g
     elif g is not None:
-        if node in owned and not create_graph and held.layout is g.layout:
+        if node in owned and not create_graph and held.layout is g.layout and not g.layout.special:
             accumulation.add_into(held, g)
         else:
             buffers[node] = accumulation.ADD(held, g)
@@ -270,29 +230,27 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------
 
-def run_special(node: Node, g, create_graph: bool, needed: Any, captures: Captures | None):
+def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
-    if captures is not None and node not in needed and node not in captures.wanted:
+    if not task.runs(node):
         return None
     grads = list(g) if node.outputs != 1 and g is not None else [g] * 1 if node.outputs == 1 else [None] * node.outputs
     meta = node.meta
     state.node = node
     if meta is not None:
         run_tensor_hooks(node, grads)
-    if captures is not None and node in captures.wanted:
-        for nr, positions in captures.wanted[node].items():
-            for position in positions:
-                captures.values[position] = grads[nr]
+    if node in task.wanted:
+        capture(node, grads, task)
     if meta is not None:
         for nr, reference in meta.retains.items():
             retain(reference(), grads[nr])
-    if needed is not None and node not in needed:
+    if task.needed is not None and node not in task.needed:
         return None
     if meta is not None and meta.pre_hooks:
         for hook in tuple(meta.pre_hooks.values()):
             changed = hook(tuple(grads))
             if changed is not None:
-                grads = list(as_tuple("pre-hook", changed, len(grads)))
+                grads = list(replaced("pre-hook", grads, changed))
     if all(x is None for x in grads) and not node.rule.takes_undefined:
         results = None
     else:
@@ -302,24 +260,24 @@ def run_special(node: Node, g, create_graph: bool, needed: Any, captures: Captur
     return results
 
 
+def capture(node: Target, grads: list, task: GraphTask) -> None:
+    """Hand the complete cotangents of a node or leaf to the inputs that want them."""
+    assert task.captures is not None
+    for nr, positions in task.wanted[node].items():
+        for position in positions:
+            task.captures.values[position] = grads[nr]
+
+
 def run_post_hooks(node: Node, results, grads: tuple):
     """Call the node's hooks with a gradient for every operand, also for those that need none."""
-    count = len(node.edges)
-    inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
-    places = node.rule.places(node)
-    if places is not None:
-        total, positions = places
-        spread: list = [None] * total
-        for position, value in zip(positions, inputs):
-            spread[position] = value
-        inputs = tuple(spread)
+    inputs, places = node.spread(results), node.rule.places(node)
     for hook in tuple(node.meta.post_hooks.values()):
         changed = hook(inputs, grads)
         if changed is not None:
-            inputs = as_tuple("hook", changed, len(inputs))
+            inputs = replaced("hook", inputs, changed)
     if places is not None:
-        inputs = tuple(inputs[position] for position in positions)
-    return inputs[0] if count == 1 else inputs
+        inputs = tuple(inputs[position] for position in places[1])
+    return inputs[0] if len(node.edges) == 1 else inputs
 
 
 def run_tensor_hooks(node: Node, grads: list) -> None:
@@ -334,27 +292,35 @@ def call_tensor_hook(hook, g):
 
     Raises:
         ArgumentError: it returned something that is neither a tensor nor None.
-        GradError: it changed the size or the dtype.
+        GradError: it changed the size or the dtype, or made a gradient of none.
     """
     changed = hook(g)
     if changed is None:
         return g
-    if not isinstance(changed, Tensor):
-        raise ArgumentError(f"tensor hook: expected a Tensor or None to be returned, got {type(changed).__name__}.")
-    if g is not None and (changed.layout.shape != g.layout.shape or changed.layout.dtype is not g.layout.dtype):
-        raise GradError(f"tensor hook: returned {describe(changed.layout)}, expected {describe(g.layout)}.")
+    check_replacement("tensor hook", g, changed)
     return changed
 
 
-def as_tuple(what: str, value, count: int) -> tuple:
-    """A hook's replacement, checked."""
-    if count == 1 and isinstance(value, Tensor):
-        return (value,)
-    if not isinstance(value, tuple):
-        raise ArgumentError(f"node {what}: expected a tuple of {count} gradients or None, got {type(value).__name__}.")
-    if len(value) != count:
-        raise GradError(f"node {what}: returned {len(value)} gradients, expected {count}.")
-    return value
+def check_replacement(what: str, g: Tensor | None, changed) -> None:
+    """What a hook may put in the place of a gradient: a tensor of the same size and dtype."""
+    if not isinstance(changed, Tensor):
+        raise ArgumentError(f"{what}: expected a Tensor or None to be returned, got {type(changed).__name__}.")
+    if g is None:
+        raise GradError(f"{what}: returned {describe(changed.layout)} in the place of an undefined gradient; expected None.")
+    if changed.layout.shape != g.layout.shape or changed.layout.dtype is not g.layout.dtype:
+        raise GradError(f"{what}: returned {describe(changed.layout)}, expected {describe(g.layout)}.")
+
+
+def replaced(what: str, grads, changed) -> tuple:
+    """The gradients that a node's hook returned in the place of ``grads``, checked."""
+    if not isinstance(changed, tuple):
+        raise ArgumentError(f"node {what}: expected a tuple of {len(grads)} gradients or None, got {type(changed).__name__}.")
+    if len(changed) != len(grads):
+        raise GradError(f"node {what}: returned {len(changed)} gradients, expected {len(grads)}.")
+    for g, new in zip(grads, changed):
+        if new is not None:
+            check_replacement(f"node {what}", g, new)
+    return changed
 
 
 def retain(tensor: Tensor | None, g: Tensor | None) -> None:
@@ -365,26 +331,37 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
     meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
 
 
-def run_leaf(leaf: Tensor, g: Tensor | None, captures: Captures | None) -> None:
-    """A leaf with hooks, or one whose gradient is captured."""
-    if leaf.meta is not None and leaf.meta.hooks:
-        for hook in tuple(leaf.meta.hooks.values()):
-            g = call_tensor_hook(hook, g)
-    if captures is not None:
-        for position in captures.wanted[leaf].get(0, ()):
-            captures.values[position] = g
+def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
+    """A leaf that does something to its gradient, or hands it to those who asked for it, or whose AccumulateGrad has hooks."""
+    state.node = leaf
+    meta = leaf.meta
+    if meta is not None and meta.hooks is not None:
+        g = run_leaf_hooks(leaf, g, meta.hooks)
+    if leaf in task.wanted:
+        capture(leaf, [g], task)
+    if task.needed is not None and leaf not in task.needed:
         return
-    node = leaf.meta.accumulator() if leaf.meta is not None and leaf.meta.accumulator is not None else None
-    meta = None if node is None else node.meta
-    if meta is not None:
-        for hook in tuple(meta.pre_hooks.values()):
+    node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
+    rare = None if node is None else node.meta
+    if rare is not None:
+        for hook in tuple(rare.pre_hooks.values()):
             changed = hook((g,))
             if changed is not None:
-                g, = as_tuple("pre-hook", changed, 1)
+                g, = replaced("pre-hook", (g,), changed)
     accumulate(leaf, g)
-    if meta is not None:
-        for hook in tuple(meta.post_hooks.values()):
+    if rare is not None:
+        for hook in tuple(rare.post_hooks.values()):
             hook((), (g,))
+
+
+def run_leaf_hooks(leaf: Tensor, g: Tensor | None, hooks: LeafHooks) -> Tensor | None:
+    """Cast a leaf's gradient to its ``grad_dtype``, then call the hooks."""
+    dtype = grad_dtype_of(leaf)
+    if g is not None and dtype is not None and g.layout.dtype is not dtype:
+        g = fit(g, g.layout.shape, dtype)
+    for hook in tuple(hooks.values()):
+        g = call_tensor_hook(hook, g)
+    return g
 
 
 # ---- gradients from outside ----------------------------------------------------------------------------------------
@@ -411,7 +388,6 @@ def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
         raise DTypeError(f"{who}: returned a complex gradient for a real tensor. Hint: return its real part.")
     if not broadcasts(expected.shape, g.layout.shape):
         raise ShapeError(f"{who}: returned a gradient of shape {list(g.layout.shape)}, expected {list(expected.shape)}.")
-    from .dispatch import fit
     fitted: Any = fit(g, expected.shape, expected.dtype)
     return fitted
 
@@ -419,46 +395,3 @@ def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
 def broadcasts(small: tuple, large: tuple) -> bool:
     """Whether ``small`` expands to ``large``."""
     return len(small) <= len(large) and all(s in (1, t) for s, t in zip(reversed(small), reversed(large)))
-
-
-
-
-# ---- introspection -------------------------------------------------------------------------------------------------
-
-def queue_callback(callback) -> None:
-    """Call ``callback()`` when the outermost running pass of this thread has ended.
-
-    Raises:
-        GradError: no pass is running.
-    """
-    if state.callbacks is None:
-        raise GradError("queue_callback: no backward pass is running in this thread.")
-    state.callbacks.append(callback)
-
-
-def current_graph_task_id() -> int:
-    """The number of the running pass of this thread; -1 outside."""
-    return state.task if state.depth else -1
-
-
-def current_autograd_node() -> Node | None:
-    """The node that is being run in this thread; None outside."""
-    return state.node if state.depth else None
-
-
-class set_multithreading_enabled:       # torch's name
-    """Allow or forbid backward to use several threads: kept for compatibility, passes run in the caller's thread."""
-
-    def __init__(self, enabled: bool):
-        self.before, state.multithreading = state.multithreading, bool(enabled)
-
-    def __enter__(self) -> None:
-        """The mode was set by the call."""
-
-    def __exit__(self, *error: object) -> None:
-        state.multithreading = self.before
-
-
-def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` set; True by default."""
-    return state.multithreading

@@ -8,7 +8,8 @@ A message names the operation, the argument, what came, what was expected and th
 from __future__ import annotations
 
 __all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
-           "VersionError", "DivisionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError"]
+           "VersionError", "DivisionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError",
+           "RootError", "UsageError"]
 
 
 class NbgradError(Exception):
@@ -35,12 +36,20 @@ class RangeError(NbgradError, ValueError):
     """An argument of the right type and an impossible value."""
 
 
+class RootError(ArgumentError, AssertionError):
+    """A root of a backward pass that is no tensor."""
+
+
 class DimError(NbgradError, IndexError):
     """A dimension or an index out of range."""
 
 
 class GradError(NbgradError, RuntimeError):
     """A request for gradients that cannot be met."""
+
+
+class UsageError(GradError, AssertionError):
+    """A request for gradients at the wrong place, or of the wrong tensor."""
 
 
 class VersionError(GradError):

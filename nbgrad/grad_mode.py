@@ -4,11 +4,13 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
+from typing import Any, Callable
 
 from .errors import ArgumentError
 
 __all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode",
-           "is_inference_mode_enabled", "special"]
+           "is_inference_mode_enabled", "decorate", "special"]
 
 # Special interpreters that are active anywhere in the process: profiling, anomaly mode, saved-tensor hooks, tracing, ...
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
@@ -16,76 +18,66 @@ special: list = []
 
 
 class GradMode(threading.local):
-    """``enabled``: operations on tensors that require grad are recorded."""
+    """The modes of a thread.
 
-    enabled = True
-    inference = False
+    Attributes:
+        enabled: operations on tensors that require grad are recorded; never in inference mode.
+        inference: the thread is in inference mode; what it makes is marked (inference.py).
+        claimed: what ``is_grad_enabled`` says in inference mode.
+    """
+
+    def __init__(self) -> None:
+        self.enabled, self.inference, self.claimed = True, False, False
 
 
 mode = GradMode()
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded in this thread."""
-    return mode.enabled
+    """Whether operations are being recorded in this thread; in inference mode what was last asked for, though nothing is."""
+    return mode.claimed if mode.inference else mode.enabled
 
 
-class _ModeContext:
-    """A context manager and decorator that sets the mode for its extent."""
-
-    enabled: bool
-
-    def __enter__(self):
-        self.before = mode.enabled
-        mode.enabled = self.enabled
-        return self
-
-    def __exit__(self, *error):
-        mode.enabled = self.before
-
-    def _again(self):
-        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
-        return type(self)()
-
-    def __call__(self, function):
-        return decorate(self._again, function)
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside ``inference_mode``."""
+    return mode.inference
 
 
-def decorate(context, function):
-    """Run ``function`` (plain, generator, coroutine function, or a class's constructor) inside ``context()``."""
+def set_recording(enabled: bool) -> bool:
+    """Set what ``is_grad_enabled`` says; returns what it said."""
+    if mode.inference:
+        before, mode.claimed = mode.claimed, enabled
+    else:
+        before, mode.enabled = mode.enabled, enabled
+    return before
+
+
+# ---- decorators ----------------------------------------------------------------------------------------------------
+
+def decorate(context: Callable[[], Any], function: Callable) -> Callable:
+    """``function``, every call of which runs inside a ``context()`` of its own.
+
+    The body of a generator, a coroutine function or an asynchronous generator runs in the mode, and whoever resumes it does not.
+    """
     if inspect.isclass(function):
-        function.__init__ = decorate(context, function.__init__)
-        return function
+        return decorate_class(context, function)
     if inspect.isgeneratorfunction(function):
         @functools.wraps(function)
         def generator(*args, **kwargs):
-            # The mode holds while the generator runs, not while its consumer does.
             with context():
                 inner = function(*args, **kwargs)
-            step, value = inner.send, None
-            try:
-                while True:
-                    with context():
-                        item = step(value)
-                    try:
-                        value = yield item
-                        step = inner.send
-                    except GeneratorExit:
-                        raise
-                    except BaseException as error:
-                        step, value = inner.throw, error
-            except StopIteration as stop:
-                return stop.value
-            finally:
-                with context():
-                    inner.close()
+            return (yield from stepped(context, inner))
         return generator
     if inspect.iscoroutinefunction(function):
         @functools.wraps(function)
         async def coroutine(*args, **kwargs):
-            with context():
-                return await function(*args, **kwargs)
+            return await Stepped(context, function(*args, **kwargs))
         return coroutine
+    if inspect.isasyncgenfunction(function):
+        @functools.wraps(function)
+        def asynchronous(*args, **kwargs):
+            return stepped_asynchronously(context, function(*args, **kwargs))
+        return asynchronous
 
     @functools.wraps(function)
     def plain(*args, **kwargs):
@@ -94,7 +86,125 @@ def decorate(context, function):
     return plain
 
 
-class no_grad(_ModeContext):
+def decorate_class(context: Callable[[], Any], cls: type) -> Callable:
+    """A function that makes instances inside ``context()``."""
+    warnings.warn(f"{cls.__name__}: decorating a class is deprecated; its constructor alone runs in the mode. "
+                  "Hint: decorate functions and methods.", FutureWarning, stacklevel=4)
+
+    @functools.wraps(cls, updated=())
+    def construct(*args, **kwargs):
+        with context():
+            return cls(*args, **kwargs)
+    return construct
+
+
+def stepped(context: Callable[[], Any], inner: Any):
+    """A generator that runs ``inner`` between its own suspensions, each time inside ``context()``."""
+    step, value = inner.send, None
+    try:
+        while True:
+            with context():
+                item = step(value)
+            try:
+                value = yield item
+                step = inner.send
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                step, value = inner.throw, error
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        with context():
+            inner.close()
+
+
+class Stepped:
+    """An awaitable that is ``stepped``: other tasks of the thread do not see the mode while it waits."""
+
+    def __init__(self, context: Callable[[], Any], awaitable: Any):
+        self.context, self.awaitable = context, awaitable
+
+    def __await__(self):
+        return stepped(self.context, Steps(self.awaitable.__await__()))
+
+
+class Steps:
+    """An iterator of an awaitable with the methods of a generator, which it may lack."""
+
+    def __init__(self, inner: Any):
+        self.inner = inner
+
+    def send(self, value: Any) -> Any:
+        """Resume it."""
+        return next(self.inner) if value is None else self.inner.send(value)
+
+    def throw(self, error: BaseException) -> Any:
+        """Raise in it; here if it cannot be told."""
+        if hasattr(self.inner, "throw"):
+            return self.inner.throw(error)
+        raise error
+
+    def close(self) -> None:
+        """End it."""
+        if hasattr(self.inner, "close"):
+            self.inner.close()
+
+
+async def stepped_asynchronously(context: Callable[[], Any], inner: Any):
+    """An asynchronous generator that runs ``inner`` inside ``context()``."""
+    step = inner.__anext__()
+    try:
+        while True:
+            try:
+                item = await Stepped(context, step)
+            except StopAsyncIteration:
+                return
+            try:
+                value = yield item
+                step = inner.asend(value)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                step = inner.athrow(error)
+    finally:
+        await Stepped(context, inner.aclose())
+
+
+# ---- contexts ------------------------------------------------------------------------------------------------------
+
+class ModeContext:
+    """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent."""
+
+    enabled: bool
+    before: Any
+
+    def __enter__(self) -> Any:
+        self.before = set_recording(self.enabled)
+
+    def __exit__(self, *error: object) -> None:
+        set_recording(self.before)
+
+    def clone(self):
+        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
+        return type(self)()
+
+    def __call__(self, function: Callable) -> Callable:
+        return decorate(self.clone, function)
+
+
+class PlainContext(ModeContext):
+    """A mode without arguments: the class decorates without parentheses too."""
+
+    def __new__(cls, function: Callable | None = None):
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __init__(self, function: Callable | None = None):
+        pass
+
+
+class no_grad(PlainContext):        # torch's name
     """Nothing is recorded inside. A context manager and a decorator (``@no_grad`` and ``@no_grad()``).
 
     >>> import nbgrad
@@ -107,72 +217,144 @@ class no_grad(_ModeContext):
 
     enabled = False
 
-    def __new__(cls, function=None):
-        self = super().__new__(cls)
-        return self if function is None else decorate(cls, function)
 
-    def __init__(self, function=None):
-        pass
-
-
-class enable_grad(no_grad):
-    """Recording is on inside, also within ``no_grad``. A context manager and a decorator."""
+class enable_grad(PlainContext):        # torch's name
+    """Recording is on inside, also within ``no_grad`` (not in inference mode). A context manager and a decorator."""
 
     enabled = True
 
 
-class set_grad_enabled(_ModeContext):
-    """Set recording on or off: at once, and until the end of the ``with`` block if used as a context manager."""
+class set_grad_enabled(ModeContext):        # torch's name
+    """Set recording on or off: at once, and until the end of the ``with`` block if used as a context manager.
 
-    def __init__(self, enabled: bool):
-        if not isinstance(enabled, bool):
-            raise ArgumentError(f"set_grad_enabled: expected a bool, got {type(enabled).__name__}.")
-        self.before, self.enabled = mode.enabled, enabled
-        mode.enabled = enabled
+    Args:
+        mode: whether operations are recorded.
 
-    def __enter__(self):
-        mode.enabled = self.enabled
-        return self
-
-    def __call__(self, function):
-        mode.enabled = self.before      # used as a decorator, the call alone changes nothing
-        return super().__call__(function)
-
-    def _again(self):
-        return set_grad_enabled(self.enabled)
-
-
-class inference_mode(set_grad_enabled):     # torch's name
-    """Like ``no_grad`` with ``wanted`` true, and known to ``is_inference_mode_enabled``.
-
-    Tensors made inside are ordinary ones: they may be used in recorded computations later (docs/differences.md).
+    Raises:
+        ArgumentError: no bool.
     """
 
-    def __new__(cls, wanted: bool = True):
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"set_grad_enabled: expected a bool, got {type(mode).__name__}.")
+        self.mode = self.enabled = mode
+        self.before = set_recording(mode)
+
+    def __enter__(self) -> None:
+        set_recording(self.enabled)
+
+    def __call__(self, function: Callable) -> Callable:
+        set_recording(self.before)      # used as a decorator, the call alone changes nothing
+        return super().__call__(function)
+
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+    def clone(self):
+        """A fresh context of the same meaning."""
+        return type(self)(self.mode)
+
+
+class Inferring:
+    """The one member of ``special`` for all threads in inference mode: it sends calls to the interpreters and observes nothing.
+
+    Only one, so that a thread in the mode knows by the length of ``special`` that no other mode is active anywhere.
+    """
+
+    def __init__(self) -> None:
+        self.count, self.lock = 0, threading.Lock()
+
+    def enter(self) -> None:
+        """A thread enters the mode."""
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                special.append(self)
+
+    def leave(self) -> None:
+        """A thread leaves the mode."""
+        with self.lock:
+            self.count -= 1
+            if self.count == 0:
+                special.remove(self)
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Nothing to look at."""
+
+    def recorded(self, node) -> None:
+        """Nothing to look at."""
+
+
+inferring = Inferring()
+
+
+class inference_mode(ModeContext):      # torch's name
+    """Like ``no_grad``, for work that never meets autograd: what is made inside are inference tensors.
+
+    These have no version, may be written to inside of the mode only, and cannot be saved for backward; a clone made outside is an
+    ordinary tensor. A context manager and a decorator (``@inference_mode`` and ``@inference_mode()``).
+
+    Args:
+        mode: whether the mode is on inside; False gives ordinary recording back within inference mode.
+
+    Raises:
+        ArgumentError: neither bool nor function.
+
+    >>> import nbgrad
+    >>> with nbgrad.inference_mode():
+    ...     x = nbgrad.ones(2)
+    >>> x.is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+
+    def __new__(cls, mode: bool | Callable = True):
         self = super().__new__(cls)
-        if callable(wanted):
-            self.wanted = True
-            return self(wanted)
-        return self
+        if isinstance(mode, bool):
+            return self
+        if not callable(mode):
+            raise ArgumentError(f"inference_mode: expected a bool or a function, got {type(mode).__name__}.")
+        self.mode = True
+        return self(mode)
 
-    def __init__(self, wanted: bool = True):
-        self.wanted = bool(wanted)
+    def __init__(self, mode: bool = True):
+        self.mode = mode
 
-    def __enter__(self):
-        self.before = mode.enabled, mode.inference
-        mode.enabled, mode.inference = (False, True) if self.wanted else (True, False)
-        return self
+    def __enter__(self) -> None:
+        modes = mode.__dict__           # this thread's; one look-up instead of one an access
+        self.before = modes.copy()
+        if self.mode and not modes["inference"]:
+            inferring.enter()
+        modes["enabled"], modes["inference"], modes["claimed"] = not self.mode, self.mode, False
 
-    def __exit__(self, *error):
-        mode.enabled, mode.inference = self.before
+    def __exit__(self, *error: object) -> None:
+        modes = mode.__dict__
+        modes.update(self.before)
+        if self.mode and not modes["inference"]:
+            inferring.leave()
 
-    def __call__(self, function):
-        return decorate(self._again, function)
-
-    def _again(self):
-        return inference_mode(self.wanted)
+    def clone(self):
+        """A fresh context of the same meaning."""
+        return type(self)(self.mode)
 
 
-def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside ``inference_mode``."""
-    return mode.inference
+class _unsafe_preserve_version_counter(ModeContext):        # torch's name
+    """Hides writes inside of the block from autograd: the tensors' versions are put back at its end.
+
+    Args:
+        tensors: a tensor, or a tuple of them.
+    """
+
+    def __init__(self, tensors: Any):
+        self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+        self.versions = tuple(x._version for x in self.tensors)
+
+    def __enter__(self) -> None:
+        """The versions were noted when the context was made."""
+
+    def __exit__(self, *error: object) -> None:
+        for x, version in zip(self.tensors, self.versions):
+            x.storage.version = version
+
+    def clone(self):
+        """A fresh context for the same tensors."""
+        return type(self)(self.tensors)

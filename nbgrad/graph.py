@@ -12,19 +12,22 @@ NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the vers
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, NamedTuple
-from weakref import ref
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 from . import node as node_module
+from .dtypes import DType
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode, special
-from .node import Edge, Hooks, Node, RemovableHandle, Rule, add_hook, node_meta
+from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, RemovableHandle, Rule, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
-__all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "SavedTensor", "RemovableHandle", "edge_of", "next_seq",
+__all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "SavedTensor", "RemovableHandle", "edge_of", "next_seq", "number_node",
            "get_gradient_edge", "requires_grad", "saved_tensors_hooks", "disable_saved_tensors_hooks", "increment_version"]
 
 next_seq = native.next_seq         # one native call under the interpreter lock: atomic
+number_node = native.number_node   # the same for a node made in Python, whose place in the program anomaly mode wants to know
 LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
 
 
@@ -47,6 +50,7 @@ class AccumulateGrad(Node):
     """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
 
     __slots__ = ("variable",)
+    requires_grad = True
 
     @property
     def _input_metadata(self) -> list:
@@ -122,10 +126,7 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
         raise GradError("register_hook: the tensor does not require grad, so no gradient will ever reach it.")
     edge = edge_of(x)
     if edge is None or edge is x:
-        meta = x.meta = x.meta or new_meta()
-        if meta.hooks is None:
-            meta.hooks = Hooks()
-        return add_hook(meta.hooks, hook)
+        return add_hook(leaf_hooks(x), hook)
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     hooks = node_meta(node).tensor_hooks
     if nr not in hooks:
@@ -133,15 +134,29 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     return add_hook(hooks[nr], hook)
 
 
+def leaf_hooks(leaf: Tensor) -> LeafHooks:
+    """The leaf's hooks, made on first use; a leaf that has them, even none, is no longer an ordinary one to the engine."""
+    meta = leaf.meta = leaf.meta or new_meta()
+    if meta.hooks is None:
+        meta.hooks = LeafHooks()
+    return meta.hooks
+
+
+def grad_dtype_of(leaf: Tensor) -> DType | None:
+    """The dtype that the leaf's gradients have; None: any."""
+    hooks = None if leaf.meta is None else leaf.meta.hooks
+    return leaf.layout.dtype if hooks is None or hooks.grad_dtype is OWN_DTYPE else hooks.grad_dtype
+
+
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     """Call ``hook(x)`` after a pass has added to ``x.grad``; for leaves that require grad."""
     if not requires_grad(x) or x.grad_fn is not None:
         raise GradError("register_post_accumulate_grad_hook: expected a leaf that requires grad. "
                         "Hint: register_hook works on other tensors.")
-    meta = x.meta = x.meta or new_meta()
-    if meta.post_hooks is None:
-        meta.post_hooks = Hooks()
-    return add_hook(meta.post_hooks, hook)
+    leaf_hooks(x)       # the engine announces the leaf's node to hooks
+    if x.meta.post_hooks is None:
+        x.meta.post_hooks = Hooks()
+    return add_hook(x.meta.post_hooks, hook)
 
 
 def retain_grad(x: Tensor) -> None:
@@ -189,10 +204,10 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 class SavedTensor:
     """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
 
-    __slots__ = ("packed", "unpack", "edge")
+    __slots__ = ("packed", "unpack", "edge", "tangent")
 
-    def __init__(self, packed: Any, unpack: Callable, edge: Any = None):
-        self.packed, self.unpack, self.edge = packed, unpack, edge
+    def __init__(self, packed: Any, unpack: Callable, edge: Any = None, tangent: Any = None):
+        self.packed, self.unpack, self.edge, self.tangent = packed, unpack, edge, tangent
 
     class storage:          # looked at as `saved.storage.version` by generated code
         """Never at the version that a node noted."""
@@ -216,8 +231,19 @@ def unpack(node: Node, slot: int):
     # An in-place result was written by this very node; whatever came later is the user's.
     raise VersionError(
         f"{node.rule.name}: saved tensor '{name}' ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
-        f"it is at version {value.storage.version}, expected {expected}.\n"
-        "Hint: clone it before the update.")
+        f"it is at version {value.storage.version}, expected {expected}{writer_of(value.storage, expected)}.\n"
+        "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly().")
+
+
+# Where storages were written to, last writes last: ``{storage: [(version before, place or None)]}``. Filled by anomaly.py.
+writes: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def writer_of(storage, version: int | None) -> str:
+    """For messages: by which line a storage left a version, if anomaly mode saw it."""
+    log = () if version is None else writes.get(storage, ())
+    places = [place for before, place in log if before >= version and place is not None]
+    return f"; it was written to at {places[0].line()}" if places else ""
 
 
 def freed_error(node: Node) -> GradError:
@@ -257,6 +283,7 @@ class saved_tensors_hooks:      # torch's name
     """
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
         self.pair = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
@@ -279,23 +306,20 @@ class saved_tensors_hooks:      # torch's name
             pack_node(node, *self.pair)
 
 
-class disable_saved_tensors_hooks:      # torch's name
-    """Inside, entering ``saved_tensors_hooks`` raises with ``message``; also hooks that are active are an error at once.
+@contextmanager
+def disable_saved_tensors_hooks(message: str) -> Iterator[None]:
+    """Inside, entering ``saved_tensors_hooks`` raises with ``message``. Also a decorator.
 
     Raises:
-        GradError: on entering, if hooks are active.
+        GradError: hooks are active already.
     """
-
-    def __init__(self, message: str):
-        self.message = message
-
-    def __enter__(self) -> None:
-        if _hook_stack.pairs:
-            raise GradError(self.message)
-        self.before, _hook_stack.disabled = _hook_stack.disabled, self.message
-
-    def __exit__(self, *error: object) -> None:
-        _hook_stack.disabled = self.before
+    if _hook_stack.pairs:
+        raise GradError(message)
+    before, _hook_stack.disabled = _hook_stack.disabled, message
+    try:
+        yield
+    finally:
+        _hook_stack.disabled = before
 
 
 def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
@@ -328,6 +352,22 @@ class RawSaved:
     def __init__(self, node: Node, slot: int):
         self.node, self.slot = node, slot
 
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook made of it."""
+        value = getattr(self.node, f"s{self.slot}")
+        return value.packed if isinstance(value, SavedTensor) else value
+
+    @property
+    def unpack_hook(self) -> Callable | None:
+        """What gives the tensor back, if it is behind hooks."""
+        value = getattr(self.node, f"s{self.slot}")
+        return value.unpack if isinstance(value, SavedTensor) else None
+
+    def unpack(self) -> Tensor:
+        """The saved tensor, as ``backward`` sees it."""
+        return self.node.rule.saved(self.node, self.node.rule.saved_names[self.slot])
+
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack the saved tensor now; once only.
 
@@ -358,7 +398,8 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
     # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
     edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
-    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge)
+    tangent = value.meta.tangent if value.meta is not None else None
+    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge, tangent)
 
 
 def unpacked(saved: SavedTensor) -> Tensor:
@@ -373,10 +414,27 @@ def unpacked(saved: SavedTensor) -> Tensor:
     if saved.edge is not None:
         value = native.alias(value)
         value.edge, value.needs_grad = saved.edge, True
+    if saved.tangent:
+        value = value if saved.edge is not None else native.alias(value)
+        value.meta = new_meta()
+        value.meta.tangent = saved.tangent
     return value
 
 
 def increment_version(tensors) -> None:
-    """Count a write to the memory of one tensor, or of several, that nbgrad cannot see."""
-    for x in (tensors,) if isinstance(tensors, Tensor) else tensors:
+    """Count a write to the memory of one tensor, or of several, that nbgrad cannot see.
+
+    Raises:
+        GradError: no tensor, no iterable of tensors.
+    """
+    if isinstance(tensors, Tensor):
+        tensors = (tensors,)
+    try:
+        tensors = tuple(tensors)
+    except TypeError:
+        raise GradError(f"increment_version: expected a Tensor or an iterable of them, got {type(tensors).__name__}.") from None
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise GradError(f"increment_version: expected tensors in the iterable, got {type(x).__name__}.")
+    for x in tensors:
         x.storage.version += 1

@@ -14,6 +14,7 @@ from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
 from .graph import edge_of, requires_grad
+from .inference import write_in_mode
 from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
@@ -40,12 +41,19 @@ def inplace_call(op: Elementwise) -> Callable:
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
         if special:
-            return interpret(Call(op, operands, {}, beneath, "_"))
+            return beyond(operands)
         key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
         plan = plans.get(key)
         if plan is None:
-            return interpret(Call(op, operands, {}, beneath, "_"))
+            return beyond(operands)
         return write(plan, x, operands)
+
+    def beyond(operands):
+        if op.complex_form is not None and dispatch.any_complex(operands):
+            return store_complex_form(op, operands, operands[0])
+        if mode.inference:
+            return write_in_mode(op, operands, plans, beneath, check_inplace)
+        return interpret(Call(op, operands, {}, beneath, "_"))
 
     def beneath(*operands):
         key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
@@ -71,6 +79,22 @@ def inplace_call(op: Elementwise) -> Callable:
     call.__name__ = call.__qualname__ = op.name + "_"
     dispatch.CALLS[op.name + "_"] = call
     return call
+
+
+def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """Write what stands for an operation on complex operands into ``out``.
+
+    Raises:
+        DTypeError: the result has another dtype. ShapeError: another shape.
+    """
+    assert op.complex_form is not None
+    result = op.complex_form(*operands)
+    if result.layout.dtype is not out.layout.dtype:
+        raise DTypeError(f"{op.name}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
+                         "tensor. Hint: use the out-of-place form.")
+    if result.layout.shape != out.layout.shape:
+        raise ShapeError(f"{op.name}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
+    return dispatch.CALLS["copy_"](out, result)
 
 
 def apart(op: Elementwise, x: Tensor, y):
@@ -154,6 +178,8 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     if mode.enabled and any(isinstance(t, Tensor) and t.needs_grad and requires_grad(t) for t in (*operands, out)):
         raise GradError(f"{op.name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
     operands = tuple(map(unwrap_number, operands))
+    if op.complex_form is not None and dispatch.any_complex(operands):
+        return store_complex_form(op, operands, out)
     if special or is_marked((*operands, out)):
         return interpret(Call(op, operands, {}, lambda *below: write_out(op, below, out), "out", out))
     return write_out(op, operands, out)

@@ -11,9 +11,11 @@ from .dispatch import CALLS, call_of
 from .errors import ArgumentError
 from .inplace import inplace_call, inplace_plan, write_result
 from .kernels.codegen import computable
+from .numpy_protocol import install_numpy_protocol
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
 from .ops.variants import VARIANTS, Variant
+from .overrides import functions_of
 from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
 from .tensor import Tensor
 
@@ -41,10 +43,18 @@ def install() -> None:
         setattr(Tensor, name + "_", inplace_view(name))
     install_operators()
     install_variants()
+    functions_of.update({name: public_form(name) for name in CALLS})
+    install_numpy_protocol(FUNCTIONS)
     accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
     accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
     add: Any = OPS["add"]
     accumulate.INPLACE_PLAN = lambda *operands: inplace_plan(add, operands)
+
+
+def public_form(name: str) -> Callable:
+    """What users call for a call of that name: the function, else the method, else the call itself."""
+    method = vars(Tensor).get(name)
+    return FUNCTIONS.get(name) or (method if callable(method) else CALLS[name])
 
 
 def install_elementwise(op: Elementwise) -> None:
@@ -120,6 +130,8 @@ def as_tensor(op: Op, name: str, value) -> Tensor:
     Raises:
         ArgumentError: it is no array.
     """
+    if hasattr(type(value), "__nbgrad_function__"):
+        return value
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(value).__name__}. Hint: nbgrad.tensor(data).")
     return CALLS["asarray"](value)

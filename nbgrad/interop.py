@@ -11,9 +11,12 @@ import numpy as np
 
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
-from .errors import ArgumentError, DeviceError, GradError, RangeError, ShapeError
+from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
+from .grad_mode import special
 from .graph import requires_grad
+from .inference import made
 from .layout import layout_of
+from .levels import require_values
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor
 
@@ -25,6 +28,7 @@ __all__ = ["array_of", "from_numpy", "install_doors", "values_of"]
 def array_of(x: Tensor) -> np.ndarray:
     """An array on the tensor's memory, whatever autograd says; lazy conjugation and negation are not seen by it."""
     layout, storage = x.layout, x.storage
+    require_values("numpy", layout)
     if layout.device.type != "cpu":
         raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
     size = layout.descr.itemsize
@@ -32,7 +36,7 @@ def array_of(x: Tensor) -> np.ndarray:
     array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x.offset if layout.numel
                                    else 0,
                                    tuple(s * size for s in layout.strides))
-    if not storage.writable:
+    if storage.writable is False:
         array.flags.writeable = False
     return array
 
@@ -102,7 +106,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
-    return new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides))
+    out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides))
+    return made(out) if special else out
 
 
 def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tensor:
@@ -144,11 +149,15 @@ def only_number(x: Tensor, op: str):
 
 
 def to_real(x: Tensor, op: str):
-    """The one element, which must have no imaginary part."""
+    """The one element.
+
+    Raises:
+        RangeError: there is not one element. NumberError: it has an imaginary part.
+    """
     value = only_number(x, op)
     if isinstance(value, complex):
         if value.imag:
-            raise RangeError(f"{op}: {value} is not real. Hint: x.real.")
+            raise NumberError(f"{op}: {value} is not real. Hint: x.real.")
         return value.real
     return value
 

@@ -26,8 +26,9 @@ from .tensor import ASK, Tensor
 
 __all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "RANKS"]
 
-# From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, lazy bits.
-RANKS = ("overrides", "batching", "profiling", "tangents", "bits")
+# From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
+# function keeps, inference tensors, lazy bits.
+RANKS = ("overrides", "batching", "profiling", "tangents", "selection", "inference", "bits")
 
 
 class Call:
@@ -94,13 +95,16 @@ def register(rank: str, interpreter: Interpreter) -> None:
     _interpreters[RANKS.index(rank)] = interpreter
 
 
-def is_marked(operands: tuple) -> bool:
-    """Whether an operand is of a kind that needs an interpreter."""
+def is_marked(operands: tuple | list) -> bool:
+    """Whether an operand is of a kind that needs an interpreter: its layout is marked, or its type overrides functions."""
     for x in operands:
         if isinstance(x, Tensor):
             if x.layout.special:
                 return True
-        elif isinstance(x, (tuple, list)) and is_marked(tuple(x)):
+        elif isinstance(x, (tuple, list)):
+            if is_marked(x):
+                return True
+        elif hasattr(type(x), "__nbgrad_function__"):
             return True
     return False
 

@@ -6,6 +6,7 @@ replaces all checking. ``is`` proves that two layouts are equal; ``is not`` prov
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import Any, Callable
 
 from .dtypes import DType
@@ -29,13 +30,14 @@ class Layout:
         dense: whether they fill their memory without gap or overlap, in whatever order.
         expanded: whether several positions share an element.
         conj, neg: lazy conjugation and negation.
+        kind: all but the sizes of an ordinary contiguous tensor, for plans that are copied from shape to shape; else None.
         special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched); such
             layouts have no plans.
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
     __slots__ = ("dtype", "device", "shape", "strides", "numel", "ndim", "contiguous", "dense", "expanded", "conj", "neg",
-                 "special", "descr", "record", "template", "__weakref__")
+                 "kind", "special", "descr", "record", "template", "__weakref__")
     dtype: DType
     device: Device
     shape: tuple[int, ...]
@@ -47,6 +49,7 @@ class Layout:
     expanded: bool
     conj: bool
     neg: bool
+    kind: tuple | None
     special: Any
     descr: Any
     record: Any
@@ -65,7 +68,14 @@ class Layout:
         """The contiguous layout of another dtype or shape."""
         return layout_of(dtype or self.dtype, self.shape if shape is None else shape, None, self.device)
 
+    is_nested_tensor = is_cpp_nested_tensor = False         # torch's names: what tools ask of a node's ``_input_metadata``
 
+    def unmarked(self) -> Layout:
+        """The layout that ``marked_layout`` marked."""
+        return layout_of(self.dtype, self.shape, self.strides, self.device, self.conj, self.neg)
+
+
+_SIZE = struct.Struct("q")
 _layouts: dict[tuple, Layout] = {}
 # Makes ``Layout.template``; set by tensor.py, which knows the Tensor class.
 new_template: Callable[[Layout], Any] = lambda layout: None
@@ -117,21 +127,18 @@ def layout_of(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | N
 def _new_layout(key) -> Layout:
     dtype, shape, strides, device, conj, neg = key
     if strides is None:
-        canonical = contiguous_strides(shape)
-        layout = layout_of(dtype, shape, canonical, device, conj, neg)
-        return _remember(key, layout)
+        return _remember(key, layout_of(dtype, shape, contiguous_strides(shape), device, conj, neg))
     layout = Layout()
-    layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key[0], shape, strides, device, conj, neg
-    numel = 1
-    for size in shape:
-        numel *= size
+    layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
+    numel = prod(shape)
     if numel > MOST_ELEMENTS or numel < 0:
         raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
     layout.numel, layout.ndim, layout.special = numel, len(shape), conj or neg
-    layout.contiguous = _is_contiguous(shape, strides)
+    layout.contiguous = strides == contiguous_strides(shape) or _is_contiguous(shape, strides)
     layout.dense = layout.contiguous or _is_dense(shape, strides)
-    layout.expanded = not layout.dense and any(t == 0 and s > 1 for s, t in zip(shape, strides))
-    layout.descr, layout.record = dtype.numpy, struct.pack("q", numel)
+    layout.expanded = not layout.dense and 0 in strides and any(t == 0 and s > 1 for s, t in zip(shape, strides))
+    layout.kind = (dtype, device, bool(shape)) if layout.contiguous and not layout.special else None
+    layout.descr, layout.record = dtype.numpy, _SIZE.pack(numel)
     layout.template = new_template(layout)
     return _remember(key, layout)
 
@@ -145,7 +152,7 @@ def marked_layout(layout: Layout, mark: Any) -> Layout:
     new = Layout()
     for slot in Layout.__slots__[:-1]:
         setattr(new, slot, getattr(layout, slot))
-    new.special, new.template = mark, new_template(new)
+    new.kind, new.special, new.template = None, mark, new_template(new)
     return _remember(key, new)
 
 

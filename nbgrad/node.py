@@ -15,29 +15,53 @@ from typing import Callable
 from weakref import ref
 
 from .errors import ArgumentError
+from .grad_mode import mode
 
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
 
-__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "RemovableHandle", "add_hook", "node_meta"]
-
-
-_hook_ids = count()
+__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "node_meta"]
 
 
 class RemovableHandle:
-    """Removes a hook: by ``remove()``, or at the end of a ``with`` block. Keeps nothing alive but itself."""
+    """Removes a hook: by ``remove()``, or at the end of a ``with`` block. Keeps nothing alive but itself.
 
-    __slots__ = ("hooks", "id", "__weakref__")
+    Args:
+        hooks_dict: the dict that the hook is, or will be, in under ``handle.id``; weakly referable.
+        extra_dict: a dict, or a list of dicts, of which ``remove`` takes the same key.
 
-    def __init__(self, hooks, hook_id: int):
-        self.hooks, self.id = ref(hooks), hook_id
+    A handle can be pickled with the dict that it belongs to; one whose dict has died comes back without.
+    """
+
+    __slots__ = ("hooks_dict_ref", "id", "extra_dict_ref", "__weakref__")
+    next_id = 0
+
+    def __init__(self, hooks_dict, *, extra_dict=None):
+        self.hooks_dict_ref = ref(hooks_dict)
+        extras = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else (extra_dict,)
+        self.extra_dict_ref = tuple(ref(extra) for extra in extras)
+        self.id = next(_hook_ids)
+        RemovableHandle.next_id = self.id + 1
 
     def remove(self) -> None:
         """Take the hook away; harmless if that has happened."""
-        hooks = self.hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self):
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state) -> None:
+        global _hook_ids
+        hooks, self.id = state[:2]
+        extras = state[2] if len(state) > 2 else ()
+        self.hooks_dict_ref = ref(Hooks() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(ref(Hooks() if extra is None else extra) for extra in extras or ())
+        if self.id >= RemovableHandle.next_id:      # no new handle may get the number of one that was read back
+            RemovableHandle.next_id = self.id + 1
+            _hook_ids = count(self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -46,19 +70,35 @@ class RemovableHandle:
         self.remove()
 
 
+_hook_ids = count()
+
+
 class Hooks(dict):
     """``{id: hook}`` in order of registration, weakly referable by handles."""
 
     __slots__ = ("__weakref__",)
 
 
+OWN_DTYPE = object()        # a leaf's ``grad_dtype`` until it is set: that of the leaf, whatever it is then
+
+
+class LeafHooks(Hooks):
+    """What a leaf does to its gradient before it is used: a cast to ``grad_dtype`` (None: no cast), then the hooks."""
+
+    __slots__ = ("grad_dtype",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grad_dtype: object = OWN_DTYPE
+
+
 def add_hook(hooks: Hooks, hook: Callable) -> RemovableHandle:
     """Add ``hook`` to ``hooks``."""
     if not callable(hook):
         raise ArgumentError(f"register_hook: expected a callable, got {type(hook).__name__}.")
-    hook_id = next(_hook_ids)
-    hooks[hook_id] = hook
-    return RemovableHandle(hooks, hook_id)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 class NodeMeta:
@@ -69,14 +109,13 @@ class NodeMeta:
         pre_hooks, post_hooks: ``{id: hook}``.
         retains: ``{output number: weak reference to the tensor that keeps its gradient}``.
         metadata: the user's dict.
-        traceback: where the operation was recorded (anomaly mode); ``parent`` the node being differentiated then.
     """
 
-    __slots__ = ("tensor_hooks", "pre_hooks", "post_hooks", "retains", "metadata", "traceback", "parent")
+    __slots__ = ("tensor_hooks", "pre_hooks", "post_hooks", "retains", "metadata")
 
     def __init__(self):
         self.tensor_hooks, self.pre_hooks, self.post_hooks, self.retains = {}, Hooks(), Hooks(), {}
-        self.metadata, self.traceback, self.parent = None, None, None
+        self.metadata = None
 
 
 class Rule:
@@ -98,6 +137,10 @@ class Rule:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
         return None
 
+    def slot(self, name: str) -> int | None:
+        """The slot of the value saved under a name, if there is one."""
+        return None
+
     def saved(self, node: Node, name: str):
         """The value saved under a name.
 
@@ -111,7 +154,15 @@ class Rule:
         return self.saved(node, name)
 
 
-class Node:
+class Placed:
+    """Where a node was recorded: set by native code in anomaly mode, else never; and a class of its own, so that the templates
+    of nodes, which set and copy the slots of Node, do not.
+    """
+
+    __slots__ = ("_place",)
+
+
+class Node(Placed):
     """One recorded operation.
 
     Attributes:
@@ -149,22 +200,48 @@ class Node:
             spread[position] = pair
         return tuple(spread)
 
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is wanted of an operand."""
+        return any(edge is not None for edge in self.edges)
+
     def _sequence_nr(self) -> int:
         """The sequence number."""
         return self.seq
 
+    def _set_sequence_nr(self, number: int) -> None:
+        """Change the sequence number, and with it the node's turn in passes."""
+        self.seq = number
+
     def __call__(self, *grads):
-        """Run the node alone: the cotangents of its operands for these of its results."""
-        from .grad_mode import mode
-        results = self.backward(self, grads[0] if self.outputs == 1 else list(grads), mode.enabled)
-        return results if len(self.edges) == 1 else tuple(results)
+        """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
+        if len(grads) != self.outputs:
+            raise ArgumentError(f"{self.name()}: got {len(grads)} gradients, expected {self.outputs}, one for each result.")
+        undefined = all(g is None for g in grads) and not self.rule.takes_undefined
+        results = None if undefined else self.backward(self, grads[0] if self.outputs == 1 else list(grads), mode.enabled)
+        inputs = self.spread(results)
+        return inputs[0] if len(inputs) == 1 else inputs
+
+    def spread(self, results) -> tuple:
+        """What ``backward`` returned, as one cotangent for each operand."""
+        count = len(self.edges)
+        inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+        places = self.rule.places(self)
+        if places is None:
+            return inputs
+        total, positions = places
+        by_operand: list = [None] * total
+        for position, value in zip(positions, inputs):
+            by_operand[position] = value
+        return tuple(by_operand)
 
     @property
     def metadata(self) -> dict:
-        """A dict for the user's own use."""
+        """A dict for the user's own use; anomaly mode puts ``traceback_`` and ``parent_`` into it."""
         meta = node_meta(self)
         if meta.metadata is None:
-            meta.metadata = {}
+            place = getattr(self, "_place", None)
+            meta.metadata = {} if place is None else place.metadata()
         return meta.metadata
 
     @property
@@ -180,7 +257,10 @@ class Node:
         return add_hook(node_meta(self).pre_hooks, hook)
 
     def _register_hook_dict(self, tensor) -> None:
-        """For tools: hooks of ``tensor`` already live on its node."""
+        """Call the hooks in the dict ``tensor._backward_hooks`` with the gradient of ``tensor``, a result of this node."""
+        hooks = tensor._backward_hooks
+        if hooks is not None:
+            node_meta(self).tensor_hooks[tensor.output_nr] = hooks
 
     def __getattr__(self, name: str):
         if name.startswith("_raw_saved_"):
@@ -190,7 +270,8 @@ class Node:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
     def __dir__(self):
-        return [*super().__dir__(), *(f"_saved_{n}" for n in self.rule.saved_names)]
+        names = [name for name in ("self", "other", "mat2", "result") if self.rule.slot(name) is not None]
+        return [*super().__dir__(), *(f"{kind}{name}" for kind in ("_saved_", "_raw_saved_") for name in names)]
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

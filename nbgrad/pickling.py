@@ -12,7 +12,8 @@ import numpy as np
 from .dtypes import dtype_of
 from .errors import GradError
 from .graph import requires_grad
-from .layout import Layout
+from .inference import made
+from .layout import Layout, marked_layout
 from .storage import Storage, wrap_array
 from .tensor import Tensor, native, new_meta
 
@@ -24,7 +25,7 @@ __all__ = ["install_pickling"]
 def reduce_storage(storage: Storage):
     """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
     array = storage.array
-    return storage_of, (np.ascontiguousarray(array).view(np.uint8), array.dtype.name, storage.writable)
+    return storage_of, (np.ascontiguousarray(array).view(np.uint8), array.dtype.name, storage.writable is not False)
 
 
 def storage_of(data: np.ndarray, name: str, writable: bool) -> Storage:
@@ -61,7 +62,8 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
               grad: Tensor | None = None) -> Tensor:
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)
-    new.storage, new.layout, new.offset = storage, layout, offset
+    new.storage, new.offset = storage, offset
+    new.layout = layout if kind._mark is None else marked_layout(layout.unmarked(), kind._mark)
     new.edge, new.needs_grad, new.meta = None, needs_grad, None
     if attributes:
         vars(new).update(attributes)
@@ -89,9 +91,9 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
         return found
     require_leaf("deepcopy", x)
     grad = x.meta.grad if x.meta is not None else None
-    new = tensor_of(type(x), copy.deepcopy(x.storage, memo), x.layout, x.offset, bool(requires_grad(x)), None,
+    new = tensor_of(type(x), copy.deepcopy(x.storage, memo), x.layout.unmarked(), x.offset, bool(requires_grad(x)), None,
                     copy.deepcopy(grad, memo))
-    memo[id(x)] = new
+    memo[id(x)] = made(new)
     vars(new).update(copy.deepcopy(vars(x), memo))
     return new
 

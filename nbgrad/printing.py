@@ -206,12 +206,14 @@ def suffixes_of(x: Tensor) -> list[str]:
         except InplaceError:
             return [*parts, "grad_fn=<Invalid>"]
         parts.append("requires_grad=True" if node is None else f"grad_fn=<{node.name()}>")
+    if x.meta is not None and x.meta.tangent:
+        parts += [f"tangent={tangent}" for tangent in x.meta.tangent.values()]
     return parts
 
 
 def text_of(x: Tensor) -> str:
-    """``tensor(values, what the values do not say)``, as torch prints it."""
-    start = "tensor("
+    """``tensor(values, what the values do not say)``, as torch prints it; a subclass by its own name."""
+    start = "tensor(" if x._mark is None else f"{type(x).__name__}("
     text = start + body_of(x, len(start))
     width = len(text) - text.rfind("\n")
     for part in suffixes_of(x):

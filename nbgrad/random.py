@@ -15,6 +15,7 @@ from typing import Iterator
 
 import numpy as np
 
+from . import levels as batch_levels
 from .casting import on_device
 from .creation import empty_of, layout_for, layout_like, leaf
 from .dispatch import CALLS
@@ -22,8 +23,10 @@ from .dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, i
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import mode
 from .graph import requires_grad as has_grad
+from .inference import made
 from .interop import array_of, flat_tensor, values_of
 from .layout import Layout, broadcast_shapes, layout_of
+from .levels import open_levels, random_levels, whole
 from .lowering.random import random_plan
 from .rules import lowering
 from .storage import CPU, wrap_array
@@ -178,8 +181,16 @@ def fork_rng(devices=(), enabled: bool = True) -> Iterator[None]:
 def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
     """A new tensor of random numbers; the one at row-major position k is the k-th of the call, whatever the strides.
 
-    Half types are drawn in float32, integers in int64, and converted.
+    Half types are drawn in float32, integers in int64, and converted. Inside of vmap its randomness decides: see ``vmap``.
     """
+    if open_levels and (levels := random_levels()):
+        sizes = tuple(level.size for level in levels)
+        return batch_levels.hide(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
+    return drawn(distribution, layout, generator, a, b)
+
+
+def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
+    """The numbers of one call."""
     numbers = generator_of(generator).next_call()
     if not layout.numel:
         return empty_of(layout)
@@ -208,6 +219,8 @@ def draw_floating(op: str, distribution: str, layout: Layout, generator, a: floa
     if not layout.dtype.is_complex:
         return draw(distribution, layout, generator, a, b)
     pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2)), generator, a, b)
+    if open_levels:
+        return CALLS["view_as_complex"](pairs)
     out = new_tensor(wrap_array(pairs.storage.array.view(layout.descr)), layout.like())
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
 
@@ -326,6 +339,8 @@ def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=
         raise RangeError(f"randperm: {n - 1} does not fit {layout.dtype}.")
     # The order of random keys of 64 bits; equal ones (1 in 10**7 for a million) keep theirs.
     keys = draw("integers", layout_of(int64, layout.shape), generator, 0, 0)
+    if open_levels:
+        return CALLS["to_dtype"](CALLS["argsort"](keys, 0), layout.dtype)
     order = np.argsort(values_of(keys), kind="stable").astype(layout.descr)
     return leaf("randperm", flat_tensor(order, layout.dtype, layout.shape), requires_grad)
 
@@ -349,12 +364,11 @@ def bernoulli(x: Tensor, p=None, *, generator: Generator | None = None) -> Tenso
 
 def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     """Truth values: whether uniform numbers of a shape are below the probabilities ``p``."""
-    values = values_of(p)
+    values = values_of(whole(p))
     if values.size and not bool(((values >= 0) & (values <= 1)).all()):
         raise RangeError(f"{op}: probabilities must be from 0 to 1.")
     work = float64 if p.layout.dtype is float64 else float32
-    return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0),
-                       native.alias(p))
+    return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), p.detach())
 
 
 def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtype=None, device=None,
@@ -366,9 +380,9 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
     Raises:
         RangeError: a negative std. ArgumentError: numbers without a size.
     """
-    if values_of(std).min(initial=0.0) < 0 if isinstance(std, Tensor) else not std >= 0:
+    if values_of(whole(std)).min(initial=0.0) < 0 if isinstance(std, Tensor) else not std >= 0:
         raise RangeError(f"normal: std must be >= 0, got {std}.")
-    tensors = [native.alias(v) for v in (mean, std) if isinstance(v, Tensor)]
+    tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:
         if size is None:
             raise ArgumentError("normal: missing size. Hint: normal(0.0, 1.0, (2, 3)).")
@@ -376,7 +390,7 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
         return leaf("normal", draw_floating("normal", "normal", layout, generator, mean, std), requires_grad)
     shape = broadcast_shapes("normal", [t.layout.shape for t in tensors])
     out = normal_numbers("normal", layout_of(tensors[0].layout.dtype, shape), generator)
-    mean, std = (native.alias(v) if isinstance(v, Tensor) else v for v in (mean, std))
+    mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     return CALLS["add"](CALLS["mul"](out, std), mean)
 
 
@@ -403,7 +417,7 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *,
         race = values_of(draw("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
         found = np.argsort(-weights / race, -1, kind="stable")[:, :num_samples]
     shape = (*x.layout.shape[:-1], num_samples)
-    return flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape)
+    return made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
 
 
 def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.ndarray:
@@ -433,7 +447,7 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
     recorded = mode.enabled and has_grad(x)
     check_inplace(op, x, recorded)
     layout = x.layout
-    if recorded or not layout.contiguous or layout.conj or layout.neg or layout.dtype not in DIRECT[distribution]:
+    if recorded or special or open_levels or not layout.contiguous or layout.conj or layout.neg or layout.dtype not in DIRECT[distribution]:
         target = layout if layout.dense else layout.like()
         if layout.dtype.is_complex:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))

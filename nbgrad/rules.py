@@ -13,7 +13,8 @@ from typing import Any, Callable
 from .dispatch import CALLS, compile_text, keep, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack
+from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack, writer_of
+from .inference import general_in_mode, is_inference, refuse_saving
 from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
@@ -138,8 +139,14 @@ class GeneralRule(Rule):
         slot = self.slot(name)
         if slot is not None:
             return saved_value(node, slot, self.saved_names[slot] == "out")
-        facts = node.plan.facts
-        return facts[name] if name in facts else super().saved(node, name)
+        facts = node.plan.facts if type(node.attrs) is not Guarded else {**node.plan.facts, **node.attrs.values()}
+        if name in facts:
+            return facts[name]
+        operand, _, aspect = name.partition("_sym_")        # as torch names sizes: self_sym_sizes
+        own = next((own for own, names in _ALIASES.items() if operand in names), operand)
+        layout = facts.get(f"{own}_layout")
+        known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
+        return known[aspect] if aspect in known else super().saved(node, name)
 
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value."""
@@ -193,6 +200,8 @@ class Guarded:
     def __init__(self, attributes: dict):
         self.attributes = attributes
         self.versions = [(x, x.storage.version) for x in tensors_in(attributes.values())]
+        if any(is_inference(x) for x, _ in self.versions):
+            refuse_saving("index")
 
     def values(self) -> dict:
         """The attributes, if none of their tensors was written to."""
@@ -200,7 +209,8 @@ class Guarded:
         for x, version in self.versions:
             if x.storage.version != version:
                 raise VersionError(f"a saved index ({x.layout.dtype.name} {list(x.layout.shape)}) was modified in place: it is at "
-                                   f"version {x.storage.version}, expected {version}. Hint: clone it before the update.")
+                                   f"version {x.storage.version}, expected {version}{writer_of(x.storage, version)}. "
+                                   "Hint: clone it before the update.")
         return self.attributes
 
 
@@ -310,10 +320,53 @@ def hashable(value):
     return tuple(value) if isinstance(value, list) else value
 
 
+class Plans(dict):
+    """Plans by layouts and attributes; ``plans[key]`` makes the plan that is missing.
+
+    A subscript of this class takes 10 ns more than one of a dict, a KeyError and what catches it 300 (a new shape: see
+    benchmarks/test_overhead.py).
+
+    Args:
+        make: ``make(key)`` -> plan; None where the call must look closer, which then sees a KeyError.
+    """
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[Any], Plan | None]):
+        self.make = make
+
+    def __missing__(self, key):
+        plan = self.make(key)
+        if plan is None:
+            raise KeyError(key)
+        return keep(self, key, plan)
+
+
 def planned_call(op: General, plan_for: Callable) -> Callable:
     """One look-up, one launch; the text is specialised by the signature."""
-    plans: dict = {}
     count = len(op.operands)
+
+    def ordinary(key):
+        layouts = key[:count]
+        for layout in layouts:
+            if type(layout) is not Layout or layout.special:
+                return None
+        if several and key in several:
+            return None
+        made = new(key, layouts)
+        return made if isinstance(made, Plan) else None
+
+    def new(key, layouts):
+        if keepdim and type(key[keepdim]) is not bool:
+            raise ArgumentError(f"{op.name}: keepdim must be a bool, got {key[keepdim]!r}. Hint: several dims are a tuple, dim=(0, 1).")
+        attributes = dict(zip(attribute_names, key[count:]))
+        made = plan_for(op, layouts, attributes)
+        if isinstance(made, Plan):
+            return complete(made, op, layouts, attributes)
+        return keep(several, key, made)
+
+    plans = Plans(ordinary)
+    several: dict = {}              # functions of several steps, which the call does not look for
 
     def plain(*args, **kwargs):
         tensors, attributes = bound_arguments(op, args, kwargs)
@@ -323,26 +376,21 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
 
     def miss(*values):
         tensors = values[:count]
-        for name, x in zip(op.operands, tensors):
-            check_tensor(op, name, x)
         if is_marked(tensors):
             return intercept_general(op, tensors, dict(zip(names[count:], values[count:])))
+        for name, x in zip(op.operands, tensors):
+            check_tensor(op, name, x)
         return beneath(*values)
 
     def beneath(*values):
         tensors = values[:count]
-        attributes = {name: hashable(value) for name, value in zip(names[count:], values[count:])}
-        if type(attributes.get("keepdim", False)) is not bool:
-            raise ArgumentError(f"{op.name}: keepdim must be a bool, got {attributes['keepdim']!r}. "
-                                "Hint: several dims are a tuple, dim=(0, 1).")
-        key = (*(x.layout for x in tensors), *attributes.values())
+        key = (*(x.layout for x in tensors), *map(hashable, values[count:]))
         plan = plans.get(key)
         if plan is None:
-            layouts = tuple(x.layout for x in tensors)
-            plan = plan_for(op, layouts, attributes)
+            plan = several.get(key) or new(key, key[:count])
             if not isinstance(plan, Plan):      # several steps
-                return record_run(op, plan, tensors, attributes)
-            keep(plans, key, complete(plan, op, layouts, attributes))
+                return record_run(op, plan, tensors, dict(zip(names[count:], key[count:])))
+            keep(plans, key, plan)
         return finish(plan, *tensors)
 
     def finish(plan, *tensors):
@@ -352,7 +400,9 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
         return out
 
     names = list(op.signature.parameters)
+    keepdim = names.index("keepdim") if "keepdim" in names else 0
     operands, attributes = names[:count], names[count:]
+    attribute_names = tuple(attributes)
     parameters = argument_text(op, "_defaults")
     key = ", ".join([f"{n}.layout" for n in operands] + attributes)
     passed = ", ".join(names)
@@ -413,7 +463,7 @@ def run_call(op: General, run: Callable) -> Callable:
 
     def call(*args, **kwargs):
         tensors, attributes = bound_arguments(op, args, kwargs)
-        if special or is_marked(tensors):
+        if special or is_marked((*tensors, *attributes.values())):
             return intercept_general(op, tensors, attributes)
         return beneath(tensors, attributes)
     call.plain = plain
@@ -462,6 +512,8 @@ def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) 
 
 def intercept_general(op: Op, tensors: tuple, attributes: dict):
     """A call while some special mode is active, or of an operand that needs an interpreter."""
+    if mode.inference:
+        return general_in_mode(op, tensors, attributes)
     return interpret(Call(op, tensors, attributes, CALLS[op.name].plain))
 
 
@@ -491,11 +543,15 @@ class ViewPlan(Plan):
 
     def __init__(self, op: Movement, layout: Layout, args: tuple):
         made = op.formula(layout, *args)
-        pieces = made if op.multiple else (made,)
-        super().__init__(b"", tuple(view_layout(op, layout, shape, strides, args).template for shape, strides, _ in pieces), ())
         size = layout.dtype.itemsize if op.retype is None else op.retype(layout.dtype, *args).itemsize
-        self.op, self.args, self.layout, self.rest = op, args, layout, None
-        self.offset = tuple(offset * size for _, _, offset in pieces) if op.multiple else made[2] * size
+        self.op, self.args, self.layout = op, args, layout
+        self.record, self.layouts, self.rest = b"", (), None
+        if op.multiple:
+            self.outs = tuple([view_layout(op, layout, shape, strides, args).template for shape, strides, _ in made])
+            self.offset = tuple([offset * size for _, _, offset in made])
+        else:
+            shape, strides, offset = made
+            self.outs, self.offset = (view_layout(op, layout, shape, strides, args).template,), offset * size
 
     @property
     def facts(self) -> dict:
@@ -597,20 +653,23 @@ def as_key(value):
 
 def movement_call(op: Movement) -> Callable:
     """The function of a view operation: look up where it lies, make the tensor, record."""
-    plans: dict = {}
+    def ordinary(key):
+        layout, args = (key[0], key[1:]) if names else (key, ())
+        if type(layout) is not Layout or layout.special:
+            return None
+        for a in args:
+            if type(a) not in KEYS:
+                return None
+        return ViewPlan(op, layout, args)
 
     def find(x, *args):
         check_tensor(op, "x", x)
-        for a in args:
-            if type(a) not in KEYS:
-                args = tuple(map(as_key, args))
-                break
+        args = tuple(map(as_key, args))
         key = (x.layout, *args) if args else x.layout
         plan = plans.get(key)
-        if plan is None:
-            plan = keep(plans, key, ViewPlan(op, x.layout, args))
-        return plan
+        return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
 
+    plans = Plans(ordinary)
     names = list(op.signature.parameters)[1:]
     text = (VIEW_TEXT + (SEVERAL_VIEWS if op.multiple else ONE_VIEW)).format(
         parameters=argument_text(op, "_defaults"), named="{" + ", ".join(f"{n!r}: {n}" for n in names) + "}",
@@ -625,6 +684,7 @@ def movement_call(op: Movement) -> Callable:
     call.__name__ = call.__qualname__ = op.name
     call.__signature__ = op.signature
     call.plans, call.find, call.plain = plans, find, plain_view(op, find)
+    call.view = lambda x, plan: one_view(op, x, plan)
     CALLS[op.name] = call
     return call
 
@@ -704,8 +764,11 @@ def inplace_view(name: str) -> Callable:
         x.storage.version += 1
         if own is not None and own.base is not None and x.needs_grad is ASK:
             own.chain, own.node, own.version = meta.chain, meta.node, x.storage.version
-        elif meta.node is not None:
+        elif meta is not None and meta.node is not None:
             x.edge, x.needs_grad = meta.node, True
+        if own is not None and own.tangent:
+            for tangent in own.tangent.values():        # its layout follows
+                call(tangent, *args, **kwargs)
         return x
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
@@ -714,6 +777,7 @@ def inplace_view(name: str) -> Callable:
 
 
 def view_layout(op: Movement, layout: Layout, shape: tuple, strides: tuple, args: tuple = ()) -> Layout:
-    """The layout of a view: of the same dtype, or of the one that the movement reads the memory as."""
+    """The layout of a view: dtype and lazy bits are the operand's, unless the movement reads the memory in another way."""
     dtype = layout.dtype if op.retype is None else op.retype(layout.dtype, *args)
-    return layout_of(dtype, shape, strides, layout.device, layout.conj, layout.neg)
+    conj, neg = (layout.conj, layout.neg) if op.bits is None else op.bits(layout.conj, layout.neg)
+    return layout_of(dtype, shape, strides, layout.device, conj, neg)

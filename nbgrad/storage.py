@@ -5,13 +5,15 @@ with a Storage of its own over the same array: the same memory, another counter.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .errors import DeviceError, InplaceError
+from .grad_mode import mode
 
-__all__ = ["Storage", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
+__all__ = ["Storage", "IN_INFERENCE_MODE", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
 
 
 class Device:
@@ -61,6 +63,12 @@ def device(spec="cpu", index: int | None = None) -> Device:
 CPU = device("cpu")
 
 
+# ``Storage.writable`` of inference tensors: false, so that a write asks first.
+IN_INFERENCE_MODE = None
+# And of storages that somebody guards: also false, so that the guard is told before a write.
+GUARDED = 0
+
+
 class Storage:
     """A flat buffer.
 
@@ -68,20 +76,35 @@ class Storage:
         array: 1-D ndarray, ours or one that the user shares; never handed out itself.
         version: number of in-place writes.
         device: where it is.
-        writable: whether in-place operations may write to it.
+        writable: True, False, ``IN_INFERENCE_MODE`` or ``GUARDED``: whether in-place operations may write to it without asking.
     """
 
     __slots__ = ("array", "version", "device", "writable", "__weakref__")
     array: Any
     version: int
     device: Device
-    writable: bool
+    writable: bool | int | None
 
     def require_writable(self, op: str) -> None:
-        """Refuse a write to memory that its owner made read-only."""
-        if not self.writable:
-            raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
-                               "Hint: clone it first.")
+        """Refuse a write to memory that its owner made read-only; where somebody guards the memory, tell that before the write."""
+        if self.writable is GUARDED:
+            self.writable = True
+            guards.pop(self, ignored)(self)
+        if self.writable or self.writable is IN_INFERENCE_MODE and mode.inference:
+            return
+        if self.writable is IN_INFERENCE_MODE:
+            raise InplaceError(f"{op}: an inference tensor is changed in place outside of inference mode. Hint: clone it first; "
+                               "the clone is an ordinary tensor.")
+        raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
+                           "Hint: clone it first.")
+
+
+# Called with a guarded storage before it is written to: NOTE [Copy before write] in graph_tools.py.
+guards: WeakKeyDictionary[Storage, Callable[[Storage], None]] = WeakKeyDictionary()
+
+
+def ignored(written: Storage) -> None:
+    """The guard of a storage that shares a guarded one's memory and not its version."""
 
 
 STORAGE_TEMPLATE = Storage()

@@ -21,8 +21,9 @@ __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new
            "require_differentiable"]
 
 
-# One call of one operation, by name; set by dispatch.py, which knows the operations.
+# One call of one operation, by name; set by dispatch.py, which knows the operations. A tensor of data; set by creation.py.
 apply: Any = None
+new_data: Any = None
 
 
 class _Ask:
@@ -95,10 +96,22 @@ class Tensor(Operators):
     meta: Any                   # Meta or None
     __hash__ = object.__hash__
 
-    def __new__(cls, *args, **kwargs):
+    # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None (overrides.py).
+    _mark: type | None = None
+
+    def __new__(cls, data: Any = None, *args, **kwargs):
         if cls is Tensor:
             raise ArgumentError("Tensor: cannot be made directly. Hint: nbgrad.tensor(data) or nbgrad.asarray(array).")
-        return super().__new__(cls)
+        if data is None:
+            return object.__new__(cls)
+        source: Any = data if isinstance(data, Tensor) else new_data(data)
+        return source.detach().as_subclass(cls)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "_mark" not in vars(cls):
+            inherits = cls.__base__ is Tensor or cls.__base__._mark is not None
+            cls._mark = cls if inherits or "__nbgrad_function__" in vars(cls) else None
 
     # ---- what it is ---------------------------------------------------------------------------------------------
 
@@ -213,6 +226,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    _mark = None        # results computed from parameters are plain tensors
 
     def __new__(cls, data: Tensor, requires_grad: bool = True):
         if not isinstance(data, Tensor):
@@ -267,8 +281,8 @@ class _Lazy:
         from .kernels.cpu import launcher
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "builder", "recorder", "caller",
-                         "differentiator", "pool"):
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "recorder", "caller",
+                         "differentiator", "place", "watch", "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

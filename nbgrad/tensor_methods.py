@@ -6,13 +6,15 @@ conversions, texts and pickles of the modules beside this one.
 from __future__ import annotations
 
 import warnings
-from typing import Callable
+from typing import Any, Callable
 
-from . import casting, creation, dlpack, graph, interop, pickling, printing, random
+from . import casting, creation, dlpack, graph, inference, interop, overrides, pickling, printing, random
 from .autograd import backward as run_backward
 from .dispatch import CALLS
+from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
+from .node import node_meta
 from .storage import Storage
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
 from .views import base_of, is_view
@@ -56,6 +58,7 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
                         "Hint: y = x.detach() is a leaf on the same memory.")
     if value:
         require_differentiable("requires_grad", x.layout.dtype)
+        inference.require_ordinary("requires_grad", x)
     if requires_grad(x) is not value:
         x.needs_grad = value
 
@@ -154,11 +157,66 @@ def check_grad(x: Tensor, grad: Tensor) -> None:
         raise GradError("grad: a tensor cannot be its own gradient. Hint: clone it.")
     if grad.layout.shape != x.layout.shape:
         raise ShapeError(f"grad: got shape {list(grad.layout.shape)}, the tensor has {list(x.layout.shape)}.")
-    if grad.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"grad: got {grad.layout.dtype.name}, the tensor is {x.layout.dtype.name}. "
-                         "Hint: x.grad = g.to(x.dtype).")
+    expected = graph.grad_dtype_of(x)
+    if expected is not None and grad.layout.dtype is not expected:
+        raise DTypeError(f"grad: got {grad.layout.dtype.name}, expected {expected.name}. "
+                         "Hint: x.grad = g.to(x.dtype), or another x.grad_dtype.")
     if grad.layout.device is not x.layout.device:
         raise DeviceError(f"grad: got a tensor on {grad.layout.device}, expected one on {x.layout.device}.")
+
+
+def get_grad_dtype(x: Tensor) -> DType | None:
+    """The dtype that a leaf's gradients are cast to before hooks see them; None: they come as they are.
+
+    The tensor's own unless set.
+    """
+    if not is_leaf(x):
+        raise GradError("grad_dtype: only leaves have one.")
+    return graph.grad_dtype_of(x)
+
+
+def set_grad_dtype(x: Tensor, dtype: DType | None) -> None:
+    """Say to which dtype the gradients of a leaf are cast.
+
+    Raises:
+        GradError: ``x`` is not a leaf; no dtype; there is a gradient of another one.
+    """
+    if not is_leaf(x):
+        raise GradError("grad_dtype: only a leaf's can be set.")
+    if dtype is not None and not isinstance(dtype, DType):
+        raise GradError(f"grad_dtype: expected a dtype or None, got {type(dtype).__name__}.")
+    held = None if x.meta is None else x.meta.grad
+    if held is not None and dtype is not None and held.layout.dtype is not dtype:
+        raise GradError(f"grad_dtype: the tensor has a gradient of {held.layout.dtype.name}, expected none or one of {dtype.name}. "
+                        "Hint: set .grad = None first.")
+    graph.leaf_hooks(x).grad_dtype = dtype
+
+
+def get_backward_hooks(x: Tensor) -> Any:
+    """The tensor's hooks, ``{id: hook}``, or None."""
+    edge = edge_of(x) if requires_grad(x) else None
+    if edge is None or edge is x:
+        return x.meta.hooks or None if x.meta is not None else None
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    return node.meta.tensor_hooks.get(nr) if node.meta is not None else None
+
+
+def set_backward_hooks(x: Tensor, hooks: dict | None) -> None:
+    """Replace the tensor's hooks.
+
+    Raises:
+        ArgumentError: neither dict nor None.
+    """
+    if hooks is not None and not isinstance(hooks, dict):
+        raise ArgumentError(f"_backward_hooks: expected a dict or None, got {type(hooks).__name__}.")
+    edge = edge_of(x) if requires_grad(x) else None
+    if edge is None or edge is x:
+        own = graph.leaf_hooks(x)
+        own.clear()
+        own.update(hooks or {})
+    else:
+        node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+        node_meta(node).tensor_hooks[nr] = {} if hooks is None else hooks
 
 
 def delete_grad(x: Tensor) -> None:
@@ -174,7 +232,7 @@ def retains_grad(x: Tensor) -> bool:
 def backward(x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
              inputs=None) -> None:
     """Add to ``.grad`` of the leaves the gradient of this tensor, weighted by ``gradient``: see ``nbgrad.backward``."""
-    run_backward(x, gradient, retain_graph, create_graph, inputs)
+    run_backward(x, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 # ---- installation --------------------------------------------------------------------------------------------------
@@ -199,7 +257,10 @@ PROPERTIES = {
                               doc="Whether gradients flow into the tensor; of leaves assignable."),
     "data": property(get_data, set_data, doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
-    "retains_grad": property(retains_grad), "_base": property(base_of),
+    "_grad": property(lambda x: None if x.meta is None else x.meta.grad, set_grad), "_grad_fn": property(grad_fn),
+    "grad_dtype": property(get_grad_dtype, set_grad_dtype, doc=get_grad_dtype.__doc__),
+    "_backward_hooks": property(get_backward_hooks, set_backward_hooks), "retains_grad": property(retains_grad),
+    "_base": property(base_of),
     "real": property(lambda x: CALLS["real"](x),
                      lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
                      doc="The real parts: a view of a complex tensor, a real tensor itself."),
@@ -223,6 +284,8 @@ def install() -> dict:
     casting.install_casts()
     printing.install_printing()
     pickling.install_pickling()
+    overrides.install_overrides()
+    inference.install_inference(CALLS)
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())
     public.update(random.install_random())

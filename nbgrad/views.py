@@ -15,14 +15,14 @@ AccumulateGrad like any leaf.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from . import graph
 from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
-from .graph import Node, edge_of, next_seq, note_retained
+from .graph import Node, edge_of, note_retained, number_node
 from .node import Rule
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
 from .tensor import ASK, Tensor
@@ -56,26 +56,29 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     steps = chain_of(meta)
     if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
         return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x.offset - base.offset) // x.layout.dtype.itemsize)
-    moved: Any = base
+    return moved(base, steps)
+
+
+def moved(x: Tensor, steps) -> Tensor:
+    """``x`` after the movements of a chain."""
     for plan, which in steps:
-        moved = CALLS[plan.op.name](moved, *plan.args)
-        if which is not None:
-            moved = moved[which]
-    return moved
+        made: Any = CALLS[plan.op.name](x, *plan.args)
+        x = made if which is None else made[which]
+    return x
 
 
 def view_edge(x: Tensor):
     """Where the cotangent of a view goes now; None for a view that has no history.
 
     Raises:
-        InplaceError: the base of an output of a multi-output view was changed in place.
+        InplaceError: its memory was changed in place, and it was made where that cannot be tracked.
     """
     meta = x.meta
     storage = x.storage
-    if meta.version != storage.version and meta.base.needs_grad is True and meta.creation is not NO_GRAD:
-        if meta.creation is MULTI_OUTPUT:
-            raise InplaceError("the base of a view that one operation returned several of (split, unbind, chunk) was changed in "
-                               "place, so the view has no gradient any more. Hint: make the view after the change.")
+    if meta.version != storage.version and meta.base.needs_grad is True:
+        if meta.creation is not DEFAULT:
+            raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient any "
+                               "more. Hint: make the view after the change, or both under no_grad().")
         enabled, mode.enabled = mode.enabled, True
         try:
             meta.node = edge_of(replay(x, meta.base, meta))
@@ -104,7 +107,7 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     if not recorded:
         return
     meta = x.meta
-    if meta is not None and meta.base is not None and x.needs_grad is ASK:
+    if meta is not None and meta.base is not None and (x.needs_grad is ASK or x.edge is not None):
         if meta.creation is not DEFAULT:
             raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
                                "recorded. Hint: clone it, or write under no_grad().")
@@ -136,28 +139,48 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
     """Cotangents of the base before the write, and of the write's other operands."""
     write, geometry, base_layout, self_slot = node.attrs
     total = CALLS["clone_like"](g, base_layout)
-    region = region_of(total, geometry)
+    region = geometry.of(total)
     cotangents = write.backward(write, CALLS["clone"](region), create_graph)
     if len(write.edges) == 1:
         cotangents = (cotangents,)
     own, others = (None, cotangents) if self_slot is None else (
         cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1:]))
-    enabled, mode.enabled = mode.enabled, create_graph
-    try:
-        if own is None:
-            CALLS["zero_"](region)
-        else:
-            CALLS["copy_"](region, own)
-    finally:
-        mode.enabled = enabled
+    if own is None:
+        CALLS["zero_"](region)
+    else:
+        CALLS["copy_"](region, own)
     result = (total, *others)
     return result[0] if len(node.edges) == 1 else result
 
 
-def region_of(total: Tensor, geometry) -> Tensor:
-    """The part of a base-shaped cotangent that the view covers."""
-    shape, strides, offset = geometry
-    return CALLS["as_strided_from"](total, shape, strides, offset)
+class Strided(NamedTuple):
+    """The place of a view in its base, in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    def of(self, base: Tensor) -> Tensor:
+        """The same part of a tensor with the base's layout."""
+        return CALLS["as_strided_from"](base, *self)
+
+
+class Replayed(NamedTuple):
+    """The place of a view that reads its base's memory as another dtype, conjugated or negated: the movements to it."""
+
+    steps: tuple
+
+    def of(self, base: Tensor) -> Tensor:
+        """The same part of a tensor with the base's layout."""
+        return moved(base, self.steps)
+
+
+def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
+    """Where the view ``x`` lies in its base."""
+    own, layout = base.layout, x.layout
+    if own.dtype is layout.dtype and own.conj is layout.conj and own.neg is layout.neg:
+        return Strided(layout.shape, layout.strides, (x.offset - base.offset) // layout.dtype.itemsize)
+    return Replayed(tuple(chain_of(x.meta)))
 
 
 class _BasePlan:
@@ -189,13 +212,12 @@ def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
     others = node.edges if self_slot is None else (*node.edges[:self_slot], *node.edges[self_slot + 1:])
     outer.edges = (old_edge, *others)
     outer.rule, outer.backward, outer.outputs, outer.plan = COPY_SLICES, copy_slices_backward, 1, _BasePlan(base.layout)
-    itemsize = x.layout.dtype.itemsize
-    geometry = (x.layout.shape, x.layout.strides, (x.offset - base.offset) // itemsize)
+    geometry = region_in(base, x)
     node.edges = tuple(None for _ in node.edges)        # the region's node is run by CopySlices alone
     outer.attrs = (node, geometry, base.layout, self_slot)
     if node.attrs is None:
         node.attrs = WrittenRegion(ref(outer), base.layout, base.offset, geometry)
-    outer.seq = next_seq()
+    number_node(outer)
     base.edge, base.needs_grad = outer, True
     if base.meta is not None and base.meta.retains:
         note_retained(base, outer, old_edge)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import dtypes, grad_mode, printing
+from nbgrad import anomaly, dtypes, grad_mode, graph_task, printing
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -26,6 +26,11 @@ GLOBAL_STATE: dict[str, State] = {
     "grad mode": State(grad_mode.is_grad_enabled, lambda enabled: setattr(grad_mode.mode, "enabled", enabled)),
     "default dtype": State(dtypes.get_default_dtype, dtypes.set_default_dtype),
     "print options": State(printing.get_printoptions, lambda options: printing.set_printoptions(**options)),
+    "anomaly mode": State(lambda: (anomaly.is_anomaly_enabled(), anomaly.is_anomaly_check_nan_enabled()),
+                          lambda flags: anomaly.set_anomaly_enabled(*flags)),
+    "multithreading": State(graph_task.is_multithreading_enabled,
+                            lambda enabled: setattr(graph_task.state, "multithreading", enabled)),
+    "running pass": State(graph_task.current_graph_task_id, lambda _: setattr(graph_task.state, "task", None)),
     "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }
 

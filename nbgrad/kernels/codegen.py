@@ -26,6 +26,8 @@ IDENTITY = ("positive", "pow_one")
 # Operations of other operations, as formulas may name them.
 SPELLED = {"square": "{0} * {0}", "pow_zero": "{one}"}
 IDENTITY_FOR_REAL = ("conj_physical", "real")
+# Python's operators that complex kernels do not use: Numba's quotient overflows, and complex numbers have no order.
+CALLED_FOR_COMPLEX = ("div", "lt", "le", "gt", "ge")
 IDENTITY_FOR_INTEGERS = ("floor", "ceil", "round", "trunc")
 KNOWN_FOR_INTEGERS = {"isnan": "False", "isinf": "False", "isfinite": "True"}
 
@@ -70,6 +72,9 @@ def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
         args = [a if e.boolean else f"({a} != {literal(0, dtype)})" for a, e in zip(args, node.args)]
     if op == "logical_not":
         return f"(not {args[0]})"
+    if op in CALLED_FOR_COMPLEX and dtype.startswith("complex"):
+        args = [f"complex({a})" if e.op == "constant" else a for a, e in zip(args, node.args)]
+        return f"{function_name(op, dtype)}({', '.join(args)})"
     if op in INFIX:
         return f"{args[0]} {INFIX[op]} {args[1]}"
     if op == "neg":
@@ -137,10 +142,20 @@ def statements(roots, names: dict[Expr, str], dtype: str, rename: dict[str, str]
 
 def guarded_nodes(results: tuple[Expr, ...], dtype: str) -> list[Expr]:
     """The operations whose scalar function is right only in a range."""
-    if dtype not in REAL:
-        return []
-    from .scalars import GUARDS
-    return [node for node in postorder(results) if node.op in GUARDS]
+    guards = guard_table(dtype)
+    return [node for node in postorder(results) if node.op in guards] if guards else []
+
+
+@cache
+def guard_table(dtype: str) -> dict[str, tuple[Callable, Callable]]:
+    """``{operation: (guard, precise version)}`` at a dtype."""
+    if dtype in REAL:
+        from .scalars import GUARDS, PRECISE
+        return {op: (guard, PRECISE[name]) for op, (guard, name) in GUARDS.items()}
+    if dtype.startswith("complex"):
+        from .complex_scalars import COMPLEX_GUARDS
+        return COMPLEX_GUARDS
+    return {}
 
 
 def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) -> dict[str, Callable]:
@@ -148,12 +163,12 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     guarded = guarded_nodes(results, dtype)
     if not guarded:
         return {}
-    from .scalars import GUARDS, PRECISE
+    guards = guard_table(dtype)
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     rename = {}
     for op in {node.op for node in guarded}:
-        scope[f"guard_{op}"], scope[f"precise_{op}"] = GUARDS[op][0], PRECISE[GUARDS[op][1]]
+        scope[f"guard_{op}"], scope[f"precise_{op}"] = guards[op]
         rename[op] = f"precise_{op}"
     names: dict[Expr, str] = {}
     roots = [arg for node in guarded for arg in node.args]

@@ -85,16 +85,49 @@ def widen_then_truth(x):
     return (x & 0x7FFF) != 0
 
 
+def negated(x):
+    """-x, converted."""
+    return -cast(x)
+
+
+def conjugated(z):
+    """The conjugate, converted."""
+    return cast(z).conjugate()
+
+
+def negated_conjugate(z):
+    """The conjugate's negative, converted."""
+    return -(cast(z).conjugate())
+
+
+def cast_of_negated(x):
+    """-x, converted: halves have no arithmetic, so the sign comes first."""
+    return cast(-x)
+
+
+LAZY = {"conj": conjugated, "neg": negated, "conjneg": negated_conjugate}
+
+
 @cache
-def conversion(source: str, target: str) -> int:
-    """Address of ``kernel(start, stop, args)`` that converts contiguous ``source`` elements to ``target``; 0 if equal."""
+def conversion(source: str, target: str, bits: str = "") -> int:
+    """Address of ``kernel(start, stop, args)`` that converts contiguous ``source`` elements to ``target``; 0 if nothing changes.
+
+    Args:
+        bits: ``"conj"``, ``"neg"`` or ``"conjneg"``: one side is memory that is conjugated, negated, or both, when it is read.
+    """
     from .cpu.build import Program, address
-    if source == target:
+    if not (source.startswith("complex") and target.startswith("complex")):
+        bits = bits.removeprefix("conj")        # the real part is the same
+    if target == "bool":
+        bits = ""
+    if source == target and not bits:
         return 0
     scalar = _scalar(source, target)
+    bindings = (("scalar", scalar),) if not bits else (
+        ("scalar", cast_of_negated if target in HALVES else LAZY[bits]), ("cast", scalar))
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
-    return address(Program(f"convert_{source}_{target}", loop, "float32", (("scalar", scalar), *_CONSTANTS)))
+    return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
 
 
 _CONSTANTS = (("TWO_POW_MINUS_24", 2.0 ** -24), ("HALF", 0.5))

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from ..creation import empty_of
 from ..dispatch import CALLS
-from ..dtypes import promote_types
 from ..errors import DTypeError
 from ..layout import broadcast_shapes, layout_of
 from ..rules import lowering
@@ -14,9 +13,9 @@ __all__: list[str] = []
 @lowering("complex", style="run")
 def _complex(op, tensors, attributes):
     real, imag = tensors
-    dtype = promote_types(real.layout.dtype, imag.layout.dtype)
-    if not dtype.is_floating_point:
-        raise DTypeError(f"complex: expected floating parts, got {real.layout.dtype} and {imag.layout.dtype}.")
+    dtype = real.layout.dtype
+    if imag.layout.dtype is not dtype or not dtype.is_floating_point:
+        raise DTypeError(f"complex: expected parts of one floating dtype, got {dtype} and {imag.layout.dtype}.")
     shape = broadcast_shapes("complex", [real.layout.shape, imag.layout.shape])
     out = empty_of(layout_of(dtype.to_complex(), shape, None, real.layout.device))
     CALLS["copy_"](CALLS["real_view"](out), real)

@@ -5,7 +5,7 @@ dtypes, which operands are single elements. A shape never seen before costs a fe
 """
 from __future__ import annotations
 
-import struct
+import math
 import sys
 from functools import cache, lru_cache
 from typing import TypeVar
@@ -16,7 +16,7 @@ from ..errors import KernelError
 from ..kernels.codegen import INFIX, guard_functions, scalar_function
 from ..kernels.convert import conversion
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, Plan, pack_record
+from ..kernels.cpu.launch import NUMBER_CODES, Plan, pack_record
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
 from ..layout import Layout, layout_of, like_strides
@@ -82,19 +82,9 @@ CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positiv
                    "sign", "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
 
 
-def work(numel: int, nanoseconds: float) -> tuple[int, int]:
-    """Flags and grain of a launch over ``numel`` elements."""
-    parallel = numel * nanoseconds >= PARALLEL_FROM
-    return (PARALLEL if parallel else 0), max(4096, int(GRAIN / nanoseconds) // 512 * 512)
-
-
-def resized_record(record: bytes, numel: int, formula: Formula, dtype: str) -> bytes:
-    """The record of a contiguous launch for another number of elements."""
-    flags, grain = work(numel, cost(formula, dtype))
-    return record[:8] + _SIZE.pack(numel, grain) + record[24:40] + _FLAGS.pack(flags) + record[48:]
-
-
-_SIZE, _FLAGS = struct.Struct("2q"), struct.Struct("q")
+def shares(nanoseconds: float) -> tuple[int, int]:
+    """What one thread claims at once, and from where on threads share a launch, in elements of that many nanoseconds."""
+    return max(4096, int(GRAIN / nanoseconds) // 512 * 512), math.ceil(PARALLEL_FROM / nanoseconds)
 
 
 @lru_cache(maxsize=1)
@@ -125,39 +115,68 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
         outs: layouts of the results, all of one shape, to which the operands broadcast.
         inplace: so many results are written over the first operands.
     """
-    dtype = compute.compute
-    order = outs[0].strides
-    codes = tuple(0 if layout is not None else NUMBER_CODES[dtype] for layout in operands)
-    # Conversion to bool asks whether a number is not 0; it does not keep the low byte.
-    wanted = tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params)
-    singles = tuple(layout is None or (outs[0].numel != 1 and is_single(layout)) for layout in operands)
-    direct = (all(out.dense and out.strides == order and out.dtype.name == ("bool" if predicate else dtype)
-                  for out, predicate in zip(outs, formula.predicates))
-              and all(layout is None or _reads_directly(layout, single, name, outs[0])
-                      for layout, single, name in zip(operands, singles, wanted)))
-    numel = outs[0].numel
-    flags, grain = work(numel, cost(formula, dtype) + (0 if direct else 0.5))
-    templates = tuple(out.template for out in outs)
-    passed = operands[inplace:]
+    dtype, first = compute.compute, outs[0]
+    results, wanted = element_types(formula, compute)
+    many = first.numel != 1
+    singles = tuple([x is None or (many and is_single(x)) for x in operands])
+    direct = (all([_writes_directly(out, name, first) for out, name in zip(outs, results)])
+              and all([x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)]))
+    templates = tuple([out.template for out in outs])
     if config.DEBUG >= 2:
-        print(f"nbgrad:   plan {formula.name} in {dtype}: {'direct' if direct else 'iterated'}, {numel} elements", file=sys.stderr)
+        print(f"nbgrad:   plan {formula.name} in {dtype}: {'direct' if direct else 'iterated'}, {first.numel} elements", file=sys.stderr)
+    numbers = tuple([x is None for x in operands])
     if direct:
-        code = kernel(formula, dtype, singles, inplace)
-        return plan_type(pack_record(code, numel, grain, len(outs), codes[inplace:], flags), templates, passed)
+        return plan_type(direct_record(formula, dtype, numbers, singles, inplace), templates, operands[inplace:])
+    grain, shared_from = shares(cost(formula, dtype) + 0.5)
     params = _iteration(formula, dtype, operands, outs, singles, wanted)
-    return plan_type(pack_record(iterator(), numel, grain, len(outs), codes, flags, params), templates, operands)
+    record = pack_record(iterator(), -1, grain, len(outs), number_codes(numbers, dtype), 0, params, shared_from)
+    return plan_type(record, templates, operands)
+
+
+@cache
+def element_types(formula: Formula, compute: DType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the kernel writes and reads: the dtype of computation, bool for truth values.
+
+    Conversion to bool asks whether a number is not 0; it does not keep the low byte.
+    """
+    dtype = compute.compute
+    return (tuple("bool" if predicate else dtype for predicate in formula.predicates),
+            tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params))
+
+
+def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
+    """How the operands are passed: a Python number as the dtype of computation."""
+    return tuple(NUMBER_CODES[dtype] if number else 0 for number in numbers)
+
+
+@cache
+def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
+    """The record of a launch on memory as it lies: the same for every shape (a plan for a new one 16 -> 4 us)."""
+    grain, shared_from = shares(cost(formula, dtype))
+    codes = number_codes(numbers, dtype)[inplace:]
+    return pack_record(kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from)
 
 
 def is_single(layout: Layout) -> bool:
     """Whether every position shows the same element: one element, or expanded from one."""
-    return layout.numel == 1 or (layout.expanded and not any(t for s, t in zip(layout.shape, layout.strides) if s > 1))
+    return layout.numel == 1 or (layout.expanded and not any([t for s, t in zip(layout.shape, layout.strides) if s > 1]))
+
+
+def _writes_directly(out: Layout, name: str, first: Layout) -> bool:
+    """Whether a kernel may write elements of type ``name`` to a result's memory in the order of the first result's."""
+    return out.dense and out.strides == first.strides and out.dtype.name == name and not (out.conj or out.neg)
 
 
 def _reads_directly(layout: Layout, single: bool, name: str, out: Layout) -> bool:
     """Whether a kernel for elements of type ``name`` may read the operand's memory in the order of ``out``'s."""
-    if not _same_bits(layout.dtype.name, name) or layout.conj or layout.neg:
+    if layout.conj or layout.neg or not _same_bits(layout.dtype.name, name):
         return False
     return single or (layout.shape == out.shape and (layout.strides == out.strides or (layout.contiguous and out.contiguous)))
+
+
+def lazy_bits(layout: Layout) -> str:
+    """The lazy bits of a layout by name: a conversion on the way in and out, like that between dtypes; "" for none."""
+    return ("conj" if layout.conj else "") + ("neg" if layout.neg else "")
 
 
 def _same_bits(memory: str, name: str) -> bool:
@@ -193,9 +212,9 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
         is_out = k < len(outs)
         cast = 0
         if is_out:
-            cast = conversion(names[k], memory)
-        elif not _same_bits(memory, names[k]):
-            cast = conversion(memory, names[k])
+            cast = conversion(names[k], memory, lazy_bits(layout))
+        elif lazy_bits(layout) or not _same_bits(memory, names[k]):
+            cast = conversion(memory, names[k], lazy_bits(layout))
         inner = steps[k][-1]
         if not is_out and singles[k - len(outs)]:
             how = SINGLE

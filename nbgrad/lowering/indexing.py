@@ -19,6 +19,7 @@ from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..layout import Layout, broadcast_shapes, layout_of
+from ..levels import require_values
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array
@@ -45,6 +46,7 @@ def remembered(key: tuple, make: Callable[[], GeneralPlan]) -> GeneralPlan:
 def array_of(x: Tensor) -> np.ndarray:
     """The elements as a read-only strided array on the tensor's memory."""
     layout, size = x.layout, x.layout.dtype.itemsize
+    require_values("index, nonzero, mask", layout)
     array = (
         np.ndarray(
             layout.shape,
@@ -371,6 +373,15 @@ def points_walk(op: str, layout: Layout, indices: tuple) -> Walk:
     strides = (*(layout.strides[d] for d in before), *(0 for _ in points.shape), *(layout.strides[d] for d in after))
     index_strides = (*(0 for _ in before), *points.strides, *(0 for _ in after))
     return Walk(index, shape, index_strides, strides, step, limit, wraps, dim)
+
+
+def points_shape(shape: tuple, indices: tuple) -> tuple:
+    """The shape of ``x[...]`` with index tensors, from shapes alone."""
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    points = broadcast_shapes("index", [indices[d].layout.shape for d in dims])
+    lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    rest = [size for d, size in enumerate(shape) if d not in dims]
+    return (*rest[:lead], *points, *rest[lead:])
 
 
 def offsets(op: str, layout: Layout, dims: list[int], tensors: list[Tensor]) -> Tensor:

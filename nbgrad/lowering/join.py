@@ -55,8 +55,8 @@ def place_plan(out: Layout, parts: list[Part], zero: bool) -> GeneralPlan:
     first = 8 * (2 + 4 * len(parts))
     for part in parts:
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        kernel, units = struct.unpack_from("2q", plan.record)
-        entries += [kernel, units, part.offset * itemsize, first + len(params)]
+        kernel, = struct.unpack_from("q", plan.record)
+        entries += [kernel, plan.outs[0].layout.numel, part.offset * itemsize, first + len(params)]
         params += plan.record[8 * 9 :]
     head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.

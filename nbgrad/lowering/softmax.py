@@ -70,6 +70,8 @@ def _backward(op, layouts, attributes):
 @lowering("logsumexp")
 def _logsumexp(op, layouts, attributes):
     x = layouts[0]
+    if x.dtype.is_complex:
+        return complex_logsumexp
     if not x.dtype.is_floating_point:
         raise DTypeError(f"logsumexp: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
     dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
@@ -80,6 +82,15 @@ def _logsumexp(op, layouts, attributes):
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
     split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
     return family_plan("logsumexp", layouts, split, out)
+
+
+def complex_logsumexp(op, tensors, attributes):
+    """Of complex numbers: the greatest real part is taken out."""
+    x, dim, keepdim = tensors[0], attributes["dim"], attributes["keepdim"]
+    top = CALLS["amax"](CALLS["real"](x), dim, True)
+    top = CALLS["where"](CALLS["isfinite"](top), top, 0.0)
+    total = CALLS["log"](CALLS["sum"](CALLS["exp"](CALLS["sub"](x, top)), dim, True))
+    return CALLS["sum"](CALLS["add"](total, top), dim, keepdim)
 
 
 def arranged(x, dims, out: Layout):

@@ -18,8 +18,10 @@ from ..dispatch import CALLS
 from ..dtypes import bool_, uint8
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..grad_mode import mode, special
+from ..inference import made
 from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
+from ..levels import BATCHED
 from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
 from ..rules import bound_arguments, check_tensor, needs_gradient, record_result, run_plan
@@ -126,7 +128,7 @@ def as_item(item: Any):
     if isinstance(item, slice):
         return slice(*(None if end is None else as_int(end) for end in (item.start, item.stop, item.step)))
     if isinstance(item, Tensor):
-        return scalar_item(item) if not item.layout.ndim else item
+        return scalar_item(item) if not item.layout.ndim and item.layout.special is not BATCHED else item
     if isinstance(item, (np.bool_, np.integer)):
         return item.item()
     if isinstance(item, (list, tuple, range, np.ndarray)):
@@ -299,8 +301,10 @@ def trimmed(value: Tensor, shape: tuple) -> Tensor:
 
 def result_shape(view: Tensor, indices: tuple) -> tuple:
     """The shape of ``index``."""
-    from .indexing import points_walk
+    from .indexing import points_shape, points_walk
 
+    if is_marked(indices):
+        return points_shape(view.layout.shape, indices)
     return points_walk("index", view.layout, indices).shape
 
 
@@ -316,7 +320,7 @@ def inplace_writer(name: str):
         tensors, attributes = bound_arguments(op, (x, *args), kwargs)
         for operand, tensor in zip(op.operands, tensors):
             check_tensor(op, operand, tensor)
-        if special or is_marked(tensors):
+        if special or is_marked((*tensors, *attributes.values())):
             return interpret(Call(op, tensors, attributes, beneath, "_"))
         return beneath(*tensors, **attributes)
 
@@ -481,10 +485,10 @@ def nonzero(x, *, as_tuple=False):
     check_is_tensor("nonzero", x)
     array = array_of(x)
     if as_tuple:
-        return tuple(map(positions_tensor, np.nonzero(array if array.ndim else array.reshape(1))))
+        return tuple(made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
     if not array.ndim:
-        return positions_tensor(np.zeros((int(bool(array)), 0), np.int64))
-    return positions_tensor(np.argwhere(array))
+        return made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
+    return made(positions_tensor(np.argwhere(array)))
 
 
 def argwhere(x):

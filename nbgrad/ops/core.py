@@ -17,7 +17,7 @@ import inspect
 from functools import cache
 from typing import Any, Callable
 
-from .expr import Expr, constant, plus, scalar, symbol, times
+from .expr import Expr, conjugate, constant, plus, scalar, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
            "reduction", "general", "composite", "undifferentiable"]
@@ -118,9 +118,7 @@ class Elementwise(Op):
         partial = self.partial(operand)
         if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
             return partial
-        if is_complex and partial.op != "constant":
-            partial = scalar.conj_physical(partial)
-        return times(symbol("g"), partial)
+        return times(symbol("g"), conjugate(partial) if is_complex else partial)
 
     @cache
     def jvp(self, tangents: tuple[str, ...]) -> Expr:
@@ -148,31 +146,52 @@ class Movement(Op):
     ``formula(layout, *args)`` gives the new ``(shape, strides, offset)`` in elements; ``inverse(g, x_shape, *args)`` the
     cotangent of the operand. With ``multiple`` the formula returns a list of those, and ``inverse`` takes a list of cotangents.
     With ``retype`` the memory is read as another dtype, a function of the operand's; strides and offset are then in its elements.
+    ``bits(conj, neg)`` gives the view's lazy conjugation and negation from the operand's; without it a view keeps them.
     """
 
     kind = "movement"
 
     def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False,
-                 retype: Callable | None = None, **options):
+                 retype: Callable | None = None, bits: Callable | None = None, **options):
         super().__init__(name, formula, ("x",), **options)
-        self.inverse, self.multiple, self.retype = inverse, multiple, retype
+        self.inverse, self.multiple, self.retype, self.bits = inverse, multiple, retype, bits
 
 
 class General(Op):
-    """An operation with a lowering of its own, by name; ``vjps`` (and ``jvp``) are formulas of tensors.
+    """An operation with a lowering of its own, by name; ``vjps`` are formulas of tensors.
 
     Attributes:
         vjps: ``{operand: formula}``; see NOTE [Rules].
-        jvp: formula of ``t_<operand>`` and the rest; None for a linear operation, whose tangent is itself.
         outputs: number of results.
+        constant: of operands that are all zero the result is not zero: an attribute is written into it.
     """
 
     kind = "general"
 
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
-                 operands: tuple[str, ...] = ("x",), jvp: Callable | str | None = None, outputs: int = 1, **options):
+                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, **options):
         super().__init__(name, formula, operands, **options)
-        self.vjps, self.jvp, self.outputs = vjps or {}, jvp, outputs
+        self.vjps, self.outputs, self.constant = vjps or {}, outputs, constant
+
+    @cache
+    def linear_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Sets of operands in which the operation is linear, all at once, the others being fixed.
+
+        A cotangent that mentions neither an operand nor the result does not depend on it: the operation is linear in operands whose
+        cotangents do not mention one another. ``x @ y + bias`` gives (x, bias) and (y, bias), ``softmax`` gives none.
+        """
+        if self.constant:
+            return ()
+        mentions = {name: set(inspect.signature(formula).parameters) for name, formula in self.vjps.items()}
+        linear = [name for name in mentions if not mentions[name] & {name, "out"}]
+        groups: dict[tuple[str, ...], None] = {}
+        for name in linear:
+            group = {name}
+            for other in linear:
+                if not any(other in mentions[member] or member in mentions[other] for member in group):
+                    group.add(other)
+            groups[tuple(each for each in linear if each in group)] = None
+        return tuple(groups)
 
 
 class Reduction(General):

@@ -44,14 +44,15 @@ elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, c
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
             {"x": lambda x, y: where(y == 0, 0, y * scalar.pow(x, y - 1)),
-             "y": lambda x, y, out: where((x == 0) & (y >= 0), 0, out * scalar.log(x))},
-            refuses_bool=True, doc="x to the power y.")
+             "y": lambda x, y, out: where((x == 0) & (scalar.real(y) >= 0), 0, out * scalar.log(x))},
+            refuses_bool=True, complex=True, doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
-            complex_form=lambda x: scalar.hypot(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
+            complex_form=lambda x: scalar.modulus(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
             doc="|x|; the derivative at 0 is 0.")
-elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, aliases=("sgn",), doc="-1, 0 or 1.")
+elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
             {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
+            complex=True,
             doc="x + weight * (end - x).")
 elementwise("addcmul_scaled", lambda x, tensor1, tensor2, value: x + value * tensor1 * tensor2,
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value * tensor2, "tensor2": lambda tensor1, value: value * tensor1},
@@ -65,37 +66,66 @@ elementwise("addcdiv_scaled", lambda x, tensor1, tensor2, value: x + value * (te
 # ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
 
 LN2, LN10 = math.log(2), math.log(10)
-elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="The square root.")
-elementwise("rsqrt", lambda x: scalar.rsqrt(x), {"x": lambda out: -0.5 * (out * out * out)}, policy="float", doc="1 / sqrt(x).")
-elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", doc="e**x.")
-elementwise("exp2", lambda x: scalar.exp2(x), {"x": lambda out: out * LN2}, policy="float", doc="2**x.")
-elementwise("expm1", lambda x: scalar.expm1(x), {"x": lambda out: out + 1}, policy="float", doc="e**x - 1, exact near 0.")
-elementwise("log", lambda x: scalar.log(x), {"x": lambda x: 1 / x}, policy="float", doc="The natural logarithm.")
-elementwise("log2", lambda x: scalar.log2(x), {"x": lambda x: 1 / (x * LN2)}, policy="float", doc="The logarithm to base 2.")
-elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)}, policy="float", doc="The logarithm to base 10.")
-elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", doc="log(1 + x), exact near 0.")
+
+
+def _log_of_sum(x, y):
+    """log(e**x + e**y) of complex numbers: the greater real part is taken out, as a constant."""
+    top = scalar.maximum(scalar.real(x), scalar.real(y)).detach()
+    return top + scalar.log(scalar.exp(x - top) + scalar.exp(y - top))
+
+
+elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", complex=True,
+            doc="The square root.")
+elementwise("rsqrt", lambda x: scalar.rsqrt(x), {"x": lambda out: -0.5 * (out * out * out)}, policy="float", complex=True,
+            doc="1 / sqrt(x).")
+elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", complex=True, doc="e**x.")
+elementwise("exp2", lambda x: scalar.exp2(x), {"x": lambda out: out * LN2}, policy="float", complex=True, doc="2**x.")
+elementwise("expm1", lambda x: scalar.expm1(x), {"x": lambda out: out + 1}, policy="float", complex=True,
+            doc="e**x - 1, exact near 0.")
+elementwise("log", lambda x: scalar.log(x), {"x": lambda x: 1 / x}, policy="float", complex=True, doc="The natural logarithm.")
+elementwise("log2", lambda x: scalar.log2(x), {"x": lambda x: 1 / (x * LN2)}, policy="float", complex=True,
+            doc="The logarithm to base 2.")
+elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)}, policy="float", complex=True,
+            doc="The logarithm to base 10.")
+elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", complex=True,
+            doc="log(1 + x), exact near 0.")
 elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y) + scalar.log1p(scalar.exp(-scalar.abs(x - y)))),
             {"x": lambda x, out: scalar.exp(x - out), "y": lambda y, out: scalar.exp(y - out)}, policy="floating", inplace=False,
+            complex_form=lambda x, y: _log_of_sum(x, y),
             doc="log(e**x + e**y), without overflow.")
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
 
-elementwise("sin", lambda x: scalar.sin(x), {"x": lambda x: scalar.cos(x)}, policy="float", doc="The sine of x in radians.")
-elementwise("cos", lambda x: scalar.cos(x), {"x": lambda x: -scalar.sin(x)}, policy="float", doc="The cosine of x in radians.")
-elementwise("tan", lambda x: scalar.tan(x), {"x": lambda out: 1 + out * out}, policy="float", doc="The tangent of x in radians.")
-elementwise("asin", lambda x: scalar.asin(x), {"x": lambda x: scalar.rsqrt(1 - x * x)}, policy="float", aliases=("arcsin",),
+elementwise("sin", lambda x: scalar.sin(x), {"x": lambda x: scalar.cos(x)}, policy="float", complex=True,
+            doc="The sine of x in radians.")
+elementwise("cos", lambda x: scalar.cos(x), {"x": lambda x: -scalar.sin(x)}, policy="float", complex=True,
+            doc="The cosine of x in radians.")
+elementwise("tan", lambda x: scalar.tan(x), {"x": lambda out: 1 + out * out}, policy="float", complex=True,
+            doc="The tangent of x in radians.")
+elementwise("asin", lambda x: scalar.asin(x), {"x": lambda x: scalar.rsqrt(1 - x * x)}, policy="float",
+            complex=True, aliases=("arcsin",),
             doc="The angle in [-pi/2, pi/2] whose sine is x.")
-elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - x * x)}, policy="float", aliases=("arccos",),
+elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - x * x)}, policy="float",
+            complex=True, aliases=("arccos",),
             doc="The angle in [0, pi] whose cosine is x.")
-elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", aliases=("arctan",),
+elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", complex=True, aliases=("arctan",),
             doc="The angle in [-pi/2, pi/2] whose tangent is x.")
 elementwise("atan2", lambda x, y: scalar.atan2(x, y),
             {"x": lambda x, y: y / (x * x + y * y), "y": lambda x, y: -x / (x * x + y * y)}, policy="float", aliases=("arctan2",),
             doc="The angle of the point with ordinate x and abscissa y.")
-elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", doc="The hyperbolic sine.")
-elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", doc="The hyperbolic cosine.")
-elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", doc="The hyperbolic tangent.")
-elementwise("hypot", lambda x, y: scalar.sqrt(x * x + y * y), {"x": lambda x, out: where(out == 0, 0, x / out),
+elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", complex=True,
+            doc="The hyperbolic sine.")
+elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", complex=True,
+            doc="The hyperbolic cosine.")
+elementwise("tanh", lambda x: scalar.tanh(x), {"x": lambda out: 1 - out * out}, policy="float", complex=True,
+            doc="The hyperbolic tangent.")
+elementwise("asinh", lambda x: scalar.asinh(x), {"x": lambda x: scalar.rsqrt(x * x + 1)}, policy="float", complex=True,
+            aliases=("arcsinh",), doc="The inverse hyperbolic sine.")
+elementwise("acosh", lambda x: scalar.acosh(x), {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x + 1)}, policy="float",
+            complex=True, aliases=("arccosh",), doc="The inverse hyperbolic cosine; NaN below 1.")
+elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}, policy="float", complex=True, aliases=("arctanh",),
+            doc="The inverse hyperbolic tangent; NaN beyond 1.")
+elementwise("hypot", lambda x, y: scalar.hypot(x, y), {"x": lambda x, out: where(out == 0, 0, x / out),
             "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
 elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",
             doc="The error function.")
@@ -116,19 +146,19 @@ for _name, _doc, _alias in (("eq", "x == y.", ()), ("ne", "x != y.", ("not_equal
                             ("ge", "x >= y.", ("greater_equal",))):
     elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=_alias,
                 complex=_name in ("eq", "ne"), doc=_doc)
-elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, doc="Both are not zero.")
-elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, doc="At least one is not zero.")
-elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, doc="Exactly one is not zero.")
-elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, doc="x is zero.")
+elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, complex=True, doc="Both are not zero.")
+elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, complex=True, doc="At least one is not zero.")
+elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, complex=True, doc="Exactly one is not zero.")
+elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, complex=True, doc="x is zero.")
 elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits that both have.")
 elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
 elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
 elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
 elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True, doc="x * 2**y.")
 elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True, doc="x // 2**y.")
-elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, inplace=False, out=False, doc="x is not a number.")
-elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, inplace=False, out=False, doc="x is infinite.")
-elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, inplace=False, out=False,
+elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, complex=True, inplace=False, out=False, doc="x is not a number.")
+elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, complex=True, inplace=False, out=False, doc="x is infinite.")
+elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, complex=True, inplace=False, out=False,
             doc="x is neither infinite nor NaN.")
 
 # ---- choice --------------------------------------------------------------------------------------------------------
@@ -159,7 +189,8 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
 # `x <= 0`, not `x > 0`, so that NaN passes through.
 elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, out=False,
             doc="max(x, 0).")
-elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", doc="1 / (1 + e**-x).")
+elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
+            doc="1 / (1 + e**-x).")
 elementwise("silu", lambda x: x * scalar.sigmoid(x),
             {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
             doc="x * sigmoid(x).")

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from ..errors import ArgumentError
 
-__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "plus", "evaluate", "ONE", "ZERO"]
+__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "evaluate", "ONE", "ZERO"]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
 OPERATORS = {
@@ -172,6 +172,18 @@ def times(g: Expr, partial: Expr) -> Expr:
     if partial.op == "div":
         return times(g, partial.args[0]) / partial.args[1]
     return g * partial
+
+
+def conjugate(partial: Expr) -> Expr:
+    """The complex conjugate of a partial derivative, with the arrangement that ``times`` looks for left outside."""
+    if partial.op == "constant":
+        return constant(partial.args[0].conjugate()) if isinstance(partial.args[0], complex) else partial
+    if partial.op == "where":
+        condition, yes, no = partial.args
+        return scalar.where(condition, conjugate(yes), conjugate(no))
+    if partial.op in ("neg", "div"):
+        return operation(partial.op, *map(conjugate, partial.args))
+    return scalar.conj_physical(partial)
 
 
 def plus(terms: Iterable[Expr]) -> Expr:

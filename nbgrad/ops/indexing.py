@@ -79,6 +79,7 @@ general(
     {"x": lambda g, dim, index: g.scatter_value(dim, index, 0)},
     **INTERNAL,
     node="ScatterBackward1",
+    constant=True,
     doc="x with one value written along dim where index says.",
 )
 general(
@@ -130,6 +131,7 @@ general(
     {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0)},
     **INTERNAL,
     node="IndexFillBackward0",
+    constant=True,
     doc="x with one value in the slices that index names.",
 )
 general(

@@ -9,14 +9,10 @@ import math
 from ..errors import ShapeError
 from .core import composite, general
 from .expr import scalar
+from .reduce import conjugate
 from .shapes import wrap
 
 # ---- the bilinear rule ---------------------------------------------------------------------------------------------
-
-
-def conjugate(x):
-    """``x``, conjugated if it is complex: the adjoint of multiplying by ``x`` multiplies by this."""
-    return scalar.conj_physical(x) if x.dtype.is_complex else x
 
 
 def left_cotangent(g, y, x_shape, y_shape, turn_x=False, turn_y=False):

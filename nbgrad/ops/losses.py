@@ -22,7 +22,7 @@ elementwise("squared_difference", lambda x, y: (x - y) * (x - y),
             policy="promote", node="MseLossBackward0", doc="(x - y)**2.", **INTERNAL)
 elementwise("absolute_difference", lambda x, y: scalar.abs(x - y),
             {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)}, node="L1LossBackward0",
-            doc="|x - y|.", **INTERNAL)
+            complex_form=lambda x, y: scalar.abs(x - y), doc="|x - y|.", **INTERNAL)
 
 
 def smooth(d, beta):

@@ -18,6 +18,15 @@ INTERNAL = {"function": False}
 
 movement("alias", lambda x: (x.shape, x.strides, 0), lambda g: g, **INTERNAL, doc="The tensor itself, as a view.")
 movement(
+    "primal",
+    lambda x: (x.shape, x.strides, 0),
+    lambda g: g,
+    **INTERNAL,
+    method=False,
+    node="ViewBackward0",
+    doc="The tensor itself, as a view that gets none of the tangents that it has later.",
+).severs = True
+movement(
     "view_shape",
     shapes.viewed,
     lambda g, x_shape: g.reshape(x_shape),

@@ -34,6 +34,8 @@ def reduced_dims(op: str, ndim: int, dim) -> tuple[int, ...]:
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
     """The shape of a reduction's result."""
+    if not keepdim and len(dims) == len(shape):
+        return ()
     if keepdim:
         return tuple(1 if d in dims else size for d, size in enumerate(shape))
     return tuple(size for d, size in enumerate(shape) if d not in dims)
@@ -55,6 +57,11 @@ movement("spread", spread_layout, lambda g, x_shape, dim: g.sum(dim, len(x_shape
 def cast(g, dtype):
     """``g`` in ``dtype``."""
     return g if g.dtype is dtype else g.to_dtype(dtype)
+
+
+def conjugate(x):
+    """``x``, conjugated if it is complex: the adjoint of multiplying by ``x`` multiplies by this."""
+    return scalar.conj_physical(x) if x.dtype.is_complex else x
 
 
 def count_of(shape, dim) -> int:
@@ -124,7 +131,7 @@ general("log_softmax_backward", lambda x, y, dim: x,
 def logsumexp_cotangent(g, x, out, x_shape, dim):
     """g exp(x - out); 0 where every element is -inf."""
     shift = scalar.where(out == -math.inf, 0.0, out)
-    return scalar.spread(g, x_shape, dim) * scalar.exp(x - scalar.spread(shift, x_shape, dim))
+    return scalar.spread(g, x_shape, dim) * conjugate(scalar.exp(x - scalar.spread(shift, x_shape, dim)))
 
 
 general("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
@@ -258,13 +265,20 @@ def spread_arguments(dim, unbiased, correction) -> tuple:
 
 
 def var(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """Variance over dimensions, divided by n - correction (1 unless given)."""
-    return scalar.variance(x, *spread_arguments(dim, unbiased, correction), keepdim)
+    """Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts, added."""
+    arguments = spread_arguments(dim, unbiased, correction)
+    if x.dtype.is_complex:
+        return scalar.variance(scalar.real(x), *arguments, keepdim) + scalar.variance(scalar.imag(x), *arguments, keepdim)
+    return scalar.variance(x, *arguments, keepdim)
 
 
 def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
-    return scalar.deviation(x, *spread_arguments(dim, unbiased, correction), keepdim)
+    arguments = spread_arguments(dim, unbiased, correction)
+    if x.dtype.is_complex:
+        return scalar.modulus(scalar.deviation(scalar.real(x), *arguments, keepdim),
+                              scalar.deviation(scalar.imag(x), *arguments, keepdim))
+    return scalar.deviation(x, *arguments, keepdim)
 
 
 def var_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
@@ -343,7 +357,7 @@ general("scan_sum", lambda x, dim, dtype, reverse: x,
 
 def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
     """(product of those before) times the recurrence of g; see NOTE [Products]."""
-    x = x if dtype is None else cast(x, dtype)
+    x = conjugate(x if dtype is None else cast(x, dtype))
     before = scalar.scan_product(x, dim, None, True, reverse)
     following = scalar.recurrence(x, g, dim, not exclusive, not reverse)
     if exclusive:
@@ -357,15 +371,15 @@ general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": produ
 
 def factor_cotangent(g, x, out, dim, lagged, reverse):
     """Of the factors: the value that each multiplied, times the cotangent of what it went into."""
-    back = scalar.recurrence(x, g, dim, not lagged, not reverse)
+    back = scalar.recurrence(conjugate(x), g, dim, not lagged, not reverse)
     if lagged:
-        return out * scalar.shift_along(back, dim, 1 if reverse else -1)
-    return scalar.shift_along(out, dim, -1 if reverse else 1) * back
+        return conjugate(out) * scalar.shift_along(back, dim, 1 if reverse else -1)
+    return scalar.shift_along(conjugate(out), dim, -1 if reverse else 1) * back
 
 
 general("recurrence", lambda x, y, dim, lagged, reverse: x,
         {"x": factor_cotangent,
-         "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(x, g, dim, not lagged, not reverse)},
+         "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(conjugate(x), g, dim, not lagged, not reverse)},
         operands=("x", "y"), method=False, function=False,
         doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.")
 general("shift_along", lambda x, dim, by: x, {"x": lambda g, dim, by: scalar.shift_along(g, dim, -by)}, method=False,
@@ -402,7 +416,7 @@ def others_over(x, dims):
 
 def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     """g times the product of all other elements."""
-    x = x if dtype is None else cast(x, dtype)
+    x = conjugate(x if dtype is None else cast(x, dtype))
     dims = reduced_dims("prod", len(x_shape), dim)
     others = others_along(x, dims[0] if dims else 0) if len(dims) < 2 else others_over(x, dims)
     return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)

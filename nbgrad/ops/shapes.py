@@ -238,7 +238,8 @@ def sliced(x, dim, start, end, step):
     """The layout of a slice of one dimension; negative steps are refused, as torch does."""
     if not x.shape:
         raise DimError("slice: a 0-d tensor cannot be sliced.")
-    dim = wrap("slice", dim, len(x.shape))
+    if dim:
+        dim = wrap("slice", dim, len(x.shape))
     if step is not None and step <= 0:
         raise RangeError(f"slice: step must be positive, got {step}. Hint: flip() reverses.")
     shape, strides = x.shape, x.strides

@@ -142,8 +142,7 @@ elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_
 elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
             **QUICK)
 elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", doc="x**-1.", **QUICK)
-elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.",
-            **{**QUICK, "complex": False})
+elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.", **QUICK)
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 
 
@@ -151,14 +150,13 @@ QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse",
 def pow_(op):
     general = op("pow")
     quick = {exponent: op(name) for exponent, name in QUICK_POWERS.items()}
-    real_only = {0.5}
 
     def pow(input, exponent):
         """input to the power exponent; either may be a number."""
         kind = type(exponent)
         if (kind is int or kind is float) and hasattr(input, "dtype"):
             dtype = input.dtype
-            if exponent in quick and dtype.differentiable and not (dtype.is_complex and exponent in real_only):
+            if exponent in quick and dtype.differentiable:
                 return quick[exponent](input)
             if kind is int and exponent < 0 and not dtype.differentiable:
                 raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. "
@@ -258,7 +256,7 @@ def where(op):
 elementwise("isclose_finite",
             lambda x, y, rtol, atol:
                 (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
-            policy="floating", predicate=True, method=False, function=False, inplace=False, out=False,
+            policy="floating", predicate=True, complex=True, method=False, function=False, inplace=False, out=False,
             doc="|x - y| <= atol + rtol * |y|.")
 
 

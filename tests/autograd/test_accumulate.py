@@ -431,3 +431,68 @@ def test_leaf_hooks_survive_between_graphs():
     gc.collect()
     (x * 3).backward()
     assert seen == [2.0, 3.0]
+
+
+# ---- the dtype of gradients --------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16, nbgrad.float64])
+def test_grad_dtype_is_what_hooks_and_grad_see(dtype):
+    """A leaf's gradient is cast before its hooks run, accumulated so, and returned so by ``grad``."""
+    x, seen = nbgrad.tensor([1.0, 2.0], requires_grad=True), []
+    x.grad_dtype = dtype
+    x.register_hook(lambda g: seen.append(g.dtype))
+    for _ in range(2):
+        (x * x).sum().backward()
+    assert x.grad.dtype is dtype and seen == [dtype, dtype] and x.grad.tolist() == [4.0, 8.0]
+    assert nbgrad.grad((x * x).sum(), x)[0].dtype is dtype
+
+
+def test_grad_dtype_is_the_leafs_own_unless_set():
+    """Only leaves have one, and None stands for any."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    assert x.grad_dtype is nbgrad.float32
+    x.grad_dtype = None
+    assert x.grad_dtype is None
+    x.grad = nbgrad.ones(2, dtype=nbgrad.int32)
+    with pytest.raises(nbgrad.GradError, match="leaves"):
+        assert (x * 2).grad_dtype
+
+
+@pytest.mark.parametrize("value", ["float32", 3])
+def test_grad_dtype_must_be_a_dtype(value):
+    """Or None."""
+    with pytest.raises(nbgrad.GradError, match="grad_dtype"):
+        leaf(1.0).grad_dtype = value
+
+
+def test_grad_dtype_and_an_assigned_gradient():
+    """What is assigned must have it, and it cannot change under a gradient."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    x.grad_dtype = nbgrad.float64
+    with pytest.raises(nbgrad.DTypeError, match="grad_dtype"):
+        x.grad = nbgrad.ones(2)
+    x.grad = nbgrad.ones(2, dtype=nbgrad.float64)
+    with pytest.raises(nbgrad.GradError, match="None first"):
+        x.grad_dtype = nbgrad.float32
+    x.grad = None
+    x.grad_dtype = nbgrad.float32
+    x.grad = nbgrad.ones(2)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_leaf_whose_data_were_exchanged_for_another_shape(keep):
+    """A graph made before gives the gradient of the shape that it was recorded with."""
+    x = leaf([1.0, 2.0])
+    y = (x * 2).sum()
+    x.data = nbgrad.ones(3, dtype=nbgrad.float64)
+    y.backward(create_graph=keep)
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_post_accumulate_hook_that_returns_a_number():
+    """It is of the wrong type; a tensor has the right one, and is refused all the same."""
+    x = leaf(2.0)
+    x.register_post_accumulate_grad_hook(lambda p: 1)
+    with pytest.raises(TypeError):
+        (x * 2).backward()

@@ -1,6 +1,9 @@
 """The two entry points: ``backward`` and ``grad``, their arguments, and what they leave behind."""
 from __future__ import annotations
 
+from collections import OrderedDict
+from types import MappingProxyType
+
 import pytest
 
 import nbgrad
@@ -559,3 +562,135 @@ def test_unused_output_of_a_split_counts_as_zero():
     x = leaf([1.0, 2.0, 3.0])
     x.split(1)[1].sum().backward()
     assert x.grad.tolist() == [0.0, 1.0, 0.0]
+
+
+# ---------------------------------------------------------------------------------------------- kinds of arguments
+def test_backward_takes_the_cotangents_under_their_old_name():
+    """``grad_variables`` works, with a warning; both names at once do not."""
+    x = leaf([1.0, 2.0])
+    with pytest.warns(FutureWarning, match="grad_variables"):
+        nbgrad.backward(x * 2, grad_variables=const([1.0, 10.0]))
+    assert x.grad.tolist() == [2.0, 20.0]
+    with pytest.warns(FutureWarning), pytest.raises(nbgrad.GradError, match="both"):
+        nbgrad.backward(x * 2, const([1.0, 1.0]), grad_variables=const([1.0, 1.0]))
+
+
+def test_a_dict_of_inputs():
+    """``grad`` returns a dict with its keys; ``backward`` takes its values."""
+    inputs = {"a": leaf(2.0), "b": leaf(3.0)}
+    y = inputs["a"] * inputs["b"]
+    grads = nbgrad.grad(y, inputs, retain_graph=True)
+    assert {name: g.item() for name, g in grads.items()} == {"a": 3.0, "b": 2.0}
+    y.backward(inputs=inputs)
+    assert inputs["a"].grad.item() == 3.0
+
+
+@pytest.mark.parametrize("call", [lambda y, inputs: nbgrad.grad(y, inputs), lambda y, inputs: nbgrad.backward(y, inputs=inputs)])
+@pytest.mark.parametrize("mapping", [OrderedDict, MappingProxyType])
+def test_other_mappings_of_inputs(call, mapping):
+    """Only a dict comes back as it went in."""
+    x = leaf(2.0)
+    with pytest.raises(nbgrad.ArgumentError, match="dict"):
+        call(x * 1, mapping({"x": x}))
+
+
+def test_roots_and_inputs_may_be_generators():
+    """Anything that can be iterated over."""
+    x = leaf(2.0)
+    nbgrad.backward((t for t in (x * 2, x * 3)), inputs=(t for t in (x,)))
+    assert x.grad.item() == 5.0
+    assert nbgrad.grad(x * 2, {x})[0].item() == 2.0
+
+
+@pytest.mark.parametrize(("outputs", "inputs", "error"), [
+    (3, "x", TypeError), (None, "x", TypeError), ([3], "x", AssertionError), ([3], "x", TypeError), ([None], "x", AssertionError),
+    ("y", 3, TypeError), ("y", None, TypeError), ([], "x", RuntimeError), ("y", [None], RuntimeError), ("y", [3], RuntimeError)])
+def test_outputs_and_inputs_of_wrong_types(outputs, inputs, error):
+    """They are refused with torch's errors."""
+    x = leaf(2.0)
+    named = {"x": x, "y": x * 2}
+    with pytest.raises(error):
+        nbgrad.grad(named.get(outputs, outputs) if isinstance(outputs, str) else outputs,
+                    named.get(inputs, inputs) if isinstance(inputs, str) else inputs)
+
+
+@pytest.mark.parametrize("node", [None, 3])
+def test_an_edge_must_hold_a_node(node):
+    """Anybody can put an edge together."""
+    x = leaf(2.0)
+    with pytest.raises(nbgrad.GradError, match="node of the graph"):
+        nbgrad.grad(x * 2, nbgrad.graph.GradientEdge(node, 0))
+
+
+def test_an_edge_of_an_output_that_is_not_there():
+    """The node has one result."""
+    x = leaf([1.0, 2.0])
+    with pytest.raises(nbgrad.GradError, match="output 3"):
+        nbgrad.backward(nbgrad.graph.GradientEdge((x * 2).grad_fn, 3), const([1.0, 1.0]))
+
+
+def test_backward_into_a_result():
+    """It keeps its gradient from now on, its node runs, and nothing behind it."""
+    x, seen = leaf([1.0, 2.0]), []
+    y = x * 2
+    z = (y * 3).sum()
+    y.grad_fn.register_prehook(lambda gs: seen.append("y"))
+    x.register_hook(lambda g: seen.append("x"))
+    z.backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [3.0, 3.0] and y.retains_grad and x.grad is None and seen == ["y"]
+    z.backward(inputs=[y, x])
+    assert y.grad.tolist() == [6.0, 6.0] and x.grad.tolist() == [6.0, 6.0]
+
+
+def test_backward_into_edges():
+    """The edge of a leaf is as good as the leaf; the edge of a result keeps nothing."""
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    z = (y * 3).sum()
+    z.backward(inputs=[nbgrad.graph.get_gradient_edge(y)], retain_graph=True)
+    assert x.grad is None and not y.retains_grad
+    z.backward(inputs=[nbgrad.graph.get_gradient_edge(x)])
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+# ---------------------------------------------------------------------------------------------- names of old programs
+def test_variable_is_a_tensor():
+    """``Variable(x)`` shares the memory and version of ``x``, is a leaf, and every tensor is a Variable."""
+    x = leaf([1.0, 2.0]) * 2
+    v = nbgrad.Variable(x, requires_grad=True)
+    assert v.is_leaf and v.requires_grad and v.data_ptr() == x.data_ptr() and isinstance(x, nbgrad.Variable)
+    with nbgrad.no_grad():
+        v.add_(1)
+    assert x._version == v._version == 1 and x.tolist() == [3.0, 5.0]
+    assert not nbgrad.Variable(x).requires_grad and nbgrad.Variable().shape == (0,)
+
+
+@pytest.mark.parametrize(("make", "error"), [
+    (lambda: nbgrad.Variable([1.0]), TypeError), (lambda: nbgrad.Variable(3), TypeError),
+    (lambda: nbgrad.Variable(nbgrad.tensor([1]), requires_grad=True), RuntimeError),
+    (lambda: nbgrad.variable([1.0]), RuntimeError)])
+def test_what_no_variable_can_be_made_of(make, error):
+    """It takes tensors, and gradients need real numbers."""
+    with pytest.raises(error):
+        make()
+
+
+def test_the_engine_behind_variable():
+    """Old programs call its methods."""
+    x, engine = leaf([1.0, 2.0]), nbgrad.Variable._execution_engine
+    y, one = (x * 2).sum(), const(1.0)
+    assert engine.run_backward((y,), (one,), True, False, (x,), allow_unreachable=True)[0].tolist() == [2.0, 2.0]
+    engine.run_backward((y,), (one,), True, False, (), allow_unreachable=True, accumulate_grad=True)
+    assert x.grad.tolist() == [2.0, 2.0]
+    valid = []
+    x.register_hook(lambda g: valid.append(engine.is_checkpoint_valid()))
+    y.backward(retain_graph=True)
+    nbgrad.grad(y, x)
+    assert valid == [True, False] and engine.is_checkpoint_valid()
+
+
+def test_the_package_is_found_through_its_module():
+    """``nbgrad.autograd.Function`` and its like, for programs that spell it so."""
+    assert nbgrad.autograd.Function is nbgrad.Function and nbgrad.autograd.graph is nbgrad.graph
+    with pytest.raises(AttributeError):
+        nbgrad.autograd.no_such_name

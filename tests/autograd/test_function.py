@@ -1,11 +1,16 @@
 """Custom Functions: the protocol of forward and backward, and what ``apply`` does with inputs and outputs."""
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import pytest
 
 import nbgrad
+from nbgrad.function import vmap_rule
+from nbgrad.grad_mode import special
+from nbgrad.interpreters import Presence
 
 F64 = nbgrad.float64
 
@@ -583,3 +588,296 @@ def test_dirty_plain_input():
     y = F.apply(c, w)
     y.sum().backward()
     assert y is c and c.requires_grad and w.grad.tolist() == [7.0]
+
+
+def test_declared_writes_count():
+    """Each declared write raises the version, whether or not ``forward`` wrote."""
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x
+
+    h = leaf([2.0]) * 1
+    assert function(forward, first).apply(h)._version == 1
+
+
+def test_dirty_leaf_without_recording():
+    """Under ``no_grad`` a leaf may be changed; what comes back is a detached alias."""
+    x = leaf([2.0])
+    with nbgrad.no_grad():
+        y = function(double_inplace, first).apply(x)
+    assert y is not x and not y.requires_grad and x.tolist() == y.tolist() == [4.0] and x.requires_grad
+
+
+def test_tensor_marked_dirty_that_is_no_input():
+    """A warning, and the result is recorded like any other."""
+    def forward(ctx, x):
+        y = x * 2
+        ctx.mark_dirty(y)
+        return y
+
+    x = leaf([1.0])
+    with pytest.warns(UserWarning, match="no input"):
+        y = function(forward, lambda ctx, g: g * 2).apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_dirty_and_not_differentiable():
+    """A changed input without a gradient comes back as a detached alias."""
+    def forward(ctx, x):
+        ctx.mark_non_differentiable(x)
+        return double_inplace(ctx, x)
+
+    h = leaf([1.0]) * 1
+    y = function(forward, first).apply(h)
+    assert y is not h and not y.requires_grad and y.tolist() == h.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("mark", ["mark_dirty", "mark_non_differentiable"])
+def test_marks_take_tensors(mark):
+    """Anything else is refused."""
+    def forward(ctx, x):
+        getattr(ctx, mark)((x,))
+        return x * 1
+
+    with pytest.raises(RuntimeError, match=mark):
+        function(forward, first).apply(leaf([1.0]))
+
+
+# ---------------------------------------------------------------------------------------------- views among the results
+@pytest.mark.parametrize("forward", [lambda ctx, x: x.view(2), lambda ctx, x: (x * 2)[:2], lambda ctx, x: (x[:1], x[1:])],
+                         ids=["of an input", "of a temporary", "several"])
+def test_views_among_the_results_refuse_writes(forward):
+    """Whatever they are views of: the engine cannot replay them."""
+    y = function(forward, lambda ctx, *g: None).apply(leaf([1.0, 2.0]) * 1)
+    with pytest.raises(RuntimeError):
+        (y[0] if isinstance(y, tuple) else y).add_(1)
+
+
+def test_view_of_a_constant():
+    """A view of an argument without a gradient becomes part of the graph through the other argument; the argument does not."""
+    c, w = const([1.0, 2.0]), leaf([3.0, 4.0])
+    y = function(lambda ctx, x, w: x.view(2), lambda ctx, g: (None, g * 5)).apply(c, w)
+    y.sum().backward()
+    assert y._base is c and not c.requires_grad and w.grad.tolist() == [5.0, 5.0]
+
+
+def test_view_whose_base_was_written_to():
+    """Its history cannot be made anew."""
+    h = leaf([1.0, 2.0]) * 1
+    y = function(lambda ctx, x: x.view(2), first).apply(h)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="custom Function"):
+        y.grad_fn
+
+
+def test_input_returned_without_recording():
+    """A leaf returned as it is comes back detached under ``no_grad``; a constant comes back as a view."""
+    F, x, c = function(lambda ctx, x: x, first), leaf([1.0]), const([1.0])
+    with nbgrad.no_grad():
+        y = F.apply(x)
+    z = F.apply(c)
+    assert y is not x and not y.requires_grad and x.requires_grad
+    assert z is not c and z._base is c and z.is_leaf
+
+
+# ---------------------------------------------------------------------------------------------- the context
+def test_node_class():
+    """Every Function class has a class of nodes of its own."""
+    y = Double.apply(leaf([1.0]))
+    assert type(y.grad_fn) is Double._backward_cls and type(y.grad_fn).__name__ == "DoubleBackward"
+    assert isinstance(y.grad_fn, nbgrad.FunctionCtx) and isinstance(y.grad_fn, nbgrad.graph.Node)
+    assert y.grad_fn._forward_cls is Double
+
+
+def test_node_lists_the_tensors_among_the_arguments():
+    """``next_functions`` and the hooks of a node leave out arguments that are no tensors."""
+    seen = []
+    y = function(lambda ctx, x, n, c: x * n, lambda ctx, g: (g, None, None)).apply(leaf([1.0]), 3, const([1.0]))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((len(inputs), len(outputs))))
+    y.sum().backward()
+    assert [node and node.name() for node, _ in y.grad_fn.next_functions] == ["AccumulateGrad", None] and seen == [(2, 1)]
+
+
+def test_hooks_and_metadata_in_forward():
+    """The ctx is the node already: hooks and metadata that ``forward`` puts on it are there in the pass."""
+    seen = []
+
+    def forward(ctx, x):
+        ctx.metadata["name"] = "double"
+        ctx.register_hook(lambda inputs, outputs: seen.append(ctx.metadata["name"]))
+        return x * 2
+
+    function(forward, lambda ctx, g: g * 2).apply(leaf([1.0])).sum().backward()
+    assert seen == ["double"]
+
+
+def test_saved_tensors_by_the_old_name():
+    """``saved_variables`` warns and gives the same."""
+    seen = []
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 1
+
+    def backward(ctx, g):
+        with pytest.warns(DeprecationWarning):
+            seen.append(ctx.saved_variables[0] is ctx.saved_tensors[0])
+        return g
+
+    function(forward, backward).apply(leaf([1.0])).sum().backward()
+    assert seen == [True]
+
+
+def test_hooks_on_one_saved_tensor():
+    """``_raw_saved_tensors`` takes hooks for each, also for results, and once only."""
+    x = leaf([0.0, 1.0])
+    y = Exp.apply(x)
+    raw, = y.grad_fn._raw_saved_tensors
+    raw.register_hooks(lambda t: (t * 3).tolist(), lambda values: const(values))
+    y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([3.0, 3.0 * math.e])
+    with pytest.raises(RuntimeError):
+        raw.register_hooks(lambda t: t, lambda t: t)
+
+
+def test_none_has_no_hooks():
+    """A saved None cannot be packed."""
+    def forward(ctx, x):
+        ctx.save_for_backward(None)
+        return x * 1
+
+    raw, = function(forward, first).apply(leaf([1.0])).grad_fn._raw_saved_tensors
+    with pytest.raises(RuntimeError, match="None"):
+        raw.register_hooks(lambda t: t, lambda t: t)
+
+
+def test_saved_tensors_freed_by_hand():
+    """``maybe_clear_saved_tensors`` frees in ``backward`` already, unless the pass keeps its graph."""
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 1
+
+    def backward(ctx, g):
+        ctx.maybe_clear_saved_tensors()
+        return ctx.saved_tensors[0] * g
+
+    y = function(forward, backward).apply(leaf([1.0])).sum()
+    y.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="freed"):
+        y.backward()
+
+
+def test_nodes_cannot_be_copied_or_pickled():
+    """They belong to their graph."""
+    node = Double.apply(leaf([1.0])).grad_fn
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="DoubleBackward"):
+            attempt(node)
+
+
+def test_node_called_by_hand():
+    """``apply`` of a node runs the Function's backward."""
+    assert Double.apply(leaf([1.0])).grad_fn.apply(const([3.0])).tolist() == [6.0]
+
+
+def test_what_cannot_be_saved_is_not_looked_at_without_need():
+    """``save_for_backward`` of a number is an error only where something is recorded."""
+    def forward(ctx, x):
+        ctx.save_for_backward(3)
+        return x * 1
+
+    F = function(forward, first)
+    assert F.apply(const([1.0])).tolist() == [1.0]
+    with pytest.raises(TypeError):
+        F.apply(leaf([1.0]))
+
+
+def test_set_materialize_grads_takes_a_bool():
+    """Anything else is refused."""
+    with pytest.raises(TypeError):
+        function(lambda ctx, x: ctx.set_materialize_grads(0), first).apply(leaf([1.0]))
+
+
+def test_zeros_for_integer_results():
+    """A result that has no gradient gets zeros of its own dtype."""
+    seen = []
+    x = leaf([1.0, 3.0])
+    y, k = function(lambda ctx, x: (x * 1, x.argmax()), lambda ctx, g, h: seen.append(h) or g).apply(x)
+    y.sum().backward()
+    assert not k.requires_grad and seen[0].dtype is nbgrad.int64 and seen[0].item() == 0
+
+
+# ---------------------------------------------------------------------------------------------- other forms
+def test_defaults_reach_setup_context():
+    """``setup_context`` is shown arguments that the caller left out."""
+    seen = []
+    F = function(lambda x, k=2: x * k, lambda ctx, g: (g, None), setup_context=lambda ctx, inputs, output: seen.append(inputs[1]))
+    F.apply(leaf([1.0]))
+    F.apply(leaf([1.0]), k=7)
+    assert seen == [2, 7]
+
+
+@pytest.mark.parametrize("forward", [lambda ctx, x, *, k=2: x * k, lambda ctx, x, **others: x])
+def test_arguments_by_name_only(forward):
+    """They would have no place among the gradients."""
+    with pytest.raises(TypeError, match="k"):
+        function(forward, first).apply(leaf([1.0]), k=3)
+
+
+def test_base_class_cannot_be_applied():
+    """Function itself has no forward."""
+    with pytest.raises(NotImplementedError):
+        nbgrad.Function.apply(leaf([1.0]))
+
+
+@pytest.mark.parametrize("name", ["backward", "vjp", "jvp", "vmap", "setup_context"])
+def test_missing_methods(name):
+    """Each says that it is missing."""
+    with pytest.raises(NotImplementedError):
+        getattr(nbgrad.Function, name)(None, (), None)
+
+
+def test_retired_forms():
+    """InplaceFunction knows what it was told; NestedIOFunction cannot be applied."""
+    with pytest.warns(DeprecationWarning):
+        assert nbgrad.InplaceFunction(True).inplace and not nbgrad.InplaceFunction().inplace
+    with pytest.raises(AttributeError):
+        type("N", (nbgrad.NestedIOFunction,), {}).apply(leaf([1.0]))
+
+
+def test_generated_batch_rule_or_own():
+    """The rule for ``vmap`` is one of two, and of a Function whose forward takes no ctx."""
+    def setup_context(ctx, inputs, output):
+        """Nothing to save."""
+
+    def rule(info, in_dims, x):
+        return x, 0
+
+    own = function(lambda x: x, first, setup_context=setup_context, vmap=rule)
+    generated = function(lambda x: x, first, setup_context=setup_context)
+    generated.generate_vmap_rule = True
+    assert vmap_rule(own) is rule and vmap_rule(generated) is None
+    own.generate_vmap_rule = True
+    for wrong in (own, function(lambda x: x, first, setup_context=setup_context), function(identity, first)):
+        with pytest.raises(RuntimeError):
+            vmap_rule(wrong)
+
+
+def test_special_modes_see_a_call_by_the_name_of_its_class():
+    """To what watches calls, a Function is an operation like others."""
+    seen = []
+
+    class Watch(Presence):
+        """Notes the operations."""
+
+        def seen(self, op, operands, out):
+            seen.append(op.name)
+
+    watch = Watch()
+    special.append(watch)
+    try:
+        Double.apply(leaf([1.0]))
+    finally:
+        special.remove(watch)
+    assert seen == ["mul", "Double"]

@@ -46,6 +46,9 @@ TRANSCENDENTAL = {
     "sinh": (np.sinh, mp.sinh, {"float32": (-90, 90), "float64": (-711, 711)}),
     "cosh": (np.cosh, mp.cosh, {"float32": (-90, 90), "float64": (-711, 711)}),
     "tanh": (np.tanh, mp.tanh, {"float32": (-10, 10), "float64": (-20, 20)}),
+    "asinh": (np.arcsinh, mp.asinh, {"float32": (-1e4, 1e4), "float64": (-1e4, 1e4)}),
+    "acosh": (np.arccosh, mp.acosh, {"float32": (1, 1e4), "float64": (1, 1e4)}),
+    "atanh": (np.arctanh, mp.atanh, {"float32": (-1, 1), "float64": (-1, 1)}),
     "erf": (lambda x: np.array([math.erf(v) for v in x]), mp.erf, {"float32": (-4.2, 4.2), "float64": (-6.2, 6.2)}),
     "sqrt": (np.sqrt, mp.sqrt, {"float32": (0, 10), "float64": (0, 10)}),
     "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x), {"float32": (1e-40, 10), "float64": (1e-310, 10)}),
@@ -54,7 +57,7 @@ TRANSCENDENTAL = {
     "softplus": (lambda x: np.logaddexp(0.0, x), lambda x: mp.log1p(mp.exp(x)),
                  {"float32": (-104, 50), "float64": (-745, 100)}),
 }
-DOMAIN_ONLY = ("asin", "acos", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")  # undefined outside their interval
+DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")  # undefined outside their interval
 
 
 def bound(name: str, dtype: str, table=None):

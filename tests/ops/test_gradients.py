@@ -67,9 +67,9 @@ def test_second_order_gradient(name):
         close(found, wanted, 1e-6, f"{name}{call}: second order along one direction")
 
 
-def along_one_direction(row, call) -> tuple:
+def along_one_direction(row, call, dtype: str = "float64") -> tuple:
     """``<probe, d gradient / d direction>`` by double backward, and ``<probe, gradient>`` as a function of the step."""
-    arrays = row.arrays(call)
+    arrays = row.arrays(call, dtype)
     weights = weights_of(expected(row, arrays, call))
     inputs = [x for x in flatten(arrays) if holds_numbers(x)]
     along = [waves(x, 1 + k) for k, x in enumerate([*inputs, *weights])]

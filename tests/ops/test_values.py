@@ -32,7 +32,7 @@ def result_dtype(op, dtype: str) -> str:
     """The dtype of the result that the declaration promises."""
     if op.predicate:
         return "bool"
-    if dtype.startswith("complex") and op.complex_form is not None:
+    if dtype.startswith("complex") and op.name in ("abs", "angle", "absolute_difference"):
         return getattr(nbgrad, dtype).to_real().name
     if op.policy == "float" and not getattr(nbgrad, dtype).differentiable:
         return "float32"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 # One line a module; order does not matter.
 from . import (
+    complex,  # noqa: F401
     elementwise,  # noqa: F401
     indexing,  # noqa: F401
     linalg,  # noqa: F401

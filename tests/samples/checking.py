@@ -56,7 +56,7 @@ def as_tuple(result: Any) -> tuple:
 
 def results(out: tuple) -> list[np.ndarray]:
     """Results as arrays."""
-    return [np.asarray(x.detach().numpy() if isinstance(x, nbgrad.Tensor) else x) for x in out]
+    return [np.asarray(x.numpy(force=True) if isinstance(x, nbgrad.Tensor) else x) for x in out]
 
 
 def expected(row: Row, arrays: list, call: Case) -> list[np.ndarray]:

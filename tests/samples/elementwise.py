@@ -60,7 +60,7 @@ row("log", np.log, POSITIVE, saves="x")
 row("log2", np.log2, POSITIVE, saves="x")
 row("log10", np.log10, POSITIVE, saves="x")
 row("log1p", np.log1p, POSITIVE, saves="x")
-row("logaddexp", np.logaddexp)
+row("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y)) if np.iscomplexobj(x) else np.logaddexp(x, y))
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
 
@@ -74,6 +74,9 @@ row("atan2", np.arctan2, NONZERO)
 row("sinh", np.sinh)
 row("cosh", np.cosh)
 row("tanh", np.tanh, saves="out")
+row("asinh", np.arcsinh, saves="x")
+row("acosh", np.arccosh, ((1.2, 4.0),), saves="x")
+row("atanh", np.arctanh, UNIT, saves="x")
 row("hypot", np.hypot, NONZERO)
 row("erf", erf)
 

@@ -160,21 +160,3 @@ row("repeat", lambda x, *repeats: np.tile(x, repeats), REAL, case((2, 3), 2, 2))
 row("tile", lambda x, *dims: np.tile(x, dims), REAL, case((2, 3), 2, 1, 2))
 row("tril", np.tril, REAL, case((3, 4)), case((2, 3, 3), -1))
 row("triu", np.triu, REAL, case((3, 4)), case((2, 3, 3), 1))
-
-# ---- complex numbers -----------------------------------------------------------------------------------------------
-
-Z = np.array([[1.5 - 0.5j, -2.0 + 1.0j], [0.3 + 2.0j, -1.0 - 1.0j]])
-row("view_dtype", lambda x, dtype: x.view(np.int64), REAL, case(Z.real.copy(), dtype=nbgrad.int64),
-    unlike={**MEMORY, "gradient": "bytes have none"}, errors=[fails(nbgrad.NbgradError, "view", (3, 3),
-    dtype=nbgrad.complex128)])
-row("real_view", np.real, REAL, case(Z))
-row("imag_view", np.imag, REAL, case(Z))
-row("view_as_real", lambda x: np.stack([x.real, x.imag], -1), REAL, case(Z))
-row("view_as_complex", lambda x: x[..., 0] + 1j * x[..., 1], REAL, case((3, 2)),
-    unlike={**MEMORY, "half": "no complex of half types"})
-row("complex", lambda real, imag: real + 1j * imag, REAL, case((2, 3), (2, 3)),
-    unlike={"half": "no complex of half types"})
-row("real", np.real, REAL, case(Z), case((2, 3)))
-row("imag", np.imag, REAL, case(Z))
-row("conj", np.conj, REAL, case(Z), case((2, 3)))
-row("angle", np.angle, REAL, case(Z))

@@ -82,7 +82,7 @@ def program_key(program: Program) -> str:
 def constants_text(dtype: str | None) -> str:
     """The dtype's constants, which scalar functions reach by name."""
     from .. import scalars
-    constants = scalars.BY_DTYPE.get(dtype, {})
+    constants = scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {})
     return ";".join(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items()))
 
 
@@ -116,7 +116,7 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     dtype = program.dtype
     target = {**cpu_prims(REAL_OF.get(dtype, dtype) or "float64"), **intrinsics(), "float32": types.float32,
               "float64": types.float64, "int64": types.int64}
-    source = {**scalars.BY_DTYPE.get(dtype, {}), **dict(program.bindings)}
+    source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
 
     # forceinline, not inline="always": the callee keeps its own flags, of which fastmath=False must be said, or the kernel's are
     # inherited and ``reassociate`` undoes compensated sums; no wrappers, no runtime: 12 ms less each.

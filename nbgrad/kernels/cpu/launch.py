@@ -12,12 +12,16 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
     recorder(template, wanted, saved, edge_of) -> record(plan, out, *operands): makes the result's node
     next_seq()                                -> the next sequence number of the graph
+    number_node(node)                         -> None; gives a node made in Python its sequence number and its place
+    place()                                   -> the place of the caller in anomaly mode, else None; see NOTE [Places]
+    watch(watcher)                            -> None; switches the noting of places on, or off with None
+    nan_finder(sizes, slow)                   -> first_nan(results): the position of the first result that holds a NaN, or None
     caller(plans, ...)                        -> call(*operands): find the plan, launch, record
     differentiator(...)                       -> backward(node, g, create_graph): check versions, launch the fused kernel
 
-NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work, 2 units that
-one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop the interpreter lock and use the
-pool), 6 and 7 spare, then one code an input (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is
+NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
+the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop
+the interpreter lock and use the pool), 6 elements from which units of -1 imply that flag, 7 spare, then one code an input (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is
 called as ``kernel(start, stop, args)`` with ``args`` = pointers to the parameters, the outputs, the inputs.
 
 NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
@@ -37,6 +41,7 @@ from typing import Any, Callable
 import llvmlite.binding as llvm
 import numpy as np
 
+from .anomaly_ir import ANOMALY_IR, frame_words
 from .launch_ir import IR
 from .pool import Pool, pool_ir
 
@@ -73,17 +78,15 @@ class ElementwisePlan(Plan):
         records: per subset of operands that need a gradient (bit k is operand k) the function that makes the node.
         backs: per subset None or ``{layout of the cotangent: plan of the fused backward kernel}``.
         reduced: some operand was broadcast or converted, so its cotangent must be summed or converted back.
-        shapes: ``(shape, dtype)`` of every operand.
     """
 
-    __slots__ = ("op", "compute", "operands", "records", "backs", "reduced", "shapes")
+    __slots__ = ("op", "compute", "operands", "records", "backs", "reduced")
     op: Any
     compute: Any
     operands: tuple
     records: Any
     backs: list
     reduced: bool
-    shapes: tuple
 
     def is_iterated(self) -> bool:
         """Whether the kernel has parameters: the walk of the iterator."""
@@ -91,17 +94,19 @@ class ElementwisePlan(Plan):
 
 
 def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
-                params: bytes = b"") -> bytes:
+                params: bytes = b"", shared_from: int = 0) -> bytes:
     """Build ``Plan.record``."""
-    return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, 0, 0, *codes) + params
+    return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, shared_from, 0, *codes) + params
 
 
 ARRAY_DATA, TUPLE_ITEMS, BYTES_ITEMS = 16, 24, 32       # offsets in PyArrayObject, PyTupleObject, PyBytesObject
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
-FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "record", "call", "backward", "build")
-UNBOUND = FUNCTIONS[:5]
-GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template")
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "record", "call", "backward", "build",
+             "first_nan")
+UNBOUND = FUNCTIONS[:7]
+GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template", "counter_key")
+COUNTER_KEY = "nbgrad.kernels.cpu.launch: sequence number"      # in the dict of a thread's state
 
 
 class MethodDef(ctypes.Structure):
@@ -163,7 +168,8 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type:
     at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("descr", "record", "template")}
     at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}
     at |= {f"ELEMENTWISE_{s.upper()}": slot_offset(ElementwisePlan, s) for s in ("reduced", "backs")}
-    at |= {f"NODE_{s.upper()}": slot_offset(node_type, s) for s in ("seq", "plan", "edges")}
+    at |= {f"NODE_{s.upper()}": slot_offset(node_type, s) for s in ("seq", "plan", "edges", "_place")}
+    at |= frame_words()
     at |= {"ARRAY_DATA": ARRAY_DATA, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS, "MOST": MOST_OPERANDS,
            "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
     tensor_slots = [at[f"TENSOR_{s}"] for s in ("OFFSET", "LAYOUT", "EDGE", "NEEDS_GRAD", "META")]
@@ -176,7 +182,7 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type:
                      f"  call void @Py_IncRef(ptr %v{k})\n"
                      f"  call void @put(ptr %new, i64 {at[f'TENSOR_{name}']}, ptr %v{k})")
     at["FILL_TENSOR"] = "\n".join(fills)
-    text = IR
+    text = IR.replace("@ANOMALY", ANOMALY_IR)
     for name in sorted(at, key=len, reverse=True):
         text = text.replace("@" + name, str(at[name]))
     return text
@@ -187,15 +193,17 @@ class Native:
 
     def __init__(self, loader, tensor_type: type, storage_type: type, layout_type: type, node_type: type,
                  storage_template: Any):
-        names = [*FUNCTIONS, *GLOBALS, *Pool.ENTRIES]
+        names = [*FUNCTIONS, *GLOBALS, "watcher", *Pool.ENTRIES]
         self.entries = entries = loader.module(ir_text(tensor_type, storage_type, layout_type, node_type), names)
         self._definitions = {name: MethodDef(name.encode(), entries[name], METH_FASTCALL, None) for name in FUNCTIONS}
         # Whatever machine code refers to lives as long as this object.
         self._kept = storage_template
-        values = (id(tensor_type), id(np.ndarray), numpy_function(NEW_FROM_DESCR), id(storage_template))
+        self._watchers: list = []
+        values = (id(tensor_type), id(np.ndarray), numpy_function(NEW_FROM_DESCR), id(storage_template), id(COUNTER_KEY))
         for name, value in zip(GLOBALS, values):
             ctypes.c_size_t.from_address(entries[name]).value = value
-        self.fresh, self.into, self.tensor, self.alias, self.next_seq = (self._bound(name, None) for name in UNBOUND)
+        for name in UNBOUND:
+            setattr(self, name, self._bound(name, None))
         self.pool = Pool(entries)
 
     def _bound(self, name: str, owner: Any) -> Callable:
@@ -203,11 +211,26 @@ class Native:
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         return new(ctypes.addressof(self._definitions[name]), owner, None)
 
+    def watch(self, watcher: tuple | None) -> None:
+        """Note the places of new nodes, and writes, with the help of ``watcher``: see NOTE [Places]; None ends it."""
+        if watcher is not None and watcher not in self._watchers:
+            self._watchers.append(watcher)          # lives on: another thread may be reading it
+        ctypes.c_size_t.from_address(self.entries["watcher"]).value = 0 if watcher is None else id(watcher)
+
+    def nan_finder(self, sizes: dict, slow: Callable) -> Callable:
+        """``first_nan(results)``: the position of the first of some results that holds a NaN, or None.
+
+        Args:
+            sizes: by layout ``4 * count + code``: how many elements lie side by side, and what they are (``NAN_CODES``).
+            slow: ``slow(tensor) -> bool`` for layouts that are not in ``sizes``, or not simple.
+        """
+        return self._bound("first_nan", (sizes, slow))
+
     def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
         """``build(*values)``: a copy of ``template`` with ``values`` in ``slots``, which the template leaves unset.
 
         Args:
-            untracked: the collector does not see the copies, see NOTE [Collector].
+            untracked: for nodes: the collector does not see the copies, see NOTE [Collector], and anomaly mode notes their place.
         """
         if any(hasattr(template, slot) for slot in slots):
             raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")

@@ -29,11 +29,15 @@ declare void @PyObject_GC_UnTrack(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare ptr @PyTuple_Pack(i64, ...)
+declare ptr @PyThreadState_Get()
+declare i64 @PyThreadState_GetID(ptr)
+declare ptr @PyThreadState_GetDict()
+declare ptr @PyBytes_FromStringAndSize(ptr, i64)
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @PyFloat_Type = external global i8
 @PyLong_Type = external global i8
 @_Py_FalseStruct = external global i8
 @_Py_TrueStruct = external global i8
-@sequence = private global i64 0
 @PyExc_RuntimeError = external global ptr
 @_Py_NoneStruct = external global i8
 
@@ -42,6 +46,13 @@ declare ptr @PyTuple_Pack(i64, ...)
 @ndarray_type = global ptr null
 @new_from_descr = global ptr null
 @storage_template = global ptr null
+@counter_key = global ptr null
+
+; NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once) of
+; the thread that counted last, and where it counts. A number costs 2 ns more than from one counter for all.
+@counting_thread = private global i64 -1
+@counter = private global ptr null
+@zero = private constant i64 0
 
 @changed = private constant [104 x i8]
     c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
@@ -262,9 +273,23 @@ ready:
   %second = getelementptr ptr, ptr %scratch, i64 1
   %kernel_word = call i64 @word(ptr %record, i64 0)
   %kernel = inttoptr i64 %kernel_word to ptr
-  %units = call i64 @word(ptr %record, i64 1)
+  %given = call i64 @word(ptr %record, i64 1)
   %flags = call i64 @word(ptr %record, i64 5)
-  %release = trunc i64 %flags to i1
+  %flagged = trunc i64 %flags to i1
+  %by_size = icmp slt i64 %given, 0
+  br i1 %by_size, label %measure, label %measured
+measure:
+  %first_out = load ptr, ptr %outs
+  %out_layout = call ptr @slot(ptr %first_out, i64 @TENSOR_LAYOUT)
+  %size_object = call ptr @slot(ptr %out_layout, i64 @LAYOUT_RECORD)
+  %size_at = getelementptr i8, ptr %size_object, i64 @BYTES_ITEMS
+  %size = load i64, ptr %size_at
+  %shared_from = call i64 @word(ptr %record, i64 6)
+  %large = icmp sge i64 %size, %shared_from
+  br label %measured
+measured:
+  %units = phi i64 [%given, %ready], [%size, %measure]
+  %release = phi i1 [%flagged, %ready], [%large, %measure]
   br i1 %release, label %hold, label %direct
 direct:
   call i32 %kernel(ptr %scratch, ptr %second, i64 0, i64 %units, ptr %pointers)
@@ -431,6 +456,7 @@ look:
 take:
   ; The version moves before the write: an interrupted write leaves a spurious version error, never a silent change.
   %storage = call ptr @slot(ptr %out, i64 @TENSOR_STORAGE)
+  call void @note_write(ptr %storage)
   %old = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
   %version = call i64 @PyLong_AsSsize_t(ptr %old)
   %bumped = add i64 %version, 1
@@ -499,11 +525,52 @@ done:
 
 ; next_seq() -> int
 define ptr @next_seq(ptr %self, ptr %args, i64 %count) {
-  %seq = load i64, ptr @sequence
+entry:
+  %state = call ptr @PyThreadState_Get()
+  %thread = call i64 @PyThreadState_GetID(ptr %state)
+  %last = load i64, ptr @counting_thread
+  %same = icmp eq i64 %thread, %last
+  br i1 %same, label %take, label %switch
+switch:
+  %found = call i32 @find_counter(i64 %thread)
+  %failed = icmp ne i32 %found, 0
+  br i1 %failed, label %fail, label %take
+take:
+  %counter = load ptr, ptr @counter
+  %seq = load i64, ptr %counter
   %next = add i64 %seq, 1
-  store i64 %next, ptr @sequence
+  store i64 %next, ptr %counter
   %number = call ptr @PyLong_FromSsize_t(i64 %seq)
   ret ptr %number
+fail:
+  ret ptr null
+}
+
+; Make this thread's counter the one at hand: NOTE [Sequence]. 0, or -1 with a Python error set.
+define private i32 @find_counter(i64 %thread) noinline {
+entry:
+  %dict = call ptr @PyThreadState_GetDict()
+  %key = load ptr, ptr @counter_key
+  %held = call ptr @PyDict_GetItemWithError(ptr %dict, ptr %key)
+  %new = icmp eq ptr %held, null
+  br i1 %new, label %make, label %found
+make:
+  %bytes = call ptr @PyBytes_FromStringAndSize(ptr @zero, i64 8)
+  %no_bytes = icmp eq ptr %bytes, null
+  br i1 %no_bytes, label %fail, label %keep
+keep:
+  %refused = call i32 @PyDict_SetItem(ptr %dict, ptr %key, ptr %bytes)
+  call void @Py_DecRef(ptr %bytes)
+  %not_kept = icmp ne i32 %refused, 0
+  br i1 %not_kept, label %fail, label %found
+found:
+  %object = phi ptr [%held, %entry], [%bytes, %keep]
+  %cell = getelementptr i8, ptr %object, i64 @BYTES_ITEMS
+  store ptr %cell, ptr @counter
+  store i64 %thread, ptr @counting_thread
+  ret i32 0
+fail:
+  ret i32 -1
 }
 
 ; record(plan, out, *operands) -> None: a node for `out`, a copy of the template with sequence number, plan, edges and saved values.
@@ -630,6 +697,7 @@ saved:
 finish:
   call void @PyObject_GC_UnTrack(ptr %edges)                       ; NOTE [Collector]
   call void @PyObject_GC_UnTrack(ptr %new)
+  call void @note_place(ptr %new)
   %old_edge = call ptr @slot(ptr %out, i64 @TENSOR_EDGE)
   call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
   call void @Py_DecRef(ptr %old_edge)
@@ -912,7 +980,7 @@ copy:
 test:
   %i = phi i64 [0, %copy_test], [%next, %set]
   %more = icmp slt i64 %i, %count
-  br i1 %more, label %set, label %done
+  br i1 %more, label %set, label %filled
 set:
   %value_at = getelementptr ptr, ptr %args, i64 %i
   %value = load ptr, ptr %value_at
@@ -921,7 +989,13 @@ set:
   call void @put(ptr %new, i64 %offset, ptr %value)
   %next = add i64 %i, 1
   br label %test
+filled:
+  br i1 %hide, label %note, label %done
+note:
+  call void @note_place(ptr %new)
+  br label %done
 done:
   ret ptr %new
 }
+@ANOMALY
 """

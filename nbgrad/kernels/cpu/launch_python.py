@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import threading
 import struct
 from typing import Any, Callable
 
@@ -28,6 +29,13 @@ class NoPool:
         return 1
 
 
+class ThreadNumbers(threading.local):
+    """Sequence numbers, counted by thread."""
+
+    def __init__(self):
+        self.next = itertools.count().__next__
+
+
 class Twin:
     """See ``launch.Native``."""
 
@@ -35,7 +43,12 @@ class Twin:
                  storage_template: Any):
         self._tensor, self._storage, self._storage_template = tensor_type, storage_type, storage_template
         self.pool = NoPool()
-        self.next_seq = itertools.count().__next__
+        self._numbers = ThreadNumbers()
+        self._watcher: tuple | None = None
+
+    def next_seq(self) -> int:
+        """The next sequence number of this thread."""
+        return self._numbers.next()
 
     def _make(self, template):
         storage = object.__new__(self._storage)
@@ -48,6 +61,8 @@ class Twin:
         address, units, _, n_outs, n_ins = struct.unpack_from("5q", plan.record)
         if n_ins != len(operands) or n_outs != len(outs):
             raise RuntimeError("launch: the plan expects other operand count")
+        if units < 0:
+            units = outs[0].layout.numel
         codes = struct.unpack_from(f"{n_ins}q", plan.record, 64)
         params = ctypes.create_string_buffer(plan.record[64 + 8 * n_ins:])
         kept, pointers = [], [t.storage.array.ctypes.data + t.offset for t in outs]
@@ -79,6 +94,8 @@ class Twin:
             if not isinstance(out, self._tensor) or out.layout is not template.layout:
                 raise RuntimeError("launch: an operand changed its type or layout during the call. "
                                    "Hint: another thread assigned its data.")
+            if self._watcher is not None:
+                self._watcher[4](out.storage)
             out.storage.version += 1
         self._launch(plan, tensors[:count], tensors[count:])
 
@@ -93,6 +110,35 @@ class Twin:
         """A Tensor on x's memory and version, without history."""
         return self.tensor(x.layout.template, x.storage, x.offset, False, None)
 
+    def watch(self, watcher: tuple | None) -> None:
+        """Note the places of new nodes, and writes."""
+        self._watcher = watcher
+
+    def place(self):
+        """The place of the caller in anomaly mode, else None."""
+        watcher = self._watcher
+        if watcher is None:
+            return None
+        _, capture, running, induced, _ = watcher
+        place = capture(None, None)
+        return induced(place) if running else place
+
+    def _note_place(self, node) -> None:
+        if self._watcher is not None:
+            node._place = self.place()
+
+    def number_node(self, node) -> None:
+        """Give a node made in Python its sequence number, and its place."""
+        node.seq = self.next_seq()
+        self._note_place(node)
+
+    def nan_finder(self, sizes: dict, slow: Callable) -> Callable:
+        """``first_nan(results)``: the position of the first of some results that holds a NaN, or None."""
+        def first_nan(results):
+            results = results if isinstance(results, (tuple, list)) else (results,)
+            return next((k for k, x in enumerate(results) if isinstance(x, self._tensor) and slow(x)), None)
+        return first_nan
+
     def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
         """``build(*values)``: a copy of ``template`` with ``values`` in ``slots``."""
         kind = type(template)
@@ -105,6 +151,8 @@ class Twin:
                 setattr(new, slot, getattr(template, slot))
             for slot, value in zip(slots, values):
                 setattr(new, slot, value)
+            if untracked:
+                self._note_place(new)
             return new
         return build
 
@@ -113,7 +161,7 @@ class Twin:
         slots = ["plan", "edges", "seq"]
         for k in range(len(saved)):
             slots += [f"s{k}", f"v{k}"]
-        build = self.builder(template, tuple(slots))
+        build = self.builder(template, tuple(slots), True)
 
         def record(plan, out, *operands):
             edges = tuple(operands[k].edge or edge_of(operands[k]) for k in wanted)

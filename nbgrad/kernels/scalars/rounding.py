@@ -43,6 +43,14 @@ def copysign_(x, y):
     return copysign(x, y)
 
 
+def hypot(x, y):
+    """sqrt(x**2 + y**2) without overflow: the greater one times the root of 1 + ratio**2; infinite where either is."""
+    a, b = fabs(x), fabs(y)
+    big, small = where(a > b, a, b), where(a > b, b, a)
+    ratio = where(big == 0.0, 0.0, small / big)
+    return where((a == INF) | (b == INF), INF, big * sqrt(fma(ratio, ratio, 1.0)))
+
+
 def rsqrt(x):
     """1 / sqrt x: two roundings."""
     return 1.0 / sqrt(x)

@@ -1,0 +1,87 @@
+"""Gradients and batches: many cotangents in one pass, and passes inside of a mapped function."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .batching import Batched, has_batched, levels_of, lifted, lowered
+from .dispatch import CALLS
+from .errors import GradError, RangeError, ShapeError
+from .graph import GradientEdge
+from .levels import Level, hidden_levels
+from .tensor import Tensor
+
+__all__ = ["with_batched_cotangents", "with_batched_tensors"]
+
+
+def many(value: Any) -> tuple:
+    """One tensor or edge, or a sequence of them, as a tuple."""
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
+
+
+def with_batched_cotangents(grad: Callable, outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> Any:
+    """``grad`` whose cotangents have one more dimension in front, and its results too.
+
+    Raises:
+        GradError: there are no cotangents. RangeError: batches of different sizes. ShapeError: they do not fit the outputs.
+    """
+    cotangents = () if grad_outputs is None else many(grad_outputs)
+    given = [g for g in cotangents if isinstance(g, Tensor)]
+    if not given:
+        raise GradError("grad: is_grads_batched=True needs grad_outputs, whose first dimension is the batch.")
+    for output, g in zip(many(outputs), cotangents):
+        if isinstance(g, Tensor) and isinstance(output, Tensor) and g.layout.shape[1:] != output.layout.shape or not g.layout.ndim:
+            raise ShapeError(f"grad: with is_grads_batched=True the first dimension of a cotangent is the batch and the rest is the "
+                             f"output's shape {list(output.layout.shape)}, got {list(g.layout.shape)}.")
+    sizes = {g.layout.shape[0] for g in given}
+    if len(sizes) > 1:
+        raise RangeError(f"grad: the cotangents are batches of different sizes {sorted(sizes)}.")
+    level = hidden_levels(tuple(sizes))
+    hidden = [lifted(CALLS["alias"](g), level) if isinstance(g, Tensor) else g for g in cotangents]
+    results = grad(outputs, inputs, hidden, **options)
+    if isinstance(results, dict):
+        return {key: shown(g, level) for key, g in results.items()}
+    return tuple(shown(g, level) for g in results)
+
+
+def shown(g: Tensor | None, levels: tuple[Level, ...]) -> Tensor | None:
+    """A gradient with its batch in front."""
+    return None if g is None else lowered(g, levels)
+
+
+def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> Any:
+    """``grad`` inside of a mapped function: on the values, see NOTE [Batched] in batching.py.
+
+    Raises:
+        GradError: the gradient of a tensor that is the same for the whole batch, which would be summed over it.
+    """
+    roots = many(outputs)
+    cotangents = (None,) * len(roots) if grad_outputs is None else many(grad_outputs)
+    wanted = many(inputs.values() if isinstance(inputs, dict) else inputs)
+    depends = levels_of(roots)
+    for position, x in enumerate(wanted):
+        if isinstance(x, Tensor) and set(levels_of((x,))) < set(depends):
+            raise GradError(f"grad: inputs[{position}] is the same for the whole batch that vmap maps over, and an output is not: the "
+                            "gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...).")
+    values = [x.value if type(x) is Batched else x for x in wanted]
+    seeds = [seed(root, g) for root, g in zip(roots, cotangents)]
+    results = grad([x.value if type(x) is Batched else x for x in roots], values, seeds, **options)
+    found = [None if g is None else lifted(g, x.levels) if type(x) is Batched else g for g, x in zip(results, wanted)]
+    return dict(zip(inputs, found)) if isinstance(inputs, dict) else tuple(found)
+
+
+def seed(root: Any, g: Tensor | None) -> Tensor | None:
+    """The cotangent of a root's value.
+
+    Raises:
+        GradError: none is given, and the root has more than one element. ShapeError: it does not fit.
+    """
+    if type(root) is not Batched:
+        return g
+    if g is None:
+        if root.layout.numel != 1 or not root.layout.dtype.is_floating_point:
+            raise GradError(f"grad: a cotangent can be left out for real roots of one element only, this one is "
+                            f"{root.layout.dtype.name} {list(root.layout.shape)}.")
+        return CALLS["new_full"](root.value.layout.like(), 1)
+    if g.layout.shape != root.layout.shape:
+        raise ShapeError(f"grad: a cotangent has shape {list(g.layout.shape)}, its root {list(root.layout.shape)}.")
+    return lowered(g, root.levels)

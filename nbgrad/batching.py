@@ -1,0 +1,500 @@
+"""Batched tensors, and what operations mean on them: the interpreter of rank "batching".
+
+A ``Batched`` tensor stands for a whole batch and looks like one element of it. Its *value* is an ordinary tensor that holds the
+batch: one leading dimension for every level that it depends on, outer levels first, then the dimensions that it shows.
+
+NOTE [Batched]:
+  1. Only values are computed with: operations unwrap their operands, and history, tangents and versions are the values'.
+  2. The shown layout is marked (``layout.marked_layout``), so that there is never a plan for it: every call of a batched operand
+     arrives at the interpreter.
+  3. A cotangent may depend on levels that its tensor does not. The levels of the tensor are then dimensions of it (``lowered``), the
+     others are not seen by the graph; ``lifted`` undoes that. A tangent has no other levels than its tensor.
+
+How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
+batch; the rules of the others are in ``batch_rules.py``.
+"""
+from __future__ import annotations
+
+import copy
+import inspect
+from functools import cache
+from typing import Any, Callable, Iterable
+
+from . import levels as batch_levels
+from .dispatch import CALLS, compute_dtype
+from .errors import GradError, InplaceError, ShapeError
+from .graph import requires_grad
+from .interpreters import Call, register
+from .layout import Layout, layout_of, marked_layout
+from .levels import BATCHED, BatchingError, Level, hidden_levels
+from .ops.core import Elementwise, Movement
+from .rules import Cotangents, movement_call
+from .tensor import Tensor, native
+
+__all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "wrap"]
+
+
+# ---- the tensors ---------------------------------------------------------------------------------------------------
+
+class Batched(Tensor):
+    """A tensor that hides its batch dimensions: see NOTE [Batched].
+
+    Attributes:
+        value: the tensor that holds the batch.
+        levels: of its leading dimensions, outermost first.
+    """
+
+    __slots__ = ()
+    _mark = None
+    value: Tensor
+    levels: tuple[Level, ...]
+
+    # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once.
+    needs_grad = property(lambda x: requires_grad(x.value))     # type: ignore[assignment]
+    edge = property(lambda x: x.value.edge)                     # type: ignore[assignment]
+    meta = property(lambda x: x.value.meta)                     # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        dims = ", ".join(str(level.number) for level in self.levels)
+        return f"Batched(shape={list(self.shape)}, levels=({dims}), value=\n    {str(self.value)}\n)"
+
+    __str__ = __format__ = lambda self, *spec: repr(self)       # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise BatchingError("bool: the truth value differs from element to element of the batch, and a program takes one way. "
+                            "Hint: choose with nbgrad.where.")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise BatchingError("a batched tensor cannot be pickled or deep-copied. Hint: clone it.")
+
+
+def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
+    """The tensor that shows the dimensions of ``value`` behind those of ``levels``."""
+    layout = shown_layout(value.layout, len(levels))
+    x: Any = native.tensor(layout.template, value.storage, value.offset, False, None)
+    x.__class__ = Batched
+    x.value, x.levels = value, levels
+    return x
+
+
+batch_levels.hide = wrap
+_shown: dict[tuple[Layout, int], Layout] = {}
+MOST_SHOWN = 4096
+
+
+def shown_layout(layout: Layout, depth: int) -> Layout:
+    """The layout without its first dimensions, marked."""
+    found = _shown.get((layout, depth))
+    if found is None:
+        if len(_shown) >= MOST_SHOWN:
+            _shown.clear()
+        found = _shown[layout, depth] = marked_layout(element_layout(layout, depth), BATCHED)
+    return found
+
+
+def element_layout(layout: Layout, depth: int) -> Layout:
+    """The layout without its first dimensions."""
+    return layout_of(layout.dtype, layout.shape[depth:], layout.strides[depth:], layout.device, layout.conj, layout.neg)
+
+
+def batched_in(values: Iterable[Any]) -> Iterable[Batched]:
+    """The batched tensors among values and in their tuples and lists."""
+    for x in values:
+        if type(x) is Batched:
+            yield x
+        elif isinstance(x, (tuple, list)):
+            yield from batched_in(x)
+
+
+def has_batched(values: Iterable[Any]) -> bool:
+    """Whether one of the values, or in their tuples and lists, is batched."""
+    return any(True for _ in batched_in(values))
+
+
+def levels_of(tensors: Iterable[Any]) -> tuple[Level, ...]:
+    """All levels that batched tensors depend on, outermost first.
+
+    Raises:
+        GradError: one is no longer open.
+    """
+    levels: tuple[Level, ...] = ()
+    for x in batched_in(tensors):
+        if x.levels != levels:
+            levels = tuple(sorted({*levels, *x.levels}, key=number_of)) if levels else x.levels
+    if not all([level.open for level in levels]):
+        raise GradError("vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
+                        "Hint: return it from the function.")
+    return levels
+
+
+def number_of(level: Level) -> int:
+    """Levels are in the order of their numbers."""
+    return level.number
+
+
+# ---- a batch of operands -------------------------------------------------------------------------------------------
+
+class Batch:
+    """The levels of a call, and its operands with those as leading dimensions.
+
+    Attributes:
+        levels, sizes, depth: of the operands together; their sizes; how many.
+    """
+
+    __slots__ = ("levels", "sizes", "depth")
+
+    def __init__(self, levels: tuple[Level, ...]):
+        self.levels, self.depth = levels, len(levels)
+        self.sizes = tuple([level.size for level in levels])
+
+    def loose(self, x: Any, ndim: int) -> Any:
+        """An operand's value, laid out so that broadcasting does the rest: ``ndim`` dimensions behind the batch."""
+        if type(x) is not Batched:
+            return x
+        value, own = x.value, x.levels
+        shown = value.layout.ndim - len(own)
+        if own == self.levels and shown == ndim:
+            return value
+        sizes = tuple(level.size if level in own else 1 for level in self.levels[self.levels.index(own[0]):])
+        shape = (*sizes, *(1,) * (ndim - shown), *value.layout.shape[len(own):])
+        return value if shape == value.layout.shape else CALLS["view_shape"](value, shape)
+
+    def full(self, x: Tensor, ndim: int | None = None) -> Tensor:
+        """An operand with all levels in front, expanded where it does not depend on one."""
+        ndim = x.layout.ndim if ndim is None else ndim
+        if type(x) is Batched and x.levels == self.levels and x.layout.ndim == ndim:
+            return x.value
+        shape = (*self.sizes, *(1,) * (ndim - x.layout.ndim), *x.layout.shape)
+        value = self.loose(x, ndim)
+        return value if value.layout.shape == shape else CALLS["expand_shape"](value, shape)
+
+    def fulls(self, values: Any) -> Any:
+        """``full`` of every tensor in a value or its sequences."""
+        if isinstance(values, Tensor):
+            return self.full(values)
+        return tuple(map(self.fulls, values)) if isinstance(values, (tuple, list)) else values
+
+    def wrap(self, result: Any) -> Any:
+        """A result that has all levels in front; several in a tuple."""
+        return tuple(map(self.wrap, result)) if type(result) is tuple else wrap(result, self.levels)
+
+
+# ---- between tensors and the graph: NOTE [Batched], 3 ---------------------------------------------------------------
+
+def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
+    """``x`` with ``levels`` as leading dimensions that show, and batched over the others that it depends on."""
+    if type(x) is Batched and x.levels == levels:
+        return x.value
+    if not levels:
+        return x
+    own = x.levels if type(x) is Batched else ()
+    batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
+    value, rest = batch.full(x), tuple(level for level in batch.levels if level not in levels)
+    value = moved_levels(value, batch.levels, (*rest, *levels))
+    return wrap(value, rest) if rest else value
+
+
+def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
+    """``x`` with its leading dimensions hidden as ``levels``: the opposite of ``lowered``."""
+    if not levels:
+        return x
+    if type(x) is not Batched:
+        return wrap(x, levels)
+    now = (*x.levels, *levels)
+    wanted = tuple(sorted(now, key=number_of))
+    return wrap(moved_levels(x.value, now, wanted), wanted)
+
+
+def moved_levels(value: Tensor, now: tuple[Level, ...], wanted: tuple[Level, ...]) -> Tensor:
+    """The value with its leading dimensions in another order."""
+    if now == wanted:
+        return value
+    return CALLS["permute_dims"](value, (*(now.index(level) for level in wanted), *range(len(now), value.layout.ndim)))
+
+
+# ---- the interpreter -----------------------------------------------------------------------------------------------
+
+Rule = Callable[[Call, Batch], Any]
+
+# The rules of single operations; of the others, those of their kinds.
+RULES: dict[str, Rule] = {}
+
+
+def batch_rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the decorated ``rule(call, batch)`` of operations: the result, batched over ``batch.levels``."""
+    def register_rule(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+    return register_rule
+
+
+class Batching:
+    """The interpreter of calls with batched operands."""
+
+    def concerns(self, call: Call) -> bool:
+        """Whether an operand is batched, or an attribute (an index)."""
+        return has_batched(call.operands) or has_batched(call.attributes.values()) or type(call.out) is Batched
+
+    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The rule of the operation or of its kind."""
+        if call.form == "out":
+            raise BatchingError(f"{call.op.name}: out= is not supported for batched operands. Hint: use the result.")
+        batch = Batch(levels_of((*call.operands, *call.attributes.values())))
+        if call.form and not isinstance(call.op, Elementwise):
+            return written(call, batch)
+        return (RULES.get(call.op.name) or KINDS[call.op.kind])(call, batch)
+
+
+register("batching", Batching())
+
+
+def elementwise(call: Call, batch: Batch) -> Any:
+    """Broadcast: the batch is in front of everything."""
+    operands = call.operands
+    ndim = max([x.layout.ndim for x in operands if isinstance(x, Tensor)])
+    aligned = [batch.loose(x, ndim) for x in promoted(call.op, operands)]
+    if not call.form:
+        return wrap(CALLS[call.op.name](*aligned), batch.levels)
+    require_target(call, batch)
+    CALLS[call.op.name + "_"](*aligned)
+    return operands[0]
+
+
+def promoted(op: Any, operands: tuple) -> tuple:
+    """The operands, 0-d ones converted where the batch would give them more weight in promotion than they show."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if all([x.layout.dtype is tensors[0].layout.dtype for x in tensors]) or all([x.layout.ndim for x in tensors]):
+        return operands
+    dtype = compute_dtype(op, operands)
+    if compute_dtype(op, tuple(x.value if type(x) is Batched else x for x in operands)) is dtype:
+        return operands
+    return tuple(CALLS["to_dtype"](x, dtype) if type(x) is Batched and not x.layout.ndim and name not in op.boolean else x
+                 for name, x in zip(op.operands, operands))
+
+
+def require_target(call: Call, batch: Batch) -> None:
+    """Refuse to write what differs over the batch into a tensor that does not.
+
+    Raises:
+        InplaceError: the tensor that is written to does not depend on all levels of the other operands.
+    """
+    target = call.operands[0]
+    if type(target) is not Batched or target.levels != batch.levels:
+        raise InplaceError(f"{call.op.name}_: vmap: a tensor that is the same for all elements of the batch would become different "
+                           "ones, because another operand is mapped over and it is not. Hint: use the out-of-place form, or make "
+                           "the tensor with zeros_like or new_zeros of a mapped one.")
+
+
+def written(call: Call, batch: Batch) -> Any:
+    """An in-place form of an operation with a lowering of its own: the result, copied over the first operand."""
+    require_target(call, batch)
+    plain = Call(call.op, call.operands, call.attributes, call.plain)
+    result = (RULES.get(call.op.name) or KINDS[call.op.kind])(plain, batch)
+    CALLS["copy_"](call.operands[0].value, batch.full(result))
+    return call.operands[0]
+
+
+def method(call: Call, batch: Batch) -> Any:
+    """A method of Tensor that the table does not declare."""
+    result = call.plain(call.operands[0].value)
+    return wrap(result, batch.levels) if isinstance(result, Tensor) else result
+
+
+# ---- movements -----------------------------------------------------------------------------------------------------
+
+def movement(call: Call, batch: Batch) -> Any:
+    """The same movement of the dimensions behind the batch."""
+    op, depth, args = call.op, batch.depth, tuple(call.attributes.values())
+    if op in _behind:           # of a cotangent: NOTE [Batched], 3
+        op, depth, args = _behind[op], depth + args[0], args[1:]
+    return batch.wrap(behind_batch(op)(call.operands[0].value, depth, *args))
+
+
+# ``{movement behind a batch: the movement}``
+_behind: dict[Any, Any] = {}
+
+
+@cache
+def behind_batch(op: Movement) -> Callable:
+    """``call(x, depth, *args)``: the movement of all dimensions but the first ``depth``."""
+    made: Any = copy.copy(op)
+    x, *rest = op.signature.parameters.values()
+    made.name = f"batched_{op.name}"
+    made.signature = inspect.Signature([x, inspect.Parameter("depth", x.POSITIONAL_OR_KEYWORD), *rest])
+    made.formula, made.inverse = formula_behind(op), inverse_behind(op)
+    retype = op.retype
+    if retype is not None:
+        made.retype = lambda dtype, depth, *args: retype(dtype, *args)
+    _behind[made] = op
+    return movement_call(made)
+
+
+def formula_behind(op: Movement) -> Callable:
+    """The formula of a movement, applied to a layout without its first dimensions, which are then put back."""
+    def formula(layout, depth, *args):
+        made = op.formula(element_layout(layout, depth), *args)
+        sizes, strides = layout.shape[:depth], layout.strides[:depth]
+        if op.retype is not None:
+            strides = retyped_strides(op, layout, strides, op.retype(layout.dtype, *args))
+        pieces = [((*sizes, *shape), (*strides, *inner), offset) for shape, inner, offset in (made if op.multiple else (made,))]
+        return pieces if op.multiple else pieces[0]
+    return formula
+
+
+def retyped_strides(op: Movement, layout: Layout, strides: tuple[int, ...], dtype) -> tuple[int, ...]:
+    """Strides of the same bytes in elements of another dtype.
+
+    Raises:
+        ShapeError: there are none.
+    """
+    old, new = layout.dtype.itemsize, dtype.itemsize
+    if any(stride * old % new for stride in strides):
+        raise ShapeError(f"{op.name}: strides {list(strides)} of the batch are no whole elements of {dtype}. Hint: x.contiguous().")
+    return tuple(stride * old // new for stride in strides)
+
+
+def inverse_behind(op: Movement) -> Callable:
+    """The inverse of a movement, run on batched cotangents."""
+    names = [name for name in inspect.signature(op.inverse).parameters if name != "g"]
+    given = ["depth", "x_layout", *(name for name in names if name not in ("depth", "x_layout"))]
+
+    def inverse(g, *values):
+        facts = dict(zip(given, values))
+        depth, layout = facts["depth"], facts["x_layout"]
+        levels = hidden_levels(layout.shape[:depth])
+        facts["x_layout"] = element_layout(layout, depth)
+        facts |= {name: facts[name][depth:] for name in ("x_shape", "out_shape") if name in facts}
+        hidden = Cotangents(lifted(x, levels) for x in g) if op.multiple else lifted(g, levels)
+        return lowered(op.inverse(hidden, *(facts[name] for name in names)), levels)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    setattr(inverse, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in ("g", *given)]))
+    return inverse
+
+
+# ---- a loop over the batch -----------------------------------------------------------------------------------------
+
+def looped(call: Call, batch: Batch) -> Any:
+    """For operations without a rule: one call for every element of the batch."""
+    positions = list(all_positions(batch.sizes))
+    results = [element_result(call, batch, at) for at in positions or [None]]
+    if isinstance(results[0], tuple):
+        return tuple(stacked(list(each), batch, bool(positions)) for each in zip(*results))
+    return stacked(results, batch, bool(positions))
+
+
+def all_positions(sizes: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    """All positions of a batch in row-major order."""
+    if not sizes:
+        yield ()
+        return
+    for first in range(sizes[0]):
+        for rest in all_positions(sizes[1:]):
+            yield (first, *rest)
+
+
+def element_result(call: Call, batch: Batch, at: tuple[int, ...] | None) -> Any:
+    """The call at one position of the batch; without one, on zeros."""
+    def element(x: Any) -> Any:
+        if type(x) is Batched:
+            if at is None:
+                return CALLS["new_full"](x.layout.unmarked().like(), 0)
+            value = x.value
+            for level in x.levels:
+                value = CALLS["select"](value, 0, at[batch.levels.index(level)])
+            return value
+        return tuple(map(element, x)) if isinstance(x, (tuple, list)) else x
+    return CALLS[call.op.name](*map(element, call.operands), **{name: element(x) for name, x in call.attributes.items()})
+
+
+def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
+    """The results of all positions, one behind the other."""
+    shape = (*batch.sizes, *results[0].layout.shape)
+    if not any_element:
+        return wrap(CALLS["new_full"](results[0].layout.like(shape=shape), 0), batch.levels)
+    return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
+
+
+KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped, "method": method}
+
+
+# ---- methods that are no operations --------------------------------------------------------------------------------
+
+def refusing(name: str) -> Callable:
+    """A method that would need one number where there is a batch of them."""
+    def refuse(x, *args, **kwargs):
+        raise BatchingError(f"{name}: it would read one value, and the batch has one for each of its elements. "
+                            "Hint: write it with operations on tensors, or call it outside of vmap.")
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+for _name in ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__", "__index__", "__contains__",
+              "__dlpack__", "data_ptr"):
+    setattr(Batched, _name, refusing(_name))
+
+
+def of_value(name: str) -> property:
+    """A property that the value has; a tensor is batched as the value is."""
+    def get(x):
+        found = getattr(x.value, name)
+        return lifted(found, x.levels) if isinstance(found, Tensor) else found
+
+    def put(x, given):
+        setattr(x.value, name, lowered(given, x.levels) if isinstance(given, Tensor) else given)
+    return property(get, put, doc=f"``{name}`` of the whole batch.")
+
+
+for _name in ("grad", "requires_grad", "grad_fn", "is_leaf", "output_nr", "retains_grad", "data", "_base"):
+    setattr(Batched, _name, of_value(_name))
+
+
+def on_value(name: str) -> Callable:
+    """A method that concerns the value."""
+    def call(x, *args, **kwargs):
+        result = getattr(x.value, name)(*args, **kwargs)
+        return x if result is x.value else lifted(result, x.levels) if isinstance(result, Tensor) else result
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``{name}`` of the whole batch."
+    return call
+
+
+for _name in ("detach", "detach_", "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"):
+    setattr(Batched, _name, on_value(_name))
+
+
+def new_of(name: str) -> Callable:
+    """``new_zeros`` and its like: new tensors that may be different for every element of the batch."""
+    def call(x, *sizes, **kwargs):
+        if name == "new_full":
+            size, fill_value = (*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs))
+            return wrap(x.value.new_full((*batch_sizes(x), *size), fill_value, **kwargs), x.levels)
+        size = kwargs.pop("size", sizes)
+        size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
+        return wrap(getattr(x.value, name)((*batch_sizes(x), *size), **kwargs), x.levels)
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def batch_sizes(x: Batched) -> tuple[int, ...]:
+    """The sizes of a tensor's levels."""
+    return tuple(level.size for level in x.levels)
+
+
+for _name in ("new_zeros", "new_ones", "new_empty", "new_full"):
+    setattr(Batched, _name, new_of(_name))
+
+
+def moved_in_place(name: str) -> Callable:
+    """``transpose_`` and its like: the tensor becomes its view."""
+    def call(x, *args, **kwargs):
+        view = getattr(x, name)(*args, **kwargs)
+        x.value, x.layout, x.offset = view.value, view.layout, view.offset
+        x.value.storage.version += 1
+        return x
+    call.__name__ = call.__qualname__ = name + "_"
+    return call
+
+
+for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"):
+    setattr(Batched, _name + "_", moved_in_place(_name))

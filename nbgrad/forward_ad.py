@@ -1,0 +1,292 @@
+"""Forward mode: derivatives along a direction, computed with the values.
+
+A *dual* tensor is a tensor with a tangent. What is computed from it is dual too: its tangent is the derivative along the direction.
+
+>>> import nbgrad
+>>> x, direction = nbgrad.tensor([1.0, 2.0]), nbgrad.tensor([1.0, 0.0])
+>>> with nbgrad.forward_ad.dual_level():
+...     dual = nbgrad.forward_ad.make_dual(x, direction)
+...     nbgrad.forward_ad.unpack_dual(dual * dual).tangent
+tensor([2., 0.])
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from .dispatch import CALLS
+from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from .function_node import function_tangents
+from .grad_mode import ModeContext, mode
+from .interpreters import Call, register
+from .jvp import Tangents, needed_values, tangents_of_call
+from .tangents import beneath, dual_levels, fitted, give, hold, pop_level, push_level, sight, tangent_of, visible_levels, write
+from .tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` returns.
+
+    Attributes:
+        primal: the value, a view of the tensor without the tangent.
+        tangent: the tangent itself, or None.
+    """
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+# ---- levels --------------------------------------------------------------------------------------------------------
+
+_current_level = -1     # the level that the functions below use, -1: none; torch's name
+
+
+def enter_dual_level() -> int:
+    """Open the level in which tensors can be dual; returns its number, 0. There is one for the whole process.
+
+    Raises:
+        GradError: it is open.
+    """
+    global _current_level
+    if dual_levels:
+        raise GradError("enter_dual_level: a level is open already, and levels do not nest. "
+                        "Hint: nbgrad.func.jvp can be nested.")
+    _current_level = push_level()
+    return _current_level
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level: its tangents are gone.
+
+    Raises:
+        GradError: none is open, or ``level`` is another.
+    """
+    global _current_level
+    level = _current_level if level is None else level
+    if level < 0 or level != _current_level:
+        raise GradError(f"exit_dual_level: level {level} is not the one entered last, which is {_current_level} (-1: none).")
+    _current_level = -1
+    pop_level(level)
+
+
+class dual_level(ModeContext):      # torch's name
+    """The block in which tensors can be dual; at its end tangents are gone. A context manager and a decorator.
+
+    Raises:
+        GradError: on entering, if a level is open.
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *error: object) -> None:
+        exit_dual_level()
+
+
+def _is_fwd_grad_enabled() -> bool:     # torch's name
+    """Whether this thread sees tangents."""
+    return sight.below > 0
+
+
+class _set_fwd_grad_enabled(ModeContext):       # torch's name
+    """Whether this thread sees tangents: at once, and until the end of the block if used as a context manager."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+        self.before, sight.below = sight.below, type(sight).below if mode else 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sight.below = self.before
+
+    def clone(self):
+        """A fresh context of the same meaning."""
+        return type(self)(self.mode)
+
+
+# ---- dual tensors --------------------------------------------------------------------------------------------------
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A dual tensor: a view of ``tensor`` with a tangent.
+
+    Args:
+        tensor: the value, floating or complex.
+        tangent: of the same shape. It is taken as it is where it lies in memory as the value does, otherwise copied; it may require
+            grad, as the value may.
+        level: the level to use; None: the one that is open.
+
+    Raises:
+        GradError: no level is open, or one of the two is dual already. ShapeError: of different shapes.
+        ArgumentError: no tensors. RangeError: of integers or bools.
+    """
+    level = _current_level if level is None else level
+    if level < 0:
+        raise GradError("make_dual: no level is open. Hint: with nbgrad.forward_ad.dual_level(): ...")
+    check_dual("primal", tensor, level)
+    check_dual("tangent", tangent, level)
+    if tensor.shape != tangent.shape:
+        raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected {list(tensor.shape)}, that of the primal.")
+    dual = beneath(level, CALLS["primal"], tensor)
+    hold(dual, level, beneath(level, fitted, tangent, dual))
+    return dual
+
+
+def check_dual(what: str, x: Any, level: int) -> None:
+    """Refuse what cannot be part of a dual tensor."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"make_dual: the {what} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(x).")
+    if not x.dtype.differentiable:
+        raise RangeError(f"make_dual: expected a floating or complex {what}, got {x.dtype.name}. Hint: x.to(nbgrad.float32).")
+    if tangent_of(x, level) is not None:
+        raise GradError(f"make_dual: the {what} has a tangent at level {level} already. Hint: unpack_dual(x).primal has none.")
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value and the tangent of a tensor; the tangent is None if it has none.
+
+    Args:
+        tensor: dual or not.
+        level: the level to look at; None: the one that is open. Outside of levels no tensor is dual.
+
+    Raises:
+        ArgumentError: no tensor. GradError: the level is not open.
+    """
+    level = _current_level if level is None else level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"unpack_dual: expected a Tensor, got {type(tensor).__name__}.")
+    seen = level in visible_levels()
+    return UnpackedDualTensor(beneath(level, CALLS["primal"], tensor), tangent_of(tensor, level) if seen else None)
+
+
+# ---- the interpreter -----------------------------------------------------------------------------------------------
+
+class Forward:
+    """The interpreter of rank "tangents": see NOTE [Levels] in tangents.py."""
+
+    def concerns(self, call: Call) -> bool:
+        """Calls with a dual operand."""
+        return bool(dual_levels) and bool(levels_of(call))
+
+    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The call on the values; then the tangents of its results, level by level."""
+        if call.form == "out":
+            raise NotSupportedError(f"{call.op.name}: out= is not differentiable, and an argument is dual. "
+                                    "Hint: use unpack_dual(x).primal.")
+        if call.op.kind == "function":
+            return of_function(call, below)
+        return (in_place if call.form == "_" else out_of_place)(call, below)
+
+
+def levels_of(call: Call) -> list[int]:
+    """The visible levels at which an operand is dual, outermost first."""
+    levels = visible_levels()
+    return [level for level in levels if any(tangent_of(x, level) is not None for x in call.tensors())] if levels else levels
+
+
+def operand_tangents(call: Call, level: int) -> Tangents:
+    """The tangents of the operands that have one, by name."""
+    found: Tangents = {}
+    for name, x in zip(call.op.operands, call.operands):
+        if isinstance(x, Tensor):
+            t: Any = tangent_of(x, level)
+        elif isinstance(x, (tuple, list)):
+            t = tuple(tangent_of(each, level) if isinstance(each, Tensor) else None for each in x)
+            t = None if all(each is None for each in t) else t
+        else:
+            t = None
+        if t is not None:
+            found[name] = t
+    return found
+
+
+def flat(tangents: Tangents) -> list[Tensor | None]:
+    """All tangents of operands, those of sequences one by one."""
+    return [each for t in tangents.values() for each in (t if isinstance(t, tuple) else (t,))]
+
+
+def out_of_place(call: Call, below: Callable[[Call], Any]) -> Any:
+    """A call that returns new tensors."""
+    levels = levels_of(call)
+    result = beneath(0, below, call)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    for level in levels:
+        tangents = operand_tangents(call, level)
+        made = beneath(level, tangents_of_call, call, tangents, result)
+        for x, t in zip(results, made):
+            if t is None:
+                continue
+            if call.op.kind == "movement":
+                hold(x, level, t)
+            else:
+                beneath(level, give, x, level, t, flat(tangents))
+    return result
+
+
+def in_place(call: Call, below: Callable[[Call], Any]) -> Any:
+    """A call that writes to its first operand."""
+    x = call.operands[0]
+    levels = levels_of(call)
+    names = tuple(name for name in call.op.operands if any(name in operand_tangents(call, level) for level in levels))
+    before = values_before(call, needed_values(call.op, names))
+    result = beneath(0, below, call)
+    if x.layout.dtype.differentiable:
+        for level in levels:
+            made = beneath(level, tangents_of_call, before, operand_tangents(before, level), x)
+            beneath(level, write, x, level, made[0])
+    return result
+
+
+def values_before(call: Call, needed: set[str]) -> Call:
+    """The call with copies of the operands that it overwrites and whose values are needed later."""
+    memory = call.operands[0].storage
+    kept = tuple(CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x.storage is memory else x
+                 for name, x in zip(call.op.operands, call.operands))
+    return call.with_operands(kept)
+
+
+def of_function(call: Any, below: Callable[[Call], Any]) -> Any:
+    """A call of a custom Function: ``forward`` sees no tangents, ``jvp`` computes those of the results.
+
+    Raises:
+        GradError: ``jvp`` returned what cannot be the tangent of a result: see ``check_shared``.
+    """
+    levels = levels_of(call)
+    result = beneath(0, below, call)
+    results = result if isinstance(result, tuple) else (result,)
+    for level in levels:
+        tangents = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
+        made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
+        for x, t in zip(results, made):
+            if t is not None and x.layout.dtype.differentiable:
+                if not shares(call, x, t, tangents):
+                    beneath(level, give, x, level, t, tangents)
+                elif not any(x is operand for operand in call.operands):
+                    hold(x, level, t)
+    return result
+
+
+def shares(call: Call, x: Tensor, tangent: Tensor, tangents: tuple) -> bool:
+    """Whether a result shares memory with an argument; its tangent must then share that of the argument's tangent.
+
+    Raises:
+        GradError: it does not.
+    """
+    for operand, own in zip(call.operands, tangents):
+        if not isinstance(operand, Tensor) or operand.storage is not x.storage or own is None:
+            continue
+        if operand is x and tangent is not own:
+            raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
+                            "return it; it returned another tensor.")
+        if operand is not x and (tangent is own or tangent.storage is not own.storage):
+            raise GradError(f"{call.op.name}: forward returned a view of an argument (or the argument itself), so jvp must return the "
+                            "same view of its tangent; it returned another tensor. Hint: tangent.view_as(tangent).")
+        return True
+    return False
+
+
+register("tangents", Forward())

@@ -1,0 +1,358 @@
+"""The node of a call of a custom Function, which is its ``ctx``: what it saved, its ``backward``, its ``jvp``."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+from .dispatch import CALLS
+from .engine import validate_gradient
+from .errors import ArgumentError, GradError, VersionError
+from .grad_mode import mode
+from .graph import Edge, SavedTensor, edge_of, freed_error, number_node, pack_tensor, requires_grad, unpacked, writer_of
+from .graph_task import state
+from .layout import Layout
+from .node import Node, Rule
+from .tensor import Tensor, native
+
+__all__ = ["FunctionCtx", "BackwardCFunction", "FunctionPlan", "FunctionRule", "Saved", "new_context", "result_edge",
+           "function_tangents"]
+
+
+class FunctionCtx:
+    """What ``forward``, ``setup_context``, ``backward`` and ``jvp`` see of a call: a place for what they tell each other.
+
+    Any attribute may be set on it. What must not outlive the graph's first pass, and must be checked for changes, goes through
+    ``save_for_backward``.
+    """
+
+    to_save: tuple
+    saved_for_forward: tuple | None
+    dirty_tensors: tuple
+    non_differentiable: tuple
+    materialize_grads: bool
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, results or other tensors for ``backward``; once a call, at most. Read them as ``saved_tensors``.
+
+        What is neither tensor nor None is refused by ``apply`` (ArgumentError); other values are kept as attributes.
+        """
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for ``jvp``, which reads them as ``saved_tensors``.
+
+        Raises:
+            ArgumentError: neither tensor nor None.
+        """
+        for x in tensors:
+            if x is not None and not isinstance(x, Tensor):
+                raise SaveError(f"save_for_forward: expected tensors or None, got {type(x).__name__}. "
+                                "Hint: store other values as attributes of ctx.")
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs ``forward`` changed in place; they must be returned too."""
+        self.dirty_tensors = tensors
+
+    def mark_shared_storage(self, *pairs: tuple) -> None:
+        """Retired: which results share memory with inputs is found out without it."""
+        warnings.warn("mark_shared_storage: has no effect. Results that share memory with inputs are recognised as views.",
+                      FutureWarning, stacklevel=2)
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which results have no gradient; ``backward`` still has an argument for each, zeros."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether ``backward`` gets zeros (the default) or None for results that received no gradient; ``jvp`` likewise.
+
+        Raises:
+            ArgumentError: no bool.
+        """
+        if not isinstance(value, bool):
+            raise ArgumentError(f"set_materialize_grads: expected a bool, got {type(value).__name__}.")
+        self.materialize_grads = value
+
+
+class SaveError(ArgumentError, AssertionError):
+    """A value that ``save_for_forward`` cannot keep."""
+
+
+class Saved:
+    """One thing that a Function saved.
+
+    Attributes:
+        value: the tensor; of a result an alias without history; or what saved-tensor hooks made of it; or None.
+        version: of the tensor's memory when it was saved.
+        output: which result it is, or None.
+    """
+
+    __slots__ = ("value", "version", "output")
+
+    def __init__(self, value: Tensor | None, output: int | None):
+        self.value: Tensor | SavedTensor | None = value
+        self.version, self.output = value.storage.version if value is not None else None, output
+
+    def shown(self, ctx: BackwardCFunction) -> Tensor | None:
+        """The tensor with its history: a result's is the node itself."""
+        value: Any = self.value
+        if self.output is None:
+            return value
+        again = native.alias(value)
+        again.edge, again.needs_grad = result_edge(ctx, self.output), True
+        return again
+
+    def pack(self, ctx: BackwardCFunction, pack: Callable, unpack: Callable) -> None:
+        """Put the tensor behind hooks."""
+        shown = self.shown(ctx)
+        if shown is None:
+            return
+        packed = pack_tensor(shown, pack, unpack)
+        if shown is not self.value:
+            packed.edge = None          # it would make a cycle: node -> saved -> node
+            if packed.packed is shown:
+                packed.packed = self.value
+        self.value = packed
+
+    def unpack(self, ctx: BackwardCFunction, position: int) -> Tensor | None:
+        """The tensor as it was saved.
+
+        Raises:
+            VersionError: it was modified since.
+        """
+        value: Any = self.value
+        if isinstance(value, SavedTensor):
+            again = unpacked(value)
+            if self.output is not None:
+                again = native.alias(again)
+                again.edge, again.needs_grad = result_edge(ctx, self.output), True
+            return again
+        if value is not None and value.storage.version != self.version:
+            raise VersionError(
+                f"{ctx.rule.name}: saved tensor {position} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in "
+                f"place: it is at version {value.storage.version}, expected {self.version}"
+                f"{writer_of(value.storage, self.version)}.\nHint: clone it before the update, or find the update with "
+                "nbgrad.detect_anomaly().")
+        return self.shown(ctx)
+
+
+def result_edge(ctx: BackwardCFunction, k: int) -> Node | Edge:
+    """Where the cotangent of a result goes."""
+    return ctx if ctx.outputs == 1 else Edge(ctx, k)
+
+
+class RawFunctionSaved:
+    """One saved tensor of a Function's node, for ``register_hooks(pack, unpack)``."""
+
+    __slots__ = ("ctx", "saved")
+
+    def __init__(self, ctx: BackwardCFunction, saved: Saved):
+        self.ctx, self.saved = ctx, saved
+
+    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """Pack the saved tensor now; once only.
+
+        Raises:
+            GradError: it is behind hooks already, freed, or None was saved.
+        """
+        if isinstance(self.saved.value, SavedTensor):
+            raise GradError("register_hooks: the saved tensor has hooks already.")
+        if self.ctx.freed:
+            raise freed_error(self.ctx)
+        if self.saved.value is None:
+            raise GradError("register_hooks: None was saved, which needs no hooks.")
+        self.saved.pack(self.ctx, pack_hook, unpack_hook)
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a call, which is its ctx. Every Function class has a subclass of its own, named after it.
+
+    Attributes:
+        needs_input_grad: for every argument of ``apply`` whether its gradient is wanted.
+        input_layouts: the layout of every argument, None for one that is no tensor.
+        s0: what was saved, ``Saved`` objects.
+    """
+
+    __slots__ = ("needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "materialize_grads",
+                 "input_layouts", "freed")
+    _forward_cls: Any
+    s0: Any
+    needs_input_grad: tuple[bool, ...]
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What was saved, checked for changes since; in ``jvp`` what was saved for it.
+
+        Raises:
+            VersionError: one was modified in place. GradError: the graph was freed.
+        """
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
+        if self.freed:
+            raise freed_error(self)
+        return tuple(saved.unpack(self, k) for k, saved in enumerate(self.s0 or ()))
+
+    @property
+    def saved_variables(self) -> tuple:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("saved_variables: the name is saved_tensors.", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple:
+        if self.freed:
+            raise freed_error(self)
+        return tuple(RawFunctionSaved(self, saved) for saved in self.s0 or ())
+
+    @property
+    def _input_metadata(self) -> list:
+        return [None if template is None else template.layout for template in self.plan.outs]
+
+    def apply(self, *grads: Any) -> Any:
+        """Call the Function's ``backward`` by hand."""
+        return self._forward_cls._backward_method()(self, *grads)
+
+    def apply_jvp(self, *tangents: Any) -> Any:
+        """Call the Function's ``jvp`` by hand."""
+        return self._forward_cls.jvp(self, *tangents)
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Free what was saved, unless the running pass keeps its graph."""
+        if not state.keep_graph:
+            self.s0, self.freed = None, True
+
+    def __reduce_ex__(self, protocol):
+        raise ArgumentError(f"{self.name()}: a node of the graph can be neither pickled nor copied.")
+
+    def __getattr__(self, name: str):
+        raise AttributeError(f"{self.name()}: ctx has no attribute {name!r}.")
+
+
+class FunctionRule(Rule):
+    """The rule of a Function class's nodes; ``function_backward`` itself frees what was saved, and only that."""
+
+    takes_undefined = True
+
+    def __init__(self, name: str):
+        self.name, self.node_name = name, name + "Backward"
+
+
+class FunctionPlan:
+    """Where introspection finds the layouts of a node's results."""
+
+    __slots__ = ("outs",)
+
+    def __init__(self, results: tuple):
+        self.outs = tuple(x.layout.template if isinstance(x, Tensor) else None for x in results)
+
+
+# ---- before forward ------------------------------------------------------------------------------------------------
+
+def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: tuple) -> BackwardCFunction:
+    """The node of a call: its edges are fixed before ``forward`` runs, its number drawn after them."""
+    ctx = object.__new__(node_class)
+    record = mode.enabled
+    edges: list = []
+    needs: list = []
+    layouts: list = []
+    for x in args:
+        if isinstance(x, Tensor):
+            wanted = bool(x.needs_grad) and requires_grad(x)
+            edges.append((x.edge or edge_of(x)) if wanted and record else None)
+            layouts.append(x.layout)
+        else:
+            wanted = False
+            layouts.append(None)
+        needs.append(wanted)
+    ctx.edges, ctx.needs_input_grad, ctx.input_layouts = tuple(edges), tuple(needs), tuple(layouts)
+    number_node(ctx)
+    ctx.rule, ctx.backward, ctx.outputs = rule, function_backward, 1
+    ctx.s0 = ctx.s1 = ctx.s2 = ctx.v0 = ctx.v1 = ctx.v2 = ctx.attrs = ctx.meta = ctx.plan = ctx.saved_for_forward = None
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+    ctx.materialize_grads, ctx.freed = True, False
+    return ctx
+
+
+# ---- backward ------------------------------------------------------------------------------------------------------
+
+def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
+    """Run a Function's ``backward`` and check what it returns."""
+    grads = (g,) if ctx.outputs == 1 else tuple(g) if g is not None else (None,) * ctx.outputs
+    if ctx.materialize_grads:
+        grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx.plan.outs))
+    results = ctx.apply(*grads)
+    ctx.maybe_clear_saved_tensors()
+    checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
+    return checked[0] if len(checked) == 1 else tuple(checked)
+
+
+def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
+    """A gradient or None for every tensor among the arguments.
+
+    Raises:
+        GradError: their number is wrong, or one is no tensor or belongs to no tensor. ShapeError, DTypeError: of a wrong form.
+    """
+    name, count = ctx.rule.name, len(ctx.input_layouts)
+    if len(results) > count and all(r is None for r in results[count:]):
+        results = results[:count]
+    if len(results) != count:
+        raise GradError(f"{name}: backward returned {len(results)} gradients, expected {count}, one for every argument of forward.")
+    checked: list[Tensor | None] = []
+    for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx.input_layouts)):
+        if value is not None and not isinstance(value, Tensor):
+            raise GradError(f"{name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
+        if layout is not None:
+            checked.append(None if value is None or not needed else
+                           validate_gradient(f"{name}.backward, argument {k}", value, layout))
+        elif value is not None:
+            raise GradError(f"{name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")
+    return checked
+
+
+def zeros_of(layout: Layout) -> Tensor:
+    """Zeros for a result that received no gradient."""
+    return CALLS["new_full"](layout.like(), 0)
+
+
+# ---- forward mode --------------------------------------------------------------------------------------------------
+
+def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tangents: tuple) -> tuple:
+    """The tangents of a call's results, by the Function's ``jvp``.
+
+    Args:
+        ctx: of the call, whose ``forward`` has run.
+        args: its arguments.
+        results: what ``forward`` returned.
+        tangents: for every argument its tangent, or None.
+
+    Returns:
+        For every result a tangent of its shape and dtype, or None.
+
+    Raises:
+        GradError: another number of tangents, or something that is no tangent of its result.
+    """
+    if ctx.materialize_grads:
+        tangents = tuple(zeros_of(x.layout) if t is None and isinstance(x, Tensor) and x.layout.dtype.differentiable else t
+                         for x, t in zip(args, tangents))
+    made = ctx.apply_jvp(*tangents)
+    made = made if isinstance(made, tuple) else (made,)
+    if len(made) != len(results):
+        raise GradError(f"{ctx.rule.name}: jvp returned {len(made)} tangents, expected {len(results)}, one for every result.")
+    for k, (t, x) in enumerate(zip(made, results)):
+        check_tangent(f"{ctx.rule.name}: jvp", k, t, x)
+        if t is not None and k in ctx.non_differentiable:
+            raise GradError(f"{ctx.rule.name}: jvp returned a tangent for result {k}, which forward marked as not differentiable; "
+                            "expected None.")
+    return made
+
+
+def check_tangent(who: str, k: int, t: Any, x: Any) -> None:
+    """Refuse what is no tangent of a result."""
+    if t is None:
+        return
+    if not isinstance(t, Tensor) or not isinstance(x, Tensor):
+        raise GradError(f"{who} returned {type(t).__name__} for result {k}, which is a {type(x).__name__}; "
+                        "expected a Tensor for a Tensor, else None.")
+    if t.layout.shape != x.layout.shape or t.layout.dtype is not x.layout.dtype:
+        raise GradError(f"{who} returned {t.layout.dtype.name} {list(t.layout.shape)} for result {k}, "
+                        f"expected {x.layout.dtype.name} {list(x.layout.shape)}.")

@@ -1,0 +1,178 @@
+"""What becomes of the tensors that a custom Function returns and saves.
+
+NOTE [Function results]: what becomes of a tensor that ``forward`` returned.
+  1. not differentiable (not recorded, marked so, of integers): it loses its history; an input that has one comes back as a
+     detached alias, an input that has none as a view;
+  2. changed in place and marked dirty: the caller's object itself, with the Function as its history, or its base's;
+  3. an input returned as it is: a view of it, so that the input keeps its own history;
+  4. anything else gets the Function as its history.
+Views among the results cannot be replayed: in-place writes to them are refused (``FUNCTION`` in views.py).
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .dispatch import CALLS
+from .errors import ArgumentError, GradError, InplaceError
+from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
+from .grad_mode import mode, special
+from .graph import active_hooks, edge_of, number_node, requires_grad
+from .inference import is_inference, refuse_saving
+from .node import Node, Rule
+from .rules import FUNCTION
+from .tensor import ASK, Tensor, native
+from .views import check_inplace, is_view, rebase
+
+__all__ = ["finish_results", "mark_final"]
+
+
+def contains(tensors: tuple, x: Any) -> bool:
+    """Membership by identity."""
+    return any(t is x for t in tensors)
+
+
+def require_tensors(what: str, tensors: tuple) -> None:
+    """Refuse marks on what is no tensor."""
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise GradError(f"{what}: expected tensors, got {type(x).__name__}.")
+
+
+def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: bool) -> list:
+    """Give the results their histories, and save what was asked for: see NOTE [Function results].
+
+    Raises:
+        GradError: marks that do not fit. InplaceError: a change that cannot be recorded. ArgumentError: what cannot be saved.
+    """
+    if ctx.dirty_tensors:
+        note_writes(ctx, results)
+    require_tensors("mark_non_differentiable", ctx.non_differentiable)
+    ctx.outputs, ctx.plan = max(len(results), 1), FunctionPlan(results)
+    wrapped = [finish_result(ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
+    if record and ctx.to_save:
+        ctx.s0 = save(ctx, args, results)
+    marked = ctx.non_differentiable
+    # Of those only the places are kept: the node must not own its results.
+    ctx.non_differentiable = tuple(k for k, x in enumerate(results) if contains(marked, x)) if marked else ()
+    ctx.to_save = ctx.dirty_tensors = ()
+    return wrapped
+
+
+def note_writes(ctx: BackwardCFunction, results: tuple) -> None:
+    """Count the declared writes."""
+    require_tensors("mark_dirty", ctx.dirty_tensors)
+    for x in ctx.dirty_tensors:
+        if not contains(results, x):
+            raise GradError(f"{ctx.rule.name}: an input marked dirty was not returned by forward.")
+        x.storage.version += 1
+
+
+def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record: bool) -> Tensor:
+    """One result with its history."""
+    is_input, is_dirty = contains(args, x), contains(ctx.dirty_tensors, x)
+    if not (record and x.layout.dtype.differentiable) or contains(ctx.non_differentiable, x):
+        return without_history(x, is_input, is_dirty)
+    if is_dirty:
+        return written_result(ctx, args, k, x, is_input)
+    if is_input:
+        x = alias_view(x)
+    edge = result_edge(ctx, k)
+    if is_view(x):
+        x.meta.node, x.meta.version, x.meta.creation = edge, x.storage.version, FUNCTION
+        if x.meta.base.needs_grad and x.needs_grad is ASK:
+            return x
+    x.edge, x.needs_grad = edge, True
+    return x
+
+
+def without_history(x: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
+    """A result that no gradient flows into."""
+    if not requires_grad(x):
+        return alias_view(x) if is_input and not is_dirty else x
+    if is_input or is_view(x):
+        return native.alias(x)
+    x.needs_grad, x.edge = False, None
+    return x
+
+
+def written_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, is_input: bool) -> Tensor:
+    """A tensor that ``forward`` changed in place: it, or its base, gets the history."""
+    if not is_input:
+        warnings.warn(f"{ctx.rule.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
+                      UserWarning, stacklevel=4)
+    check_inplace(ctx.rule.name, x, True)
+    if not (is_view(x) and x.needs_grad is ASK):
+        rebase(x, result_edge(ctx, k), None, None)
+        return x
+    if ctx.outputs != 1:
+        raise InplaceError(f"{ctx.rule.name}: a view was changed in place by a Function of several results. Hint: clone the view.")
+    base = x.meta.base
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    slot = next((k for k, a in enumerate(tensors) if a is x), None)
+    rebase(x, ctx, slot, edge_of(base) if base.needs_grad else None)
+    return x
+
+
+def alias_view(x: Tensor) -> Tensor:
+    """An input returned as it is: a view of it, so that the input keeps its own history."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        return CALLS["view_shape"](x, x.layout.shape)
+    finally:
+        mode.enabled = enabled
+
+
+def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[Saved, ...]:
+    """What ``save_for_backward`` was given, results as aliases: their tensors would make a cycle with the node."""
+    saved: list[Saved] = []
+    for x in ctx.to_save:
+        if x is not None and not isinstance(x, Tensor):
+            raise ArgumentError(f"save_for_backward: expected tensors or None, got {type(x).__name__}. "
+                                "Hint: store other values as attributes of ctx.")
+        if x is not None and is_inference(x):
+            refuse_saving(ctx.rule.name)
+        output = None if x is None else output_of(ctx, args, results, x)
+        saved.append(Saved(x if output is None else native.alias(x), output))
+    hooks = active_hooks() if special else None
+    if hooks is not None:
+        for each in saved:
+            each.pack(ctx, *hooks)
+    return tuple(saved)
+
+
+def output_of(ctx: BackwardCFunction, args: tuple, results: tuple, x: Tensor) -> int | None:
+    """Which differentiable result a saved tensor is; None for an input that was not changed, and for anything else."""
+    if contains(args, x) and not contains(ctx.dirty_tensors, x) or contains(ctx.non_differentiable, x):
+        return None
+    return next((k for k, r in enumerate(results) if r is x and x.layout.dtype.differentiable), None)
+
+
+# ---- once_differentiable -------------------------------------------------------------------------------------------
+
+class TwiceRule(Rule):
+    """The rule of what must not be differentiated again."""
+
+    name, node_name, takes_undefined = "once_differentiable", "Error", True
+
+
+TWICE = TwiceRule()
+
+
+def twice_backward(node: Node, g, create_graph: bool):
+    """Refuse."""
+    raise GradError("once_differentiable: this gradient cannot be differentiated again: the Function's backward was marked "
+                    "@once_differentiable. Hint: write backward in differentiable operations.")
+
+
+def mark_final(x: Tensor, grads: tuple) -> Tensor:
+    """An alias of ``x`` whose node refuses to run."""
+    node = Node()
+    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "attrs", "meta"):
+        setattr(node, slot, None)
+    node.edges = tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g.needs_grad and requires_grad(g))
+    node.rule, node.backward, node.outputs, node.plan = TWICE, twice_backward, 1, FunctionPlan((x,))
+    number_node(node)
+    out = native.alias(x)
+    out.edge, out.needs_grad = node, True
+    return out

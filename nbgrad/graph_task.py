@@ -1,0 +1,297 @@
+"""One backward pass as an object: where it starts, what it runs, and what hooks and tools may ask about it while it runs."""
+from __future__ import annotations
+
+import logging
+import threading
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Callable, Iterable, Iterator
+
+from .errors import GradError
+from .grad_mode import decorate
+from .graph import AccumulateGrad, Edge, Node, accumulator_of
+from .tensor import Tensor
+
+__all__ = ["GraphTask", "Captures", "PassState", "state", "Target", "target", "count_edges", "queue_callback",
+           "current_graph_task_id", "current_graph_task", "current_autograd_node", "current_graph_task_keep_graph",
+           "will_execute", "execution_order", "set_multithreading_enabled", "is_multithreading_enabled", "LOG", "log_nodes"]
+
+Target = Any                # where an edge leads: a Node, or the leaf itself
+_task_ids = count()
+LOG = logging.getLogger("nbgrad.graph")
+
+
+# ---- what a pass runs ----------------------------------------------------------------------------------------------
+
+def target(edge) -> Target:
+    """What an edge leads to: a node, or a leaf (through its AccumulateGrad, if that has been made)."""
+    if type(edge) is Edge:
+        return edge.node
+    return edge.variable if type(edge) is AccumulateGrad else edge
+
+
+def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
+    """How many edges of the graph below ``roots`` lead to each node."""
+    counts = dict.fromkeys(roots, 0)
+    stack = [root for root in counts if not isinstance(root, Tensor)]
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if type(edge) is not Node:
+                    edge = target(edge)
+                seen = counts.get(edge)
+                if seen is None:
+                    counts[edge] = 1
+                    if not isinstance(edge, Tensor):
+                        stack.append(edge)
+                else:
+                    counts[edge] = seen + 1
+    return counts
+
+
+def nodes_needed(roots: Iterable[Target], wanted: Iterable[Target]) -> set[Target]:
+    """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path."""
+    needed: set[Target] = set()
+    wanted = set(wanted)
+    seen: set[Target] = set()
+    stack: list[tuple[Target, bool]] = [(root, False) for root in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            for edge in node.edges:
+                below = target(edge)
+                if below is not None and (below in needed or below in wanted):
+                    needed.add(node)
+                    break
+        elif node not in seen and not isinstance(node, Tensor):
+            seen.add(node)
+            stack.append((node, True))
+            for edge in node.edges:
+                below = target(edge)
+                if below is not None and below not in seen:
+                    stack.append((below, False))
+    return needed
+
+
+class Captures:
+    """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived."""
+
+    __slots__ = ("wanted", "values")
+
+    def __init__(self, count: int):
+        self.wanted: dict[Target, dict[int, list[int]]] = {}
+        self.values: list[Tensor | None] = [None] * count
+
+
+class GraphTask:
+    """One pass.
+
+    Attributes:
+        id: its number in the process.
+        keep_graph: whether saved tensors stay for another pass.
+        roots: the nodes and leaves that it starts from.
+        captures, wanted: where to collect gradients instead of accumulating them.
+        needed: the nodes and leaves that run; None: all of the graph.
+        seen: all nodes and leaves of the graph below the roots; filled in when the walk begins.
+        callbacks: to be called at its end, or None.
+        depth: 1, or one more than that of the pass in which this one is nested.
+    """
+
+    # Most passes leave these as they are: class attributes make a pass 0.2 us cheaper than setting them.
+    captures: Captures | None = None
+    wanted: dict[Target, dict[int, list[int]]] = {}
+    needed: set[Target] | None = None
+    seen: dict[Target, int] = {}
+    callbacks: list[Callable[[], Any]] | None = None
+    depth = 1
+
+    def __init__(self, keep_graph: bool, roots: list[Target]):
+        self.id, self.keep_graph, self.roots = next(_task_ids), keep_graph, roots
+
+    def capture(self, captures: Captures) -> None:
+        """Run only what leads to the places of ``captures``, and collect their gradients."""
+        self.captures, self.wanted = captures, captures.wanted
+        self.needed = nodes_needed(self.roots, self.wanted)
+
+    def accumulate_only(self, sinks: set[Target]) -> None:
+        """Run only what leads to ``sinks``, and those."""
+        self.needed = nodes_needed(self.roots, sinks) | sinks
+
+    def runs(self, node: Target) -> bool:
+        """Whether the pass comes to a node or leaf of its graph."""
+        return self.needed is None or node in self.needed or node in self.wanted
+
+    def order(self) -> Iterator[Target]:
+        """The nodes and leaves that the pass runs, in the order of the engine."""
+        counts, ties = count_edges(self.roots), count()
+        free = [node for node, edges in counts.items() if not edges]
+        yield from (leaf for leaf in free if isinstance(leaf, Tensor))
+        ready = sorted((-node.seq, next(ties), node) for node in free if not isinstance(node, Tensor))
+        while ready:
+            node = heappop(ready)[2]
+            if self.runs(node):
+                yield node
+            for below in map(target, node.edges):
+                if below is None:
+                    continue
+                counts[below] -= 1
+                if counts[below]:
+                    continue
+                if not isinstance(below, Tensor):
+                    heappush(ready, (-below.seq, next(ties), below))
+                elif self.runs(below):
+                    yield below
+
+
+# ---- what a thread's pass shows ------------------------------------------------------------------------------------
+
+class PassState(threading.local):
+    """What this thread's engine is doing: the innermost pass, and the node or leaf that it has come to."""
+
+    node: Target = None
+    task: GraphTask | None = None
+    multithreading: bool = True
+
+    @property
+    def keep_graph(self) -> bool:
+        """Whether what the running node saved stays; it does for a node that is called by hand."""
+        return self.task is None or self.task.keep_graph
+
+
+state = PassState()
+
+
+def running_task(op: str) -> GraphTask:
+    """The innermost pass of this thread.
+
+    Raises:
+        GradError: none is running.
+    """
+    if state.task is None:
+        raise GradError(f"{op}: no backward pass is running in this thread; expected a call from a hook or a node.")
+    return state.task
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call ``callback()`` when the innermost running pass of this thread has ended; not if it fails.
+
+    Raises:
+        GradError: no pass is running.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda g: nbgrad.queue_callback(lambda: print("done:", x.grad)))
+    >>> (2 * x).sum().backward()
+    done: tensor([2., 2.])
+    """
+    task = running_task("queue_callback")
+    if task.callbacks is None:
+        task.callbacks = []
+    task.callbacks.append(callback)
+
+
+def current_graph_task_id() -> int:
+    """The number of the running pass of this thread, unique in the process; -1 outside."""
+    return -1 if state.task is None else state.task.id
+
+
+def current_graph_task() -> GraphTask | None:
+    """The running pass of this thread; None outside."""
+    return state.task
+
+
+def current_graph_task_keep_graph() -> bool:
+    """Whether the running pass of this thread keeps saved tensors for another; True outside of passes."""
+    return state.keep_graph
+
+
+def current_autograd_node() -> Node | None:
+    """The node that this thread's pass runs, or whose hooks it calls; None outside."""
+    node = state.node
+    return accumulator_of(node) if isinstance(node, Tensor) else node
+
+
+def will_execute(node: Node) -> bool:
+    """Whether the running pass of this thread runs ``node``, or has run it.
+
+    Raises:
+        GradError: no node; no pass is running; the node of a leaf whose gradient ``grad`` returns, so that it does not run.
+    """
+    if not isinstance(node, Node):
+        raise GradError(f"will_execute: expected a node of the graph, got {type(node).__name__}. Hint: y.grad_fn.")
+    task, below = running_task("will_execute"), target(node)
+    if isinstance(below, Tensor) and below in task.wanted:
+        raise GradError("will_execute: the AccumulateGrad of an input of grad() does not run, its gradient is returned. "
+                        "Hint: ask about nodes that do not belong to leaves.")
+    return below in task.seen and task.runs(below)
+
+
+def execution_order() -> list[Node]:
+    """The nodes that the running pass of this thread runs, from the first to the last, those behind it too.
+
+    Raises:
+        GradError: no pass is running, or it may use several threads.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> handle = y.register_hook(lambda g: print([n.name() for n in nbgrad._C._current_graph_task_execution_order()]))
+    >>> with nbgrad.set_multithreading_enabled(False):
+    ...     y.backward()
+    ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+    """
+    task = running_task("execution_order")
+    if state.multithreading:
+        raise GradError("execution_order: the order is defined for passes of one thread only. "
+                        "Hint: run the pass inside set_multithreading_enabled(False).")
+    return [accumulator_of(node) if isinstance(node, Tensor) else node for node in task.order()]
+
+
+class set_multithreading_enabled:       # torch's name
+    """Allow or forbid passes of this thread to use several threads: at once, and until the end of the block as a context manager.
+
+    Passes run in the caller's thread either way; what asks about their order wants them forbidden. Also a decorator.
+    """
+
+    def __init__(self, mode: bool):
+        self.mode, self.before = bool(mode), state.multithreading
+        state.multithreading = self.mode
+
+    def __enter__(self) -> None:
+        """The mode was set by the call."""
+
+    def __exit__(self, *error: object) -> None:
+        state.multithreading = self.before
+
+    def __call__(self, function: Callable) -> Callable:
+        state.multithreading = self.before      # used as a decorator, the call alone changes nothing
+        return decorate(lambda: set_multithreading_enabled(self.mode), function)
+
+
+def is_multithreading_enabled() -> bool:
+    """What ``set_multithreading_enabled`` set in this thread; True by default."""
+    return state.multithreading
+
+
+# ---- the log of a pass ---------------------------------------------------------------------------------------------
+
+def log_nodes(roots: Iterable[Target]) -> Callable[[], None]:
+    """Have every node below ``roots`` tell the logger ``nbgrad.graph`` when it runs, and with what; returns what ends that."""
+    nodes = [accumulator_of(node) if isinstance(node, Tensor) else node for node in count_edges(roots)]
+    hooked = [(node, node.register_prehook(log_running_node)) for node in nodes]    # keeps the nodes of leaves, and their hooks
+
+    def unregister() -> None:
+        for _, handle in hooked:
+            handle.remove()
+    return unregister
+
+
+def log_running_node(grad_outputs: tuple) -> None:
+    """A pre-hook that says which node runs."""
+    given = ",".join("None" if g is None else f"{short_name(g.dtype)}[{', '.join(map(str, g.shape))}]" for g in grad_outputs)
+    LOG.debug("Executing: %s with grad_outputs: [%s]", current_autograd_node(), given)
+
+
+def short_name(dtype) -> str:
+    """A dtype's name as logs abbreviate it: ``f32``, ``c64``, ``bf16``."""
+    return {"bool": "b8", "bfloat16": "bf16"}.get(dtype.name) or dtype.name[0] + dtype.name.lstrip("abcdefghijklmnopqrstuvwxyz")

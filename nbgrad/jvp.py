@@ -1,0 +1,186 @@
+"""The tangent of a result from those of the operands, derived from the declaration of the operation.
+
+  elementwise   ``Op.jvp``, an expression over tangents, operands and result: one fused kernel where nothing is recorded, calls of
+                operations where something is;
+  movement      the same movement of the tangent;
+  the others    where an operation is linear (``General.linear_groups``) the operation itself, of tangents in place of operands;
+                everywhere else the transpose of its cotangent formula (``transposed``). No derivative is written twice.
+"""
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any, Callable
+
+from .creation import new_full
+from .dispatch import CALLS, apply, full_like, keep
+from .engine import run_backward
+from .errors import NotSupportedError
+from .graph import edge_of, requires_grad
+from .graph_task import Captures
+from .grad_mode import mode
+from .interpreters import Call
+from .layout import Layout
+from .lowering.elementwise import Formula, elementwise_plan
+from .ops.core import Elementwise, General, Movement
+from .ops.expr import ZERO, Expr, evaluate
+from .rules import facts_of, tensors_in
+from .tangents import tangent_of, visible_levels
+from .tensor import Tensor, native
+
+__all__ = ["tangents_of_call", "needed_values"]
+
+Tangents = dict[str, Any]       # by operand; of a sequence of tensors a tuple with None for those that have none
+
+
+def tangents_of_call(call: Call, tangents: Tangents, result: Any) -> tuple:
+    """The tangents of the results of a call, None where it is zero or does not exist.
+
+    Args:
+        call: with its operands as they were before it.
+        tangents: of the operands that have one.
+        result: what it returned; of a call in place the tensor that it wrote to.
+
+    Raises:
+        NotSupportedError: the operation has no derivative.
+    """
+    rule: Any = RULES.get(call.op.kind)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    if rule is None or not results or not results[0].layout.dtype.differentiable:
+        return (None,) * len(results)
+    made = rule(call, tangents, results[0])
+    return tuple(made) if isinstance(made, (tuple, list)) else (made,) + (None,) * (len(results) - 1)
+
+
+def needed_values(op: Any, names: tuple[str, ...]) -> set[str]:
+    """The operands whose values the tangent of a result depends on, if those named have tangents."""
+    if isinstance(op, Elementwise):
+        return jvp_expression(op, names).symbols()
+    if isinstance(op, General):
+        return set() if any(set(names) <= set(group) for group in op.linear_groups()) else set(op.operands)
+    return set()
+
+
+# ---- elementwise ---------------------------------------------------------------------------------------------------
+
+def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
+    """``Op.jvp`` by one kernel, or by calls if it is to be recorded or an operand has tangents of outer levels."""
+    op: Any = call.op
+    if op.refuses_gradient:
+        raise NotSupportedError(f"{op.name}: it has no derivative, so a dual tensor cannot pass. Hint: unpack it first.")
+    names = tuple(name for name in op.operands if name in tangents)
+    expression = jvp_expression(op, names)
+    if expression is ZERO:
+        return new_full(out.layout.like(), 0) if op.partial_formulas else None
+    values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
+    used = [values[name] for name in jvp_formula(op, names)[0]]
+    if is_plain(used) and all(tangents[name].layout.dtype is values[name].layout.dtype for name in names):
+        return launched(op, names, used, out.layout if out.layout.dense else out.layout.like())     # out may be a view, written to
+    made, = evaluate((expression,), values, apply)
+    return full_like(out, made)
+
+
+@cache
+def jvp_expression(op: Elementwise, names: tuple[str, ...]) -> Expr:
+    """The tangent of the result for these operands that have one."""
+    return op.jvp(names)
+
+
+@cache
+def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple[str, ...], Formula]:
+    """What the tangent is computed from, in order, and the formula of the kernel."""
+    expression, booleans = jvp_expression(op, names), dict(op.params)
+    mentioned = expression.symbols()
+    used = tuple(name for name in (*(f"t_{name}" for name in names), *op.operands, "out") if name in mentioned)
+    return used, Formula(f"{op.name}_jvp", tuple((name, booleans.get(name, False)) for name in used), (expression,))
+
+
+def is_plain(values: list) -> bool:
+    """Whether nothing that is computed from these would be recorded, or have tangents of its own."""
+    levels, recording = visible_levels(), mode.enabled
+    return not any(isinstance(x, Tensor) and (x.layout.special or (recording and x.needs_grad and requires_grad(x))
+                                              or any(tangent_of(x, level) is not None for level in levels)) for x in values)
+
+
+_plans: dict[tuple, Any] = {}
+
+
+def launched(op: Elementwise, names: tuple[str, ...], values: list, out: Layout) -> Tensor:
+    """The tangent by one kernel, in the layout of the result."""
+    key = (op.name, names, out, *(x.layout if isinstance(x, Tensor) else type(x) for x in values))
+    plan = _plans.get(key)
+    if plan is None:
+        layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in values)
+        plan = keep(_plans, key, elementwise_plan(jvp_formula(op, names)[1], out.dtype, layouts, (out,)))
+    return native.fresh(plan, *values)
+
+
+# ---- movements -----------------------------------------------------------------------------------------------------
+
+def movement_tangent(call: Call, tangents: Tangents, out: Tensor) -> Any:
+    """The same movement: it finds the tangent's memory as the operand's."""
+    return CALLS[call.op.name](tangents["x"], **call.attributes)
+
+
+# ---- operations with formulas of tensors ---------------------------------------------------------------------------
+
+def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
+    """One term for every group of operands in which the operation is linear, one for all others."""
+    op: Any = call.op
+    left = {name: t for name, t in tangents.items() if name in op.vjps}
+    terms = []
+    for group in op.linear_groups():
+        if any(name in left for name in group):
+            operands = tuple(in_place_of(x, left.pop(name, None)) if name in group else x
+                             for name, x in zip(op.operands, call.operands))
+            terms.append(CALLS[op.name](*operands, **call.attributes))
+    if left:
+        terms.append(transposed(call, left, out))
+    terms = [first_of(term) for term in terms if term is not None]
+    total = terms[0] if terms else None
+    for term in terms[1:]:
+        total = CALLS["add"](total, term)
+    return total
+
+
+def first_of(result: Any) -> Tensor:
+    """The result that has a derivative."""
+    return result[0] if type(result) is tuple else result
+
+
+def in_place_of(x: Any, tangent: Any) -> Any:
+    """The tangent of an operand, zeros where it has none."""
+    if isinstance(x, (tuple, list)):
+        return tuple(in_place_of(each, t) for each, t in zip(x, tangent or (None,) * len(x)))
+    return new_full(x.layout.like(), 0) if tangent is None else tangent
+
+
+def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
+    """The tangent by a double pass: the cotangent formula is linear in ``g``, and its transpose applied to a tangent is J t."""
+    op: Any = call.op
+    layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in call.operands)
+    values = {**facts_of(op, layouts, call.attributes, (out.layout.template,)), **dict(zip(op.operands, call.operands)), "out": out}
+    enabled = mode.enabled
+    record = enabled and any(map(requires_grad, tensors_in((call.operands, tuple(tangents.values())))))
+    mode.enabled = True
+    try:
+        g = values["g"] = new_full(out.layout.like(), 0)
+        g.needs_grad = True
+        seeds = []
+        for name, tangent in tangents.items():
+            formula = op.vjps[name]
+            cotangent = formula(*(values[p] for p in inspect.signature(formula).parameters))
+            if requires_grad(cotangent):
+                seeds.append((edge_of(cotangent), tangent))
+    finally:
+        mode.enabled = enabled
+    if not seeds:
+        return None
+    captures = Captures(1)
+    captures.wanted[g] = {0: [0]}
+    run_backward(seeds, record, record, captures)
+    return captures.values[0]
+
+
+RULES: dict[str, Callable] = {Elementwise.kind: elementwise_tangent, Movement.kind: movement_tangent, General.kind: general_tangent,
+                              "reduction": general_tangent}

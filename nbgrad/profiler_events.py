@@ -1,0 +1,424 @@
+"""What the profiler has seen: events, their averages, tables and traces. Knows no tensor and no graph."""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
+
+from .errors import NbgradError, RangeError
+
+__all__ = ["BACKWARD", "ColumnError", "EventList", "FUNCTION", "FunctionEvent", "FunctionEventAvg", "Interval", "ProfilerError",
+           "USER"]
+
+# The scopes of events, by torch's numbers.
+FUNCTION, BACKWARD, USER = 0, 1, 7
+
+
+class ProfilerError(NbgradError, RuntimeError, AssertionError):
+    """The profiler is asked for what it has not been told to collect, or is used twice."""
+
+
+class ColumnError(NbgradError, AttributeError):
+    """A table is to be sorted by what is no column."""
+
+
+# ---- numbers as text -----------------------------------------------------------------------------------------------
+
+def time_text(us: float) -> str:
+    """A time in microseconds, in the unit that suits it."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if us >= size:
+            return f"{us / size:.3f}{unit}"
+    return f"{us:.3f}us"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A part in percent; NaN of nothing."""
+    return "NaN" if whole == 0 else f"{100 * part / whole:.2f}%"
+
+
+def memory_text(size: int) -> str:
+    """A number of bytes, in the unit that suits it."""
+    for unit, bits in (("GB", 30), ("MB", 20), ("KB", 10)):
+        if abs(size) >= 1 << bits:
+            return f"{size / (1 << bits):.2f} {unit}"
+    return f"{size} B"
+
+
+class Interval:
+    """A span of time in microseconds since the profile began."""
+
+    __slots__ = ("start", "end")
+
+    def __init__(self, start: float, end: float):
+        self.start, self.end = start, end
+
+    def elapsed_us(self) -> float:
+        """How long it is."""
+        return self.end - self.start
+
+
+class Times:
+    """What events and averages have in common: derived numbers, and those of devices that are not there, which are 0."""
+
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    device_time = device_time_total = self_device_time_total = device_memory_usage = self_device_memory_usage = 0
+    cuda_time = cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
+
+    @property
+    def cpu_time(self) -> float:
+        """Average time of a call, in microseconds."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def cpu_time_str(self) -> str:
+        """``cpu_time`` as text."""
+        return time_text(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        """``cpu_time_total`` as text."""
+        return time_text(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        """``self_cpu_time_total`` as text."""
+        return time_text(self.self_cpu_time_total)
+
+
+# ---- events --------------------------------------------------------------------------------------------------------
+
+class FunctionEvent(Times):
+    """One call, region or node of backward.
+
+    Attributes:
+        id: unique in its profile; smaller for what began earlier.
+        name, key: of the operation, region or node.
+        scope: 0 a call, 1 a node of backward, 7 a region of ``record_function``.
+        thread: 1 for the first thread that was seen, and so on; ``fwd_thread``: of the call that recorded a node.
+        time_range: when, in microseconds since the profile began.
+        input_shapes: a list of sizes for every tensor operand, ``[]`` for other operands; None if not recorded.
+        stack: ``"file(line): function"``, innermost first; empty if not recorded.
+        sequence_nr: of the node that the call recorded, or that ran; -1 if none.
+        cpu_memory_usage: bytes allocated less bytes freed meanwhile, by tensors that calls returned.
+        flops: an estimate of the arithmetic; None if not recorded.
+        cpu_parent, cpu_children: the event around this one, and those directly inside.
+    """
+
+    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, fwd_thread: int | None = None,
+                 input_shapes: list | None = None, stack: list | None = None, scope: int = FUNCTION, cpu_memory_usage: int = 0,
+                 is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1,
+                 flops: int | None = None, is_user_annotation: bool = False, flow_id: int | None = None, args: str | None = None):
+        self.id, self.name, self.key, self.trace_name = id, name, name, name
+        self.time_range = Interval(start_us, end_us)
+        self.thread, self.fwd_thread, self.scope = thread, fwd_thread, scope
+        self.input_shapes, self.stack = input_shapes, [] if stack is None else stack
+        self.cpu_memory_usage, self.flops, self.args = cpu_memory_usage, flops, args
+        self.is_async, self.is_remote, self.is_user_annotation = is_async, is_remote, is_user_annotation
+        self.sequence_nr, self.node_id, self.flow_id = sequence_nr, node_id, flow_id
+        self.count = 1
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Put an event directly inside of this one."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Put this event directly inside of another."""
+        self.cpu_parent = parent
+
+    @property
+    def cpu_time_total(self) -> float:      # type: ignore[override]
+        """Microseconds from begin to end."""
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_cpu_time_total(self) -> float:     # type: ignore[override]
+        """Microseconds without those of the events inside."""
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """``cpu_memory_usage`` without that of the events inside."""
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+
+    def __repr__(self) -> str:
+        return (f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} "
+                f"end_us={self.time_range.end:.3f} cpu_children={[child.id for child in self.cpu_children]} thread={self.thread} "
+                f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} seq_nr={self.sequence_nr}>")
+
+
+class FunctionEventAvg(Times):
+    """The sum of several events of one key, and their number.
+
+    Attributes:
+        key, count: what was summed, how often it ran.
+        cpu_time_total, self_cpu_time_total: sums, in microseconds; ``cpu_time`` is the average.
+        cpu_memory_usage, self_cpu_memory_usage: sums, in bytes.
+        flops: the sum of the estimates that there are.
+        others: of the first event.
+    """
+
+    def __init__(self) -> None:
+        self.key: str | None = None
+        self.count = 0
+        self.node_id, self.scope, self.is_async, self.is_remote, self.is_user_annotation = 0, FUNCTION, False, False, False
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = self.flops = 0
+        self.input_shapes: list | None = None
+        self.stack: list | None = None
+        self.cpu_children: list[FunctionEvent] | None = None
+        self.cpu_parent: FunctionEvent | None = None
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Add an event, or another sum of the same key; returns this one."""
+        if self.key is None:
+            for name in ("key", "node_id", "scope", "is_async", "is_remote", "is_user_annotation", "input_shapes", "stack",
+                         "cpu_children", "cpu_parent"):
+                setattr(self, name, getattr(other, name))
+        for name in ("count", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.flops += other.flops or 0
+        return self
+
+    __iadd__ = add
+
+    def __repr__(self) -> str:
+        return (f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+                f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>")
+
+
+class EventList(list):
+    """Events, or averages of events.
+
+    Args:
+        events: what it holds.
+        profile_memory, with_flops: whether tables show memory and arithmetic.
+    """
+
+    def __init__(self, events: Iterable = (), *, profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False):
+        super().__init__(events)
+        self.profile_memory, self.with_flops, self.with_stack = profile_memory, with_flops, with_stack
+
+    def _like(self, events: Iterable) -> EventList:
+        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops, with_stack=self.with_stack)
+
+    def _build_tree(self) -> None:
+        """Find out which events lie directly inside of which, per thread, by their times."""
+        around: dict[int, list[FunctionEvent]] = {}
+        for event in sorted(self, key=lambda e: (e.time_range.start, -e.time_range.end, e.id)):
+            if event.is_async:
+                continue
+            open_events = around.setdefault(event.thread, [])
+            while open_events and not encloses(open_events[-1], event):
+                open_events.pop()
+            if open_events:
+                open_events[-1].append_cpu_child(event)
+                event.set_cpu_parent(open_events[-1])
+            open_events.append(event)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of all events, each counted once."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+                     group_by_overload_name: bool = False) -> EventList:
+        """The events summed by name; by input shapes and by the innermost frames of the stack, too, if asked for.
+
+        ``group_by_overload_name`` is accepted for torch's sake: operations have no overloads.
+
+        Returns:
+            A list of FunctionEventAvg, in order of first appearance.
+        """
+        sums: dict[tuple, FunctionEventAvg] = {}
+        for event in self:
+            key = (event.key, event.node_id, event.is_user_annotation, str(event.input_shapes) if group_by_input_shape else "",
+                   tuple((event.stack or ())[:group_by_stack_n]))
+            sums.setdefault(key, FunctionEventAvg()).add(event)
+        for entry in sums.values():
+            entry.stack = (entry.stack or [])[:group_by_stack_n]
+            if not group_by_input_shape:
+                entry.input_shapes = None
+        return self._like(sums.values())
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events, with key ``"Total"``."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.add(event)
+        total.key, total.input_shapes, total.stack = "Total", None, None
+        return total
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
+              max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
+              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+        """The events as text.
+
+        Args:
+            sort_by: an attribute: ``"cpu_time_total"``, ``"self_cpu_time_total"``, ``"cpu_time"``, ``"cpu_memory_usage"``,
+                ``"self_cpu_memory_usage"``, ``"count"``, ...; the largest first. None: in order.
+            row_limit: most rows.
+            max_src_column_width, max_name_column_width, max_shapes_column_width: longer texts are cut.
+            header: a line above the table.
+            top_level_events_only: only events that lie inside of no other.
+            time_unit: ``"us"``, ``"ms"`` or ``"s"`` for all times; None: for each the unit that suits it.
+
+        Raises:
+            ColumnError: ``sort_by`` is no attribute. RangeError: another ``time_unit``.
+        """
+        if not self:
+            return ""
+        events = list(self) if sort_by is None else sorted(self, key=sort_key(sort_by), reverse=True)
+        if top_level_events_only:
+            events = [event for event in events if event.cpu_parent is None]
+        columns = self._columns(time_format(time_unit), max_src_column_width, max_name_column_width, max_shapes_column_width)
+        rows = [[show(event) for _, _, show in columns] for event in events[:row_limit]]
+        total = time_text(self.self_cpu_time_total)
+        return layout_table([(title, width) for title, width, _ in columns], rows, header) + f"Self CPU time total: {total}\n"
+
+    def _columns(self, time: Callable[[float], str], src_width: int, name_width: int, shapes_width: int) -> list[Column]:
+        """Title, least width and text of every column."""
+        total = self.self_cpu_time_total
+        columns = [
+            Column("Name", 0, lambda e: cut(e.key, name_width)),
+            Column("Self CPU %", 12, lambda e: share_text(e.self_cpu_time_total, total)),
+            Column("Self CPU", 12, lambda e: time(e.self_cpu_time_total)),
+            Column("CPU total %", 12, lambda e: share_text(e.cpu_time_total, total)),
+            Column("CPU total", 12, lambda e: time(e.cpu_time_total)),
+            Column("CPU time avg", 12, lambda e: time(e.cpu_time)),
+        ]
+        if self.profile_memory:
+            columns += [Column("CPU Mem", 12, lambda e: memory_text(e.cpu_memory_usage)),
+                        Column("Self CPU Mem", 12, lambda e: memory_text(e.self_cpu_memory_usage))]
+        columns.append(Column("# of Calls", 12, lambda e: str(e.count)))
+        if any(event.input_shapes for event in self):
+            columns.append(Column("Input Shapes", 12, lambda e: cut(str(e.input_shapes), shapes_width)))
+        if any(event.stack for event in self):
+            columns.append(Column("Source Location", 12, lambda e: cut(e.stack[0] if e.stack else "", src_width)))
+        if self.with_flops:
+            columns.append(Column("Total FLOPs", 12, lambda e: str(e.flops) if e.flops else "--"))
+        return columns
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def export_chrome_trace(self, path: str | os.PathLike) -> None:
+        """Write the events as JSON for chrome://tracing or https://ui.perfetto.dev; calls are linked to their nodes of backward."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": list(self._trace())}, file)
+
+    def _trace(self) -> Iterator[dict]:
+        """The events of the trace: spans, and an arrow from every call to the node that it recorded, where that ran."""
+        calls = {event.id: event for event in self}
+        for event in self:
+            yield span(event)
+            call = calls.get(event.flow_id)
+            if call is not None:
+                yield arrow("s", event.id, call)
+                yield {**arrow("f", event.id, event), "bp": "e"}
+
+    def export_stacks(self, path: str | os.PathLike, metric: str = "self_cpu_time_total") -> None:
+        """Write ``outermost;...;innermost value`` per event, for flame graphs.
+
+        Raises:
+            RangeError: the metric is none of ``supported_export_stacks_metrics``. ProfilerError: no stacks were recorded.
+        """
+        if metric not in self.supported_export_stacks_metrics():
+            raise RangeError(f"export_stacks: metric should be one of {self.supported_export_stacks_metrics()}, got {metric!r}.")
+        if not self.with_stack:
+            raise ProfilerError("export_stacks: no stacks were recorded. Hint: profile(with_stack=True).")
+        with open(path, "w", encoding="utf-8") as file:
+            for event in self:
+                value = int(getattr(event, metric))
+                if event.stack and value > 0:
+                    frames = ";".join(entry.translate(SEPARATORS) for entry in reversed(event.stack))
+                    file.write(f"{frames} {value}\n")
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """The metrics that ``export_stacks`` knows."""
+        return ["self_cpu_time_total", "self_cuda_time_total", "self_device_time_total"]
+
+
+SEPARATORS = str.maketrans(" ;\t\n", "____")
+
+
+def encloses(outer: FunctionEvent, inner: FunctionEvent) -> bool:
+    """Whether one event's time lies inside of another's."""
+    return inner.time_range.start < outer.time_range.end and inner.time_range.end <= outer.time_range.end
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+class Column(NamedTuple):
+    """A column of a table: its title, its least width, and what it shows of an event."""
+
+    title: str
+    width: int
+    show: Callable[[Any], str]
+
+
+def sort_key(name: str) -> Callable[[Any], Any]:
+    """The attribute to sort by; lists are compared as text."""
+    def key(event: Any) -> Any:
+        try:
+            value = getattr(event, name)
+        except AttributeError:
+            raise ColumnError(f"table: sort_by={name!r} is no attribute of {type(event).__name__}. Hint: 'cpu_time_total', "
+                              "'self_cpu_time_total', 'count', 'cpu_memory_usage', ...") from None
+        return value if isinstance(value, (int, float)) else str(value)
+    return key
+
+
+def time_format(unit: str | None) -> Callable[[float], str]:
+    """How times are shown."""
+    if unit is None:
+        return time_text
+    sizes = {"us": 1.0, "ms": 1e3, "s": 1e6}
+    if unit not in sizes:
+        raise RangeError(f"table: time_unit should be one of {list(sizes)}, got {unit!r}.")
+    return lambda us: f"{us / sizes[unit]:.3f}{unit}"
+
+
+def cut(text: str, width: int) -> str:
+    """A text of at most ``width`` characters."""
+    return text if len(text) <= width else text[:max(width - 3, 0)] + "..."
+
+
+def layout_table(columns: list[tuple[str, int]], rows: list[list[str]], header: str | None) -> str:
+    """Titles between rules, then the rows, all aligned to the right."""
+    widths = [max([len(title), width, *(len(row[k]) for row in rows)]) for k, (title, width) in enumerate(columns)]
+    rule = "  ".join("-" * width for width in widths)
+
+    def line(texts: Iterable[str]) -> str:
+        return "  ".join(text.rjust(width) for text, width in zip(texts, widths))
+    lines = [rule, line(title for title, _ in columns), rule, *map(line, rows), rule]
+    if header is not None:
+        lines[:0] = ["=" * len(rule), header]
+    return "\n".join(lines) + "\n"
+
+
+# ---- traces --------------------------------------------------------------------------------------------------------
+
+CATEGORIES = {FUNCTION: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation"}
+
+
+def place(event: FunctionEvent) -> dict:
+    """Process and thread of an event, and when it began."""
+    return {"pid": os.getpid(), "tid": event.thread, "ts": event.time_range.start}
+
+
+def span(event: FunctionEvent) -> dict:
+    """An event as a span of a trace."""
+    details = {"Sequence number": None if event.sequence_nr < 0 else event.sequence_nr, "Fwd thread id": event.fwd_thread,
+               "Input Dims": event.input_shapes, "Call stack": event.stack, "Bytes": event.cpu_memory_usage, "Args": event.args}
+    return {"ph": "X", "cat": CATEGORIES[event.scope], "name": event.name, **place(event), "dur": event.cpu_time_total,
+            "args": {"External id": event.id, **{name: value for name, value in details.items() if value}}}
+
+
+def arrow(phase: str, number: int, event: FunctionEvent) -> dict:
+    """One end of an arrow between two events."""
+    return {"ph": phase, "id": number, "cat": "fwdbwd", "name": "fwdbwd", **place(event)}

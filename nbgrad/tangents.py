@@ -1,0 +1,251 @@
+"""What forward mode knows of a tensor: its tangents, one for every level of differentiation.
+
+A level is one differentiation along a direction. ``x.meta.tangent`` is ``{number of the level: tangent}``, or None. A tangent is an
+ordinary tensor: it is computed by calls, recorded if recording is on, and it may have tangents of its own, of outer levels.
+
+NOTE [Levels]: inner levels have higher numbers. What a thread computes sees the levels below ``sight.below`` alone. The tangents of
+  a result are computed level by level, outer ones first, each where it and all further inside cannot be seen: so a tangent of level
+  n has tangents of levels below n, which are the mixed derivatives, and never one of its own level: nothing is confused.
+
+NOTE [Place of a tangent]: a tensor and its tangent have the same sizes, strides and offset in storages of the same size. So
+  1. a view of a tensor has the same view of the tangent, and a write to a tensor writes to its tangent: both keep being views;
+  2. a view that was made before its base became dual finds its tangent in that of the base (``inherited``);
+  3. a write through a view of a plain tensor gives the base a tangent, zero elsewhere, of which the view has its part (``write``).
+
+Source of the rules: torch's ``autograd_meta.cpp``.
+"""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Iterable
+from weakref import WeakSet
+
+from .creation import new_full
+from .dispatch import CALLS
+from .errors import GradError
+from .grad_mode import mode, special
+from .graph import Edge, Node, SavedTensor
+from .interpreters import Presence
+from .layout import layout_of
+from .tensor import Meta, Tensor, native, new_meta
+from .views import CopySlicesRule, replay
+
+__all__ = ["dual_levels", "push_level", "pop_level", "tangent_of", "visible_levels", "beneath", "give", "write", "fitted"]
+
+
+# ---- levels --------------------------------------------------------------------------------------------------------
+
+class DualLevel(Presence):
+    """An open level: while there is one, calls go through the interpreters.
+
+    Attributes:
+        number: its number.
+        holders: where tangents of this level are kept, to be taken away at its end.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
+        self.holders: WeakSet[Meta] = WeakSet()
+
+
+# All levels that are open anywhere in the process, outermost first.
+dual_levels: list[DualLevel] = []
+_lock = threading.Lock()
+ALL_LEVELS = 1 << 62
+
+
+class Sight(threading.local):
+    """Which levels a thread sees: those below a number."""
+
+    below = ALL_LEVELS
+
+
+sight = Sight()
+
+
+def push_level() -> int:
+    """Open a level inside of all that are open; returns its number."""
+    with _lock:
+        level = DualLevel(dual_levels[-1].number + 1 if dual_levels else 0)
+        dual_levels.append(level)
+        special.append(level)
+    return level.number
+
+
+def pop_level(number: int) -> None:
+    """Close a level: its tangents are gone from all tensors.
+
+    Raises:
+        GradError: there is none of that number.
+    """
+    with _lock:
+        level = level_of(number)
+        dual_levels.remove(level)
+        special.remove(level)
+    for meta in level.holders:
+        meta.tangent.pop(number, None)
+
+
+def level_of(number: int) -> DualLevel:
+    """The open level of a number.
+
+    Raises:
+        GradError: there is none.
+    """
+    for level in dual_levels:
+        if level.number == number:
+            return level
+    raise GradError(f"forward_ad: level {number} is not open; open are {[level.number for level in dual_levels]}. "
+                    "Hint: with nbgrad.forward_ad.dual_level(): ...")
+
+
+def visible_levels() -> list[int]:
+    """The open levels that this thread sees, outermost first; none in inference mode."""
+    if mode.inference:
+        return []
+    limit = sight.below
+    return [level.number for level in dual_levels if level.number < limit]
+
+
+def beneath(limit: int, function: Callable, *args: Any) -> Any:
+    """``function(*args)``, which sees levels below ``limit`` only."""
+    before, sight.below = sight.below, limit
+    try:
+        return function(*args)
+    finally:
+        sight.below = before
+
+
+# ---- the tangent of a tensor ---------------------------------------------------------------------------------------
+
+def tangent_of(x: Tensor, level: int) -> Tensor | None:
+    """The tangent of ``x`` at a level; for a view without one its part of the base's, if that has one."""
+    meta = x.meta
+    if meta is None:
+        return None
+    held = meta.tangent
+    if held and level in held:
+        return held[level]
+    return inherited(x, meta, level) if meta.base is not None else None
+
+
+def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:
+    """The part that a view has in its base's tangent: NOTE [Place of a tangent], 2."""
+    whole = tangent_of(meta.base, level)
+    if whole is None or is_severed(meta):
+        return None
+    enabled, mode.enabled = mode.enabled, True
+    try:
+        part = beneath(level, replay, x, whole, meta)
+    finally:
+        mode.enabled = enabled
+    hold(x, level, part)
+    return part
+
+
+def is_severed(meta: Meta) -> bool:
+    """Whether a view leads through ``make_dual`` or ``unpack_dual``, whose results share memory with the operand but no tangent."""
+    chain = meta.chain
+    while chain is not None:
+        if getattr(chain[1].op, "severs", False):
+            return True
+        chain = chain[0]
+    return False
+
+
+def hold(x: Tensor, level: int, tangent: Tensor) -> None:
+    """Keep a tangent until the level ends."""
+    meta = x.meta
+    if meta is None:
+        meta = x.meta = new_meta()
+    if meta.tangent is None:
+        meta.tangent = {}
+    meta.tangent[level] = tangent
+    level_of(level).holders.add(meta)
+
+
+def give(x: Tensor, level: int, tangent: Tensor, others: Iterable[Tensor | None] = ()) -> None:
+    """Make a result dual.
+
+    Args:
+        tangent: computed for it; it is copied if it lies in another place, or shares memory with one of ``others``.
+    """
+    storage = None if tangent.layout.special else tangent.storage
+    if storage is not None and any(t is not None and not t.layout.special and t.storage is storage for t in others):
+        tangent = CALLS["clone"](tangent)
+    hold(x, level, fitted(tangent, x))
+    share_with_saved(x, level)
+
+
+def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
+    """Make ``tangent`` (None: zero) that of ``x``, which was just written to, in place: views of the old one see it."""
+    held = tangent_of(x, level)
+    if held is None and tangent is not None:
+        if x.meta is None or x.meta.base is None or is_severed(x.meta):
+            give(x, level, CALLS["clone"](tangent))
+            return
+        base = x.meta.base
+        hold(base, level, zeros_in_place_of(base, tangent.layout.dtype))
+        held = tangent_of(x, level)
+    if held is not None:
+        CALLS["zero_"](held) if tangent is None else CALLS["copy_"](held, tangent)
+        share_with_saved(x, level)
+
+
+# ---- place in memory -----------------------------------------------------------------------------------------------
+
+def fitted(tangent: Tensor, x: Tensor) -> Tensor:
+    """``tangent`` itself if it lies in its storage as ``x`` does in its own, else a copy that does."""
+    own, layout = x.layout, tangent.layout
+    if own.special is not layout.special and not (isinstance(own.special, bool) and isinstance(layout.special, bool)):
+        return tangent      # its memory is another interpreter's business
+    if lies_alike(tangent, x):
+        return tangent
+    if own.dense and not x.offset and x.storage.array.nbytes == own.numel * own.dtype.itemsize:
+        placed = layout_of(layout.dtype, own.shape, own.strides, own.device, own.conj, own.neg)
+        return CALLS["clone_like"](tangent, placed)
+    return CALLS["copy_"](zeros_in_place_of(x, layout.dtype), tangent)
+
+
+def lies_alike(tangent: Tensor, x: Tensor) -> bool:
+    """Whether two tensors have the same place in storages of the same size."""
+    own, layout = x.layout, tangent.layout
+    size, other = own.dtype.itemsize, layout.dtype.itemsize
+    if x.storage.array.nbytes // size != tangent.storage.array.nbytes // other:
+        return False
+    if own is layout and x.offset == tangent.offset:
+        return True
+    return (own.shape == layout.shape and own.conj is layout.conj and own.neg is layout.neg
+            and (own.numel == 0 or (x.offset // size == tangent.offset // other
+                                    and all(s == t or n == 1 for n, s, t in zip(own.shape, own.strides, layout.strides)))))
+
+
+def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
+    """Zeros in the place of ``x`` in a new storage of the size of its own."""
+    own = x.layout
+    memory = new_full(layout_of(dtype, (x.storage.array.nbytes // own.dtype.itemsize,)), 0)
+    placed = layout_of(dtype, own.shape, own.strides, own.device, own.conj, own.neg)
+    return native.tensor(placed.template, memory.storage, x.offset // own.dtype.itemsize * dtype.itemsize, False, None)
+
+
+# ---- results in the graph ------------------------------------------------------------------------------------------
+
+def share_with_saved(x: Tensor, level: int) -> None:
+    """Give the tangents of a result to the alias of it that its node saved, for backward passes that differentiate forward."""
+    edge = x.edge
+    if edge is None and x.meta.base is not None:
+        edge = x.meta.base.edge     # of a write to a view
+    node: Any = edge.node if type(edge) is Edge else edge
+    if isinstance(node, Node) and isinstance(node.rule, CopySlicesRule) and node.attrs is not None:
+        node = node.attrs[0]
+    if not isinstance(node, Node):
+        return
+    for k, name in enumerate(node.rule.saved_names):
+        saved = getattr(node, f"s{k}") if name == "out" else None
+        if isinstance(saved, SavedTensor):
+            saved.tangent = x.meta.tangent
+        elif isinstance(saved, Tensor) and saved.storage is x.storage:
+            if saved.meta is None:
+                saved.meta = new_meta()
+            saved.meta.tangent = x.meta.tangent
+            level_of(level).holders.add(saved.meta)

@@ -1,0 +1,111 @@
+"""Nested tuples, lists and dicts of values: their leaves, and their structure."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Callable
+
+__all__ = ["Tree", "flatten", "map_leaves"]
+
+CONTAINERS = (tuple, list, dict, OrderedDict)
+
+
+class Tree:
+    """The structure of a nested value without its leaves; equal structures compare equal.
+
+    Attributes:
+        kind: the container's type; None for a leaf.
+        keys: of a dict.
+        children: the structures of what it holds.
+        count: number of leaves.
+    """
+
+    __slots__ = ("kind", "keys", "children", "count")
+
+    def __init__(self, kind: type | None, keys: tuple | None, children: tuple[Tree, ...]):
+        self.kind, self.keys, self.children = kind, keys, children
+        self.count = 1 if kind is None else sum(child.count for child in children)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and (self.kind, self.keys, self.children) == (other.kind, other.keys, other.children)
+
+    __hash__ = None         # type: ignore[assignment]
+
+    def unflatten(self, leaves: Any) -> Any:
+        """The nested value with these leaves, in order."""
+        return self._build(iter(leaves))
+
+    def _build(self, leaves: Any) -> Any:
+        if self.kind is None:
+            return next(leaves)
+        values = [child._build(leaves) for child in self.children]
+        if self.keys is not None:
+            return self.kind(zip(self.keys, values))
+        return self.kind(*values) if hasattr(self.kind, "_fields") else self.kind(values)
+
+    def __repr__(self) -> str:
+        if self.kind is None:
+            return "*"
+        parts = map(repr, self.children)
+        if self.keys is not None:
+            return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(self.keys, parts)) + "}"
+        opening, closing = "[]" if self.kind is list else "()"
+        return opening + ", ".join(parts) + ("," if self.kind is tuple and len(self.children) == 1 else "") + closing
+
+
+LEAF = Tree(None, None, ())
+
+
+def parts_of(value: Any) -> tuple[tuple | None, list] | None:
+    """Keys and values of a container; None of a leaf."""
+    kind = type(value)
+    if kind is dict or kind is OrderedDict:
+        return tuple(value), list(value.values())
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return None, list(value)
+    return None
+
+
+def flatten(value: Any) -> tuple[list, Tree]:
+    """The leaves of a nested value, and its structure.
+
+    >>> flatten({"a": 1, "b": (2, [3])})
+    ([1, 2, 3], {'a': *, 'b': (*, [*])})
+    """
+    leaves: list = []
+    return leaves, _flatten(value, leaves)
+
+
+def _flatten(value: Any, leaves: list) -> Tree:
+    parts = parts_of(value)
+    if parts is None:
+        leaves.append(value)
+        return LEAF
+    keys, values = parts
+    return Tree(type(value), keys, tuple([_flatten(each, leaves) for each in values]))
+
+
+def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
+    """The nested value with every leaf changed."""
+    leaves, tree = flatten(value)
+    return tree.unflatten(map(function, leaves))
+
+
+def spread(prefix: Any, tree: Tree) -> list | None:
+    """The leaves of ``prefix``, a structure that ends before ``tree`` does, one for every leaf of ``tree``; None if it does not fit.
+
+    >>> spread((0, 1), flatten(("a", ("b", "c")))[1])
+    [0, 1, 1]
+    """
+    parts = parts_of(prefix)
+    if parts is None:
+        return [prefix] * tree.count
+    keys, values = parts
+    if type(prefix) is not tree.kind or keys != tree.keys or len(values) != len(tree.children):
+        return None
+    found: list = []
+    for value, child in zip(values, tree.children):
+        below = spread(value, child)
+        if below is None:
+            return None
+        found += below
+    return found

@@ -1,0 +1,197 @@
+"""``vmap``: a function of single elements, run once on a whole batch of them."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Iterator
+
+from . import batch_functions as _batch_functions     # noqa: F401  (its rule registers itself)
+from .batch_rules import LOOPED
+from .batching import Batched, lifted, lowered
+from .dispatch import CALLS
+from .errors import GradError, RangeError
+from .levels import Level, opened
+from .tensor import Tensor
+from .trees import Tree, flatten, spread
+
+__all__ = ["vmap", "LOOPED"]
+
+RANDOMNESS = ("error", "different", "same")
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+         chunk_size: int | None = None) -> Callable:
+    """A function that maps ``func`` over a dimension of its arguments, without a loop.
+
+    Args:
+        func: takes and returns tensors, or nested tuples, lists and dicts of them. It sees one element of the batch.
+        in_dims: the dimension to map over: an int for all positional arguments, or a structure of ints and Nones that is that of the
+            arguments or ends before; None: not mapped. Keyword arguments are always mapped over their first dimension.
+        out_dims: where the batch goes in the results, in the same way; None: a result that is the same for all elements.
+        randomness: what random operations in ``func`` do: "error", "different" for every element, "same" for all.
+        chunk_size: map over so many elements at a time; None: all at once.
+
+    Returns:
+        The function. It may be mapped and differentiated again.
+
+    Raises:
+        RangeError: ``in_dims`` or ``out_dims`` does not fit; nothing to map over; sizes that differ; a result that is no tensor.
+        BatchingError: ``func`` asks for a number, or does what depends on the values' truth.
+
+    >>> import nbgrad
+    >>> x, y = nbgrad.ones(3, 5), nbgrad.arange(5.0)
+    >>> nbgrad.vmap(nbgrad.dot, in_dims=(0, None))(x, y)
+    tensor([10., 10., 10.])
+    """
+    if randomness not in RANDOMNESS:
+        raise RandomnessError(f"vmap: randomness is {randomness!r}, expected 'error', 'different' or 'same'.")
+    if not (chunk_size is None or chunk_size > 0):
+        raise RangeError(f"vmap: chunk_size is {chunk_size}, expected None or a number > 0.")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, dims, tree = mapped_arguments(func, in_dims, args, kwargs)
+        size = batch_size(leaves, dims)
+        if chunk_size is None or size <= chunk_size:
+            return run_mapped(func, leaves, dims, tree, size, out_dims, randomness)
+        return run_chunks(func, leaves, dims, tree, size, out_dims, randomness, chunk_size)
+    return mapped
+
+
+class RandomnessError(RangeError, GradError):
+    """An unknown word for what random operations do."""
+
+
+# ---- what goes in --------------------------------------------------------------------------------------------------
+
+def mapped_arguments(func: Callable, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, Tree]:
+    """The leaves of all arguments, the dimension of each (from the front, or None), and their structure.
+
+    Raises:
+        RangeError: ``in_dims`` does not fit the arguments.
+    """
+    who = f"vmap({name_of(func)})"
+    if not args and not kwargs:
+        raise RangeError(f"{who}: called without arguments, so there is nothing to map over.")
+    if not isinstance(in_dims, (int, tuple)):
+        raise RangeError(f"{who}: in_dims must be an int or a tuple with the structure of the arguments, "
+                         f"got {type(in_dims).__name__}.")
+    _, tree = flatten(args)
+    dims = spread(in_dims, tree)
+    if dims is None:
+        raise RangeError(f"{who}: in_dims {in_dims} does not have the structure of the arguments, {tree!r}.")
+    leaves, tree = flatten((args, kwargs))
+    dims += [0] * (len(leaves) - len(dims))
+    return leaves, [checked_dim(who, x, dim) for x, dim in zip(leaves, dims)], tree
+
+
+def name_of(func: Callable) -> str:
+    """A function's name for messages."""
+    return getattr(func, "__name__", type(func).__name__)
+
+
+def checked_dim(who: str, x: Any, dim: Any) -> int | None:
+    """A dimension counted from the front.
+
+    Raises:
+        RangeError: it is none of ``x``.
+    """
+    if dim is None:
+        return None
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        raise RangeError(f"{who}: in_dims may hold ints and None, got {type(dim).__name__}.")
+    if not isinstance(x, Tensor):
+        raise RangeError(f"{who}: in_dim {dim} is for an argument of type {type(x).__name__}, and only tensors can be mapped over. "
+                         "Hint: in_dims=None for it.")
+    ndim = x.layout.ndim
+    if not -ndim <= dim < ndim:
+        raise RangeError(f"{who}: in_dim {dim} is out of range for a tensor of {ndim} dimensions.")
+    return dim % ndim
+
+
+def batch_size(leaves: list, dims: list) -> int:
+    """The size of the mapped dimension.
+
+    Raises:
+        RangeError: nothing is mapped over, or sizes differ.
+    """
+    sizes = [x.layout.shape[dim] for x, dim in zip(leaves, dims) if dim is not None]
+    if not sizes:
+        raise RangeError("vmap: no argument is mapped over. Hint: in_dims must name a dimension of at least one tensor.")
+    if any(size != sizes[0] for size in sizes):
+        raise RangeError(f"vmap: the mapped dimensions have sizes {sizes}, expected one size.")
+    return sizes[0]
+
+
+def hidden(x: Tensor, dim: int, level: Level) -> Tensor:
+    """``x`` with a dimension hidden as a level."""
+    front = CALLS["movedim"](x, dim, 0) if dim else CALLS["alias"](x)
+    return lifted(front, (level,))
+
+
+# ---- what comes out ------------------------------------------------------------------------------------------------
+
+def run_mapped(func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str) -> Any:
+    """Run the function on batched arguments, and show the batch in its results."""
+    with opened(size, randomness) as level:
+        args, kwargs = tree.unflatten(x if dim is None else hidden(x, dim, level) for x, dim in zip(leaves, dims))
+        results, out_tree = flatten(func(*args, **kwargs))
+        places = out_places(func, out_dims, out_tree)
+        return out_tree.unflatten([shown(func, x, place, level) for x, place in zip(results, places)])
+
+
+def out_places(func: Callable, out_dims: Any, tree: Tree) -> list:
+    """The place of the batch in every result.
+
+    Raises:
+        RangeError: ``out_dims`` does not fit the results.
+    """
+    who = f"vmap({name_of(func)})"
+    if type(out_dims) is tuple and len(out_dims) == 1 and tree.kind is None:
+        out_dims = out_dims[0]
+    places = spread(out_dims, tree)
+    if not all(place is None or isinstance(place, int) for place in flatten(out_dims)[0]):
+        raise RangeError(f"{who}: out_dims must be an int, None, or a structure of those, got {out_dims!r}.")
+    if places is None:
+        raise RangeError(f"{who}: out_dims {out_dims} does not have the structure of the results, {tree!r}.")
+    return places
+
+
+def shown(func: Callable, x: Any, place: int | None, level: Level) -> Any:
+    """A result with the batch at its place.
+
+    Raises:
+        RangeError: no tensor, or one that differs over the batch and has no place for it.
+    """
+    if place is None:
+        if type(x) is Batched and level in x.levels:
+            raise RangeError(f"vmap({name_of(func)}): a result differs over the batch, so its out_dim cannot be None.")
+        return x
+    if not isinstance(x, Tensor):
+        raise RangeError(f"vmap({name_of(func)}): expected tensors to be returned, got {type(x).__name__}. "
+                         "Hint: out_dims=None for what is the same for all elements.")
+    front = lowered(x, (level,))
+    return CALLS["movedim"](front, 0, place) if place else front
+
+
+# ---- in parts ------------------------------------------------------------------------------------------------------
+
+def run_chunks(func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str,
+               chunk_size: int) -> Any:
+    """Run the function on parts of the batch, and join the results."""
+    parts = [flatten(run_mapped(func, part, dims, tree, count, out_dims, randomness))
+             for part, count in chunks(leaves, dims, size, chunk_size)]
+    out_tree = parts[0][1]
+    places = out_places(func, out_dims, out_tree)
+    return out_tree.unflatten(joined(list(values), place) for values, place in zip(zip(*(found for found, _ in parts)), places))
+
+
+def chunks(leaves: list, dims: list, size: int, chunk_size: int) -> Iterator[tuple[list, int]]:
+    """The arguments of every part, and how many elements it has."""
+    for start in range(0, size, chunk_size):
+        count = min(chunk_size, size - start)
+        yield [x if dim is None else CALLS["narrow"](x, dim, start, count) for x, dim in zip(leaves, dims)], count
+
+
+def joined(values: list, place: int | None) -> Any:
+    """The results of all parts as one."""
+    return values[0] if place is None else CALLS["cat"](tuple(values), place)

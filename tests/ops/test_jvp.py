@@ -1,0 +1,215 @@
+"""Tangents of every operation against directional differences of the reference, and against its cotangents."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.ops.core import OPS, General
+from tests.samples import SAMPLES
+from tests.samples.checking import (
+    close,
+    expected,
+    flatten,
+    gradients,
+    holds_numbers,
+    results,
+    run,
+    tensors,
+    to_tensor,
+    waves,
+    weights_of,
+)
+
+DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
+                        if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
+SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
+INPLACE = [name for name in DIFFERENTIABLE if getattr(OPS[name], "inplace", False)]
+COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
+STEP = 1e-6
+
+
+def plain(x: np.ndarray) -> nbgrad.Tensor:
+    """An array as a row-major tensor."""
+    return to_tensor(x)
+
+
+def strided(x: np.ndarray) -> nbgrad.Tensor:
+    """An array as a tensor whose memory is in reverse order of dimensions, with a gap between elements."""
+    memory = np.zeros((*x.shape[::-1], 2), x.dtype)
+    memory[..., 0] = x.T
+    return nbgrad.from_numpy(memory).select(-1, 0).permute(tuple(range(x.ndim))[::-1])
+
+
+def dual_operands(arrays: list, directions: list, as_tensor=plain) -> list:
+    """Arrays that hold numbers as dual tensors along the directions, one after the other; anything else as it is."""
+    along = iter(directions)
+
+    def made(x):
+        if isinstance(x, list):
+            return [made(each) for each in x]
+        return make_dual(as_tensor(x), to_tensor(next(along))) if holds_numbers(x) else to_tensor(x)
+    return [made(x) for x in arrays]
+
+
+def moved(arrays: list, directions: list, step: float) -> list:
+    """The arrays some way along the directions."""
+    along = iter(directions)
+
+    def made(x):
+        if isinstance(x, list):
+            return [made(each) for each in x]
+        return x + step * next(along) if holds_numbers(x) else x
+    return [made(x) for x in arrays]
+
+
+def tangent_arrays(out: tuple) -> list:
+    """The tangents of results as arrays, zeros where there is none."""
+    return [np.zeros(value.shape, value.dtype) if not isinstance(x, nbgrad.Tensor) or unpack_dual(x).tangent is None
+            else unpack_dual(x).tangent.resolve_conj().resolve_neg().numpy() for x, value in zip(out, results(out))]
+
+
+def check_tangents(name: str, dtype: str, as_tensor=plain) -> None:
+    """Compare the tangents of all cases with central differences of the reference."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call, dtype)
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        with dual_level():
+            out = run(row, dual_operands(arrays, directions, as_tensor), call)
+            found = tangent_arrays(out)
+        ahead, behind = (expected(row, moved(arrays, directions, s * STEP), call) for s in (1, -1))
+        for k, (got, a, b) in enumerate(zip(found, ahead, behind)):
+            if got.dtype.kind in "fc":
+                close(got, (a - b) / (2 * STEP), 1e-7, f"{name}{call}: tangent of result {k}")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tangent(name):
+    """Forward mode agrees with central differences in float64."""
+    check_tangents(name, "float64")
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_tangent(name):
+    """Of complex operands: the derivative along a complex direction."""
+    check_tangents(name, "complex128")
+
+
+@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if "layout" not in SAMPLES[name].unlike])
+def test_tangent_of_strided_operands(name):
+    """The same of operands that are not row-major."""
+    check_tangents(name, "float64", strided)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tangent_and_cotangent_are_adjoint(name):
+    """``<w, J t> == <J^T w, t>``: forward and reverse are two readings of one declaration."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        weights = weights_of(expected(row, arrays, call))
+        with dual_level():
+            made = tangent_arrays(run(row, dual_operands(arrays, directions), call))
+        forward = sum(np.vdot(w, t).real for w, t in zip(weights, made))
+        found = gradients(row, tensors(row, call, requires_grad=True), call, weights)
+        backward = sum(np.vdot(g.numpy(), t).real for g, t in zip(found, directions))
+        close(forward, backward, 1e-11, f"{name}{call}: <w, J t> against <J^T w, t>")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_recorded_tangent_is_the_same(name):
+    """Where the tangent is to be differentiated it is computed by calls, not by a kernel: with the same result."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        with dual_level():
+            usual = tangent_arrays(run(row, dual_operands(arrays, directions), call))
+            duals = dual_operands(arrays, directions, lambda x: plain(x).requires_grad_())
+            recorded = [x.detach() if t is None else t.detach() for x, t in (
+                unpack_dual(x) for x in run(row, duals, call) if isinstance(x, nbgrad.Tensor))]
+        for k, (got, want) in enumerate(zip(recorded, usual)):
+            if want.any():
+                close(got.resolve_conj().resolve_neg().numpy(), want, 1e-12, f"{name}{call}: recorded tangent of result {k}")
+
+
+@pytest.mark.parametrize("name", sorted(name for name in DIFFERENTIABLE if isinstance(OPS[name], General)))
+def test_linear_operations_are_linear(name):
+    """An operation that is taken for linear in some operands gives zeros where those are zeros."""
+    row, op = SAMPLES[name], OPS[name]
+    for call in row.calls:
+        for group in op.linear_groups():
+            operands = tensors(row, call)
+            for k, (operand, x) in enumerate(zip(op.operands, operands)):
+                if operand in group:
+                    operands[k] = [nbgrad.zeros_like(each) for each in x] if isinstance(x, list) else nbgrad.zeros_like(x)
+            out = results(run(row, operands, call))[0]
+            assert not out.any(), f"{name}{call} of zeros for {group}: {out}"
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_forward_over_reverse(name):
+    """The tangent of a gradient is its directional difference."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        weights = weights_of(expected(row, arrays, call))
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        with dual_level():
+            found = tangent_arrays(tuple(gradients_of_duals(row, call, arrays, directions, weights)[0]))
+        ahead, behind = (gradients(row, [to_tensor(x, True) for x in moved(arrays, directions, s * STEP)], call, weights)
+                         for s in (1, -1))
+        for k, (got, a, b) in enumerate(zip(found, ahead, behind)):
+            close(got, (a.numpy() - b.numpy()) / (2 * STEP), 1e-6, f"{name}{call}: tangent of gradient {k}")
+
+
+def gradients_of_duals(row, call, arrays: list, directions: list, weights: list) -> tuple:
+    """The gradients of ``<weights, results>`` by dual leaves, zeros where there is none; the leaves."""
+    operands = dual_operands(arrays, directions, lambda x: plain(x).requires_grad_())
+    leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    outs = [(x, w) for x, w in zip(run(row, operands, call), weights) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    found = nbgrad.grad([x for x, _ in outs], leaves, [nbgrad.tensor(w).to(x.dtype) for x, w in outs], allow_unused=True)
+    return [nbgrad.zeros_like(x).detach() if g is None else g for x, g in zip(leaves, found)], leaves
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_reverse_over_forward(name):
+    """The gradient of a tangent is the tangent of the gradient: second derivatives commute."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        weights = weights_of(expected(row, arrays, call))
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        with dual_level():
+            wanted = tangent_arrays(tuple(gradients_of_duals(row, call, arrays, directions, weights)[0]))
+            operands = dual_operands(arrays, directions, lambda x: plain(x).requires_grad_())
+            leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+            made = [(unpack_dual(x).tangent, w) for x, w in zip(run(row, operands, call), weights) if isinstance(x, nbgrad.Tensor)]
+            made = [(t, w) for t, w in made if t is not None and t.requires_grad]
+            found = nbgrad.grad([t for t, _ in made], leaves, [nbgrad.tensor(w).to(t.dtype) for t, w in made],
+                                allow_unused=True) if made else [None] * len(leaves)
+        for k, (got, want) in enumerate(zip(found, wanted)):
+            close(np.zeros_like(want) if got is None else got.numpy(), want, 1e-10, f"{name}{call}: gradient {k} of the tangent")
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_tangent_of_the_in_place_form(name):
+    """``x.op_()`` changes the tangent of ``x`` in place to what ``x.op()`` has."""
+    row = SAMPLES[name]
+    call = row.calls[0]
+    arrays = row.arrays(call)
+    directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+    with dual_level():
+        out, = run(row, dual_operands(arrays, directions), call)
+        want, = tangent_arrays((out,))
+        x, *others = dual_operands(arrays, directions)
+        tangent = unpack_dual(x).tangent
+        if out.dtype is not x.dtype or out.shape != x.shape:
+            pytest.skip("the result does not fit the operand")
+        CALLS[name + "_"](x, *others, **call.attributes)
+        assert unpack_dual(x).tangent is tangent, f"{name}_: the tangent is another tensor"
+        close(tangent.numpy(), want, 1e-14, f"{name}_: tangent")

@@ -1,0 +1,266 @@
+"""Subclasses of Tensor, types with ``__nbgrad_function__`` and modes: who decides what a call means."""
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import nbgrad
+
+
+class Metres(nbgrad.Tensor):
+    """A subclass that says nothing about operations."""
+
+
+class Logged(nbgrad.Tensor):
+    """A subclass that notes what is called."""
+
+    calls: list[str] = []
+
+    @classmethod
+    def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(func.__name__)
+        return super().__nbgrad_function__(func, types, args, kwargs)
+
+
+class Diagonal:
+    """No tensor: a matrix known by one number."""
+
+    def __init__(self, value, size):
+        self.value, self.size = value, size
+
+    def dense(self):
+        return nbgrad.eye(self.size) * self.value
+
+    @classmethod
+    def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
+        if func is nbgrad.mm or func is nbgrad.add:
+            return func(*(x.dense() if isinstance(x, Diagonal) else x for x in args), **(kwargs or {}))
+        return NotImplemented
+
+
+@pytest.fixture
+def logged():
+    """The calls that ``Logged`` has seen since the test began."""
+    Logged.calls.clear()
+    return Logged.calls
+
+
+# ---------------------------------------------------------------------------------------------- subclasses
+OPERATIONS = {
+    "operator": lambda m: m * 2 + 1, "reflected": lambda m: 2 - m, "reduction": lambda m: m.sum(0), "view": lambda m: m[1:],
+    "matmul": lambda m: m @ m.T, "cat": lambda m: nbgrad.cat([m, m]), "function": lambda m: nbgrad.exp(m),
+    "clone": lambda m: m.clone(),
+    "number in place": lambda m: m.add_(1), "setitem": lambda m: (m.__setitem__(0, 5.0), m)[1], "detach": lambda m: m.detach(),
+    "with a plain tensor": lambda m: nbgrad.ones(2, 2) * m, "gather": lambda m: m.gather(0, nbgrad.tensor([[0, 1]])),
+    "composite": lambda m: nbgrad.hstack([m, m]), "to": lambda m: m.to(nbgrad.float64), "softmax": lambda m: m.softmax(0),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_subclass_survives(name):
+    """The result is of the subclass, and has the values that plain tensors give."""
+    operation = OPERATIONS[name]
+    m = Metres([[1.0, 2.0], [3.0, 4.0]])
+    plain = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    result = operation(m)
+    assert type(result) is Metres
+    assert np.array_equal(result.numpy(), operation(plain).numpy())
+
+
+def test_several_results_keep_their_tuple():
+    """A named tuple of results stays one; its members are of the subclass."""
+    values, indices = result = Metres([[1.0, 5.0], [7.0, 2.0]]).max(0)
+    assert hasattr(result, "_fields") and type(values) is type(indices) is Metres
+    assert values.tolist() == [7.0, 5.0]
+
+
+def test_gradients_reach_a_subclass_leaf():
+    """``backward`` and ``grad`` through a leaf of a subclass agree with a plain one's; its gradient is a plain tensor."""
+    leaf = Metres([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    plain = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    for x in (leaf, plain):
+        for _ in range(2):
+            ((x @ x).tanh() * x[0]).sum().backward()
+    assert leaf.is_leaf and type(leaf.grad) is nbgrad.Tensor
+    assert np.array_equal(leaf.grad.numpy(), plain.grad.numpy())
+    g, = nbgrad.grad((leaf ** 3).sum(), leaf, create_graph=True)
+    assert np.allclose(nbgrad.grad(g.sum(), leaf)[0].numpy(), 6 * leaf.detach().numpy())
+
+
+def test_in_place_history_of_a_subclass():
+    """A write to a view of a subclass's tensor is recorded through its base."""
+    leaf = Metres([1.0, 2.0, 3.0]).requires_grad_()
+    y = leaf * 1
+    y[1:].mul_(y[:2].detach().clone())
+    y.sum().backward()
+    assert leaf.grad.tolist() == [1.0, 1.0, 2.0] and type(y) is Metres
+
+
+def test_leaf_of_a_subclass_refuses_recorded_writes():
+    """A leaf that requires grad is not written to, of whatever class it is."""
+    with pytest.raises(nbgrad.InplaceError, match="leaf"):
+        Metres([1.0]).requires_grad_().add_(1)
+
+
+def test_what_returns_itself():
+    """``contiguous`` of a contiguous tensor is the tensor, not another one on its memory."""
+    m = Metres([1.0, 2.0])
+    assert m.contiguous() is m
+
+
+def test_as_subclass_shares_memory_and_history():
+    """``as_subclass`` is a recorded view."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    m = (x * 2).as_subclass(Metres)
+    (m * m).sum().backward()
+    assert type(m) is Metres and x.grad.tolist() == [8.0, 16.0]
+    plain = nbgrad.zeros(2)
+    plain.as_subclass(Metres)[0] = 3.0
+    assert plain.tolist() == [3.0, 0.0]
+
+
+def test_as_subclass_of_what_is_none():
+    """Anything but a subclass of Tensor is refused."""
+    with pytest.raises(TypeError, match="as_subclass"):
+        nbgrad.ones(2).as_subclass(int)
+
+
+@pytest.mark.parametrize("way", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy], ids=["pickle", "copy",
+"deepcopy"])
+def test_copies_are_subclasses_that_survive(way):
+    """A copy is of the subclass, and so is what is computed from it."""
+    m = way(Metres([1.0, 2.0]))
+    assert type(m) is Metres and type(m + 1) is Metres and (m + 1).tolist() == [2.0, 3.0]
+
+
+def test_subclass_prints_its_name():
+    """The text begins with the class's name."""
+    assert repr(Metres([1.0, 2.0])) == "Metres([1., 2.])"
+
+
+def test_parameters_give_plain_tensors():
+    """A Parameter, and a subclass of it, is not inherited by results."""
+    class Own(nbgrad.Parameter):
+        """A parameter."""
+    for kind in (nbgrad.Parameter, Own):
+        assert type(kind(nbgrad.ones(2)) * 2) is nbgrad.Tensor
+
+
+def test_methods_of_a_subclass():
+    """A subclass may have constructor arguments of its own."""
+    class Named(nbgrad.Tensor):
+        """With a name."""
+
+        def __new__(cls, data, name):
+            self = super().__new__(cls, data)
+            self.name = name
+            return self
+
+        def __init__(self, data, name):
+            pass
+    x = Named([1.0], "width")
+    assert x.name == "width" and type(x * 2) is Named and not hasattr(x * 2, "name")
+
+
+# ---------------------------------------------------------------------------------------------- who is asked
+def test_every_call_is_asked_once(logged):
+    """``__nbgrad_function__`` sees the calls that the user makes, with public functions, and none of the backward pass."""
+    x = Logged([1.0, 2.0]).requires_grad_()
+    (x * 2 + x.exp()).sum().backward()
+    assert logged == ["mul", "exp", "add", "sum"]
+    assert np.allclose(x.grad.numpy(), 2 + np.exp([1.0, 2.0]))
+
+
+def test_function_is_the_public_one(logged):
+    """``func`` is what ``nbgrad`` has under that name, so that a table of implementations can be keyed by it."""
+    seen = []
+
+    class Keyed(nbgrad.Tensor):
+        """Looks functions up."""
+
+        @classmethod
+        def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return {nbgrad.mean: lambda x: "mean of mine"}.get(func, lambda *a, **k: NotImplemented)(*args, **(kwargs or {}))
+    assert nbgrad.mean(Keyed([1.0])) == "mean of mine" and seen == [nbgrad.mean]
+    with pytest.raises(TypeError, match="sum: not implemented for Keyed"):
+        Keyed([1.0]).sum()
+
+
+def test_a_type_that_is_no_tensor():
+    """A class with the method takes part as an operand; what it does not know is an error that names it."""
+    x = nbgrad.ones(2, 2)
+    assert nbgrad.mm(x, Diagonal(3.0, 2)).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    assert nbgrad.add(Diagonal(3.0, 2), x).tolist() == (x + Diagonal(3.0, 2)).tolist() == [[4.0, 1.0], [1.0, 4.0]]
+    with pytest.raises(TypeError, match="exp: not implemented for Diagonal"):
+        nbgrad.exp(Diagonal(1.0, 2))
+
+
+def test_subclass_is_asked_before_its_base(logged):
+    """Of several types the most derived decides."""
+    class Deeper(Logged):
+        """A subclass of a subclass."""
+    assert type(Logged([1.0]) + Deeper([2.0])) is Deeper
+
+
+def test_unrelated_subclasses():
+    """Two subclasses of which neither derives from the other do not mix."""
+    with pytest.raises(TypeError, match="not implemented"):
+        Metres([1.0]) + Logged([2.0])
+
+
+def test_disabled():
+    """Inside ``disabled()`` a subclass's tensors are plain operands."""
+    with nbgrad.overrides.disabled():
+        assert type(Metres([1.0]) * 2) is nbgrad.Tensor
+
+
+def test_function_written_in_others():
+    """A user's function can take part by ``has_function`` and ``handle_function``."""
+    def area(a, b):
+        if nbgrad.overrides.has_function(a, b):
+            return nbgrad.overrides.handle_function(area, (a, b), a, b)
+        return a * b
+
+    class Shape:
+        """Has areas of its own."""
+
+        @classmethod
+        def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
+            return "area" if func is area else NotImplemented
+    assert area(Shape(), 2) == "area" and area(nbgrad.tensor(3.0), 2).item() == 6.0
+
+
+# ---------------------------------------------------------------------------------------------- modes
+class Doubling(nbgrad.overrides.FunctionMode):
+    """Doubles every product."""
+
+    def __nbgrad_function__(self, func, types, args, kwargs):
+        result = func(*args, **kwargs)
+        return result + result if func is nbgrad.mul else result
+
+
+def test_mode_sees_plain_calls():
+    """A mode decides for all calls of its thread, also of plain tensors; inside its method it is off."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    with Doubling():
+        y = x * 3
+    y.sum().backward()
+    assert y.tolist() == [6.0, 12.0] and x.grad.tolist() == [6.0, 6.0] and (x * 3).tolist() == [3.0, 6.0]
+
+
+def test_modes_nest():
+    """The innermost mode is asked first; what it calls goes to the next one."""
+    x = nbgrad.tensor([1.0])
+    with Doubling(), Doubling():
+        assert (x * 1).item() == 4.0
+
+
+def test_mode_leaves_on_error():
+    """A mode is off after an exception inside."""
+    with pytest.raises(ZeroDivisionError), Doubling():
+        raise ZeroDivisionError
+    assert (nbgrad.tensor([1.0]) * 3).item() == 3.0
