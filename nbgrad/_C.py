@@ -1,14 +1,19 @@
 """The engine's introspection under the private names that tools look for in ``torch._C``."""
 from __future__ import annotations
 
-from .graph import increment_version as _increment_version
+from types import SimpleNamespace as _Namespace
+
+from .graph import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
 from .graph_task import (
     current_autograd_node as _current_autograd_node,
     current_graph_task_id as _current_graph_task_id,
     current_graph_task_keep_graph as _get_current_graph_task_keep_graph,
     execution_order as _current_graph_task_execution_order,
+    is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
 
-__all__ = ["_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-           "_get_current_graph_task_keep_graph", "_increment_version", "_will_engine_execute_node"]
+__all__ = ["_autograd", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+           "_get_current_graph_task_keep_graph", "_increment_version", "_is_multithreading_enabled", "_will_engine_execute_node"]
+
+_autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)

@@ -32,8 +32,17 @@ from .creation import tensor
 from .dtypes import *
 from .errors import *
 from .function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
+from .grad_mode import (
+    _force_original_view_tracking,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    is_view_replay_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .graph_task import (
     current_autograd_node,
     current_graph_task_id,
@@ -41,6 +50,7 @@ from .graph_task import (
     queue_callback,
     set_multithreading_enabled,
 )
+from .graph_tools import _unsafe_preserve_version_counter
 from .inference import is_inference
 from .install import FUNCTIONS as _functions, declare, install as _install
 from .lowering import load as _load_lowerings

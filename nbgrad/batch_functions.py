@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .batching import KINDS, Batch, Batched, lifted, lowered, wrap
 from .dispatch import CALLS
 from .engine import validate_gradient
-from .errors import GradError, RangeError
+from .errors import GradError
 from .function import Function, vmap_rule
 from .function_node import FunctionCtx
 from .interpreters import Call
@@ -32,11 +32,13 @@ class VmapInfo(NamedTuple):
 
 def of_function(call: Call, batch: Batch) -> Any:
     """A call of a Function with batched arguments."""
-    cls = call.op.function          # type: ignore[attr-defined]
+    op: Any = call.op
+    cls: type[Function] = op.function
     if vmap_rule(cls) is not None:
         return by_method(cls, call.operands, batch.levels[-1])
     args = tuple(batch.full(x) if type(x) is Batched else x for x in call.operands)
-    made = over_batches(cls).apply(batch.levels, tuple(type(x) is Batched for x in call.operands), *args)
+    over: Any = over_batches(cls)       # type: ignore[arg-type]
+    made = over.apply(batch.levels, tuple(type(x) is Batched for x in call.operands), *args)
     return map_leaves(lambda x: wrap(x, batch.levels) if isinstance(x, Tensor) else x, made)
 
 
@@ -49,7 +51,7 @@ def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     """``cls.vmap`` for the innermost level; outer ones remain hidden in its arguments.
 
     Raises:
-        GradError: it does not return a pair. RangeError: its ``out_dims`` do not fit its output.
+        GradError: it does not return a pair, or ``out_dims`` that do not fit the output.
     """
     in_dims = map_leaves(lambda x: 0 if type(x) is Batched and level in x.levels else None, args)
     shown = map_leaves(lambda x: lowered(x, (level,)) if type(x) is Batched and level in x.levels else x, args)
@@ -64,7 +66,7 @@ def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     results, tree = flatten(made[0])
     dims = spread(made[1], tree)
     if dims is None:
-        raise RangeError(f"{cls.__name__}.vmap: out_dims {made[1]} does not have the structure of the output, {tree!r}.")
+        raise GradError(f"{cls.__name__}.vmap: out_dims {made[1]} does not have the structure of the output, {tree!r}.")
     return tree.unflatten([hidden(x, dim, level) for x, dim in zip(results, dims)])
 
 
@@ -91,7 +93,7 @@ class ElementCtx(FunctionCtx):
         ctx = ElementCtx()
         ctx.__dict__.update(self.__dict__)
         ctx.saved_tensors = tuple(wrap(x, levels) if hide else x for x, hide in zip(saved, batched))
-        ctx.needs_input_grad = needs        # type: ignore[attr-defined]
+        ctx.needs_input_grad = needs
         return ctx
 
 

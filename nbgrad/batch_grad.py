@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from .batching import Batched, has_batched, levels_of, lifted, lowered
+from .batching import Batched, levels_of, lifted, lowered
 from .dispatch import CALLS
 from .errors import GradError, RangeError, ShapeError
 from .graph import GradientEdge
@@ -29,23 +29,26 @@ def with_batched_cotangents(grad: Callable, outputs: Any, inputs: Any, grad_outp
     if not given:
         raise GradError("grad: is_grads_batched=True needs grad_outputs, whose first dimension is the batch.")
     for output, g in zip(many(outputs), cotangents):
-        if isinstance(g, Tensor) and isinstance(output, Tensor) and g.layout.shape[1:] != output.layout.shape or not g.layout.ndim:
-            raise ShapeError(f"grad: with is_grads_batched=True the first dimension of a cotangent is the batch and the rest is the "
-                             f"output's shape {list(output.layout.shape)}, got {list(g.layout.shape)}.")
+        if isinstance(g, Tensor) and isinstance(output, Tensor) and (not g.ndim or g.shape[1:] != output.shape):
+            raise ShapeError("grad: with is_grads_batched=True the first dimension of a cotangent is the batch and the rest is its "
+                             f"output's shape {list(output.shape)}, got {list(g.shape)}.")
     sizes = {g.layout.shape[0] for g in given}
     if len(sizes) > 1:
         raise RangeError(f"grad: the cotangents are batches of different sizes {sorted(sizes)}.")
     level = hidden_levels(tuple(sizes))
     hidden = [lifted(CALLS["alias"](g), level) if isinstance(g, Tensor) else g for g in cotangents]
+    materialize = options.pop("materialize_grads", False)
     results = grad(outputs, inputs, hidden, **options)
-    if isinstance(results, dict):
-        return {key: shown(g, level) for key, g in results.items()}
-    return tuple(shown(g, level) for g in results)
+    wanted = inputs.values() if isinstance(inputs, dict) else many(inputs)
+    found = [shown(g, x, level, materialize) for g, x in zip(results.values() if isinstance(results, dict) else results, wanted)]
+    return dict(zip(results, found)) if isinstance(results, dict) else tuple(found)
 
 
-def shown(g: Tensor | None, levels: tuple[Level, ...]) -> Tensor | None:
-    """A gradient with its batch in front."""
-    return None if g is None else lowered(g, levels)
+def shown(g: Tensor | None, x: Any, levels: tuple[Level, ...], materialize: bool) -> Tensor | None:
+    """A gradient with its batch in front; zeros, if wanted, are those of no batch."""
+    if g is not None:
+        return lowered(g, levels)
+    return CALLS["zeros_like"](x) if materialize else None
 
 
 def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> Any:
@@ -60,8 +63,8 @@ def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs
     depends = levels_of(roots)
     for position, x in enumerate(wanted):
         if isinstance(x, Tensor) and set(levels_of((x,))) < set(depends):
-            raise GradError(f"grad: inputs[{position}] is the same for the whole batch that vmap maps over, and an output is not: the "
-                            "gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...).")
+            raise GradError(f"grad: inputs[{position}] is the same for the whole batch that vmap maps over and an output is not, "
+                            "so the gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...).")
     values = [x.value if type(x) is Batched else x for x in wanted]
     seeds = [seed(root, g) for root, g in zip(roots, cotangents)]
     results = grad([x.value if type(x) is Batched else x for x in roots], values, seeds, **options)

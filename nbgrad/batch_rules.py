@@ -1,7 +1,7 @@
 """What a batch means to the operations that have a lowering of their own: the rules of ``batching.py`` for single operations.
 
-Most are derived from what an operation's attributes are called: ``dim`` and its like count the dimensions behind the batch, ``shape``
-does not name the batch. The others say how a batch of calls is one call.
+Most are derived from what an operation's attributes are called: ``dim`` and its like count dimensions behind the batch,
+``shape`` does not name the batch. The others say how a batch of calls is one call.
 """
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ def clone_like(call: Call, batch: Batch) -> Any:
     for size in reversed(batch.sizes):
         strides.insert(0, step)
         step *= size or 1
-    whole = layout_of(layout.dtype, (*batch.sizes, *layout.shape), (*strides, *layout.strides), layout.device, layout.conj, layout.neg)
+    shape, strides = (*batch.sizes, *layout.shape), [*strides, *layout.strides]
+    whole = layout_of(layout.dtype, shape, tuple(strides), layout.device, layout.conj, layout.neg)
     return batch.wrap(CALLS["clone_like"](call.operands[0].value, whole))
 
 
@@ -197,7 +198,7 @@ class Points:
 
     def __init__(self, indices: tuple, ndim: int, own: tuple, batch: Batch):
         rank = max(index.layout.ndim for index in indices if index is not None)
-        points = [("point", k) for k in range(rank)]
+        points: list = [("point", k) for k in range(rank)]
         shown = arranged([("dim", d) for d in range(ndim)], indices, points)
         levels = list(batch.levels)
         if has_batched(indices):
@@ -307,12 +308,13 @@ def index_copy_source(x, source, dim, index):
 @along_one("index_fill_value")
 def index_fill_value(x, dim, index, value):
     """A number in slices."""
-    return CALLS["index_write"](x, CALLS["new_full"](x.layout.unmarked().like(shape=()), value), at(dim, index, x.layout.ndim), False)
+    number = CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+    return CALLS["index_write"](x, number, at(dim, index, x.layout.ndim), False)
 
 
 @batch_rule("index_fill_tensor")
 def index_fill_tensor(call: Call, batch: Batch) -> Any:
-    """One element in slices, which may be another for every element of the batch; an index that comes twice fills one slice once."""
+    """One element in slices, which may differ over the batch; an index that comes twice fills one slice once."""
     (x, value), dim, index = call.operands, call.attributes["dim"], call.attributes["index"]
     nowhere = CALLS["new_full"](layout_of(bool_, x.layout.shape), 0)
     filled = CALLS["index_fill_value"](nowhere, dim, index, True)

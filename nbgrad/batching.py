@@ -7,8 +7,8 @@ NOTE [Batched]:
   1. Only values are computed with: operations unwrap their operands, and history, tangents and versions are the values'.
   2. The shown layout is marked (``layout.marked_layout``), so that there is never a plan for it: every call of a batched operand
      arrives at the interpreter.
-  3. A cotangent may depend on levels that its tensor does not. The levels of the tensor are then dimensions of it (``lowered``), the
-     others are not seen by the graph; ``lifted`` undoes that. A tangent has no other levels than its tensor.
+  3. A cotangent may depend on levels that its tensor does not. The levels of the tensor are then dimensions of it
+     (``lowered``), the others are not seen by the graph; ``lifted`` undoes that. A tangent has no other levels than its tensor.
 
 How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
 batch; the rules of the others are in ``batch_rules.py``.
@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Callable, Iterable
 
 from . import levels as batch_levels
-from .dispatch import CALLS, compute_dtype
+from .dispatch import CALLS, check_operands, compute_dtype
 from .errors import GradError, InplaceError, ShapeError
 from .graph import requires_grad
 from .interpreters import Call, register
@@ -50,9 +50,9 @@ class Batched(Tensor):
     levels: tuple[Level, ...]
 
     # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once.
-    needs_grad = property(lambda x: requires_grad(x.value))     # type: ignore[assignment]
-    edge = property(lambda x: x.value.edge)                     # type: ignore[assignment]
-    meta = property(lambda x: x.value.meta)                     # type: ignore[assignment]
+    needs_grad = property(lambda x: requires_grad(x.value))
+    edge = property(lambda x: x.value.edge)
+    meta = property(lambda x: x.value.meta)
 
     def __repr__(self) -> str:
         dims = ", ".join(str(level.number) for level in self.levels)
@@ -121,7 +121,7 @@ def levels_of(tensors: Iterable[Any]) -> tuple[Level, ...]:
     for x in batched_in(tensors):
         if x.levels != levels:
             levels = tuple(sorted({*levels, *x.levels}, key=number_of)) if levels else x.levels
-    if not all([level.open for level in levels]):
+    if not all(level.open for level in levels):
         raise GradError("vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
                         "Hint: return it from the function.")
     return levels
@@ -233,7 +233,7 @@ class Batching:
 
     def concerns(self, call: Call) -> bool:
         """Whether an operand is batched, or an attribute (an index)."""
-        return has_batched(call.operands) or has_batched(call.attributes.values()) or type(call.out) is Batched
+        return call.marked and (has_batched(call.operands) or has_batched(call.attributes.values()) or type(call.out) is Batched)
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The rule of the operation or of its kind."""
@@ -251,6 +251,8 @@ register("batching", Batching())
 def elementwise(call: Call, batch: Batch) -> Any:
     """Broadcast: the batch is in front of everything."""
     operands = call.operands
+    if any(isinstance(x, (tuple, list)) for x in operands):
+        check_operands(call.op, operands)       # type: ignore[arg-type]
     ndim = max([x.layout.ndim for x in operands if isinstance(x, Tensor)])
     aligned = [batch.loose(x, ndim) for x in promoted(call.op, operands)]
     if not call.form:
@@ -263,7 +265,7 @@ def elementwise(call: Call, batch: Batch) -> Any:
 def promoted(op: Any, operands: tuple) -> tuple:
     """The operands, 0-d ones converted where the batch would give them more weight in promotion than they show."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
-    if all([x.layout.dtype is tensors[0].layout.dtype for x in tensors]) or all([x.layout.ndim for x in tensors]):
+    if all(x.layout.ndim for x in tensors) or all(x.layout.dtype is tensors[0].layout.dtype for x in tensors):
         return operands
     dtype = compute_dtype(op, operands)
     if compute_dtype(op, tuple(x.value if type(x) is Batched else x for x in operands)) is dtype:
@@ -368,15 +370,16 @@ def inverse_behind(op: Movement) -> Callable:
         return lowered(op.inverse(hidden, *(facts[name] for name in names)), levels)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    setattr(inverse, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in ("g", *given)]))
-    return inverse
+    signed: Any = inverse
+    signed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in ("g", *given)])
+    return signed
 
 
 # ---- a loop over the batch -----------------------------------------------------------------------------------------
 
 def looped(call: Call, batch: Batch) -> Any:
     """For operations without a rule: one call for every element of the batch."""
-    positions = list(all_positions(batch.sizes))
+    positions: list[tuple[int, ...] | None] = [*all_positions(batch.sizes)]
     results = [element_result(call, batch, at) for at in positions or [None]]
     if isinstance(results[0], tuple):
         return tuple(stacked(list(each), batch, bool(positions)) for each in zip(*results))
@@ -415,7 +418,9 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
 
 
-KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped, "method": method}
+# By ``Op.kind``; that of custom Functions is in batch_functions.py.
+KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped,
+                          "method": method}
 
 
 # ---- methods that are no operations --------------------------------------------------------------------------------
@@ -467,8 +472,8 @@ def new_of(name: str) -> Callable:
     """``new_zeros`` and its like: new tensors that may be different for every element of the batch."""
     def call(x, *sizes, **kwargs):
         if name == "new_full":
-            size, fill_value = (*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs))
-            return wrap(x.value.new_full((*batch_sizes(x), *size), fill_value, **kwargs), x.levels)
+            given = [*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs)]
+            return wrap(x.value.new_full((*batch_sizes(x), *given[0]), given[1], **kwargs), x.levels)
         size = kwargs.pop("size", sizes)
         size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
         return wrap(getattr(x.value, name)((*batch_sizes(x), *size), **kwargs), x.levels)

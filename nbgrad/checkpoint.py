@@ -16,7 +16,8 @@ from .function import Function
 from .grad_mode import enable_grad, mode, no_grad
 from .graph import requires_grad
 from .graph_task import current_graph_task
-from .recomputation import DETERMINISM_CHECKS, CheckpointError, ExplainedFrame, Frame, GraphExecGroup, saved, streams_of
+from .recomputation import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
+from .recomputation_log import ExplainedFrame
 from .selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 from .tensor import Tensor
 

@@ -18,7 +18,7 @@ from . import tensor as tensor_module
 from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
-from .graph import Node, RawSaved, edge_of, requires_grad, unpack
+from .graph import Node, RawSaved, alias_with, edge_of, requires_grad, tangents_of, unpack
 from .inference import elementwise_caller
 from .interpreters import Call, interpret, is_marked
 from .kernels.codegen import register_source
@@ -28,7 +28,7 @@ from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .node import Rule
 from .ops.core import Elementwise
 from .ops.expr import postorder, symbol
-from .tensor import ASK, Tensor, native, new_meta
+from .tensor import ASK, Tensor, native
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
 
@@ -391,7 +391,10 @@ class ElementwiseRule(Rule):
         """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
         plan = node.plan
         out = plan.outs[0].layout
-        layouts = (g.layout, *(x.layout if isinstance(x, Tensor) else None for x in saved))
+        layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
+        backs = plan.backs[self.mask]
+        if backs is not None and layouts in backs:
+            return backs[layouts]
         # A hook may have brought back a tensor of another shape than was saved: the kernel must not read beyond its end.
         shapes = [layout.shape for layout in layouts if layout is not None and layout.shape != out.shape]
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
@@ -406,14 +409,12 @@ class ElementwiseRule(Rule):
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
         made: Plan = elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
-        backs = plan.backs[self.mask]
         if backs is None:
             backs = plan.backs[self.mask] = {}
         elif len(backs) > 64:
             backs.clear()
-        # The saved operands' layouts are the plan's own, unless a hook brought back others.
-        if self._usual(plan, saved):
-            backs[g.layout] = made
+        # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
+        backs[g.layout if self._usual(plan, saved) else layouts] = made
         return made
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
@@ -512,12 +513,10 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         base = native.tensor(layout.template, alias.storage, offset, True, None)
         base.edge = outer()
         out = geometry.of(base)
-    else:
-        out = native.alias(alias)
-        out.edge, out.needs_grad = node, True
-    if alias.meta is not None:
-        out.meta = out.meta or new_meta()
-        out.meta.tangent = alias.meta.tangent
+        out.meta.tangent = tangents_of(alias)
+        return out
+    out = alias_with(alias, tangents_of(alias))
+    out.edge, out.needs_grad = node, True
     return out
 
 

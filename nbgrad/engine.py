@@ -86,7 +86,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     nodes, keep_graph = task.roots, task.keep_graph
     needed: Any = task.needed
     wanted: Any = task.wanted
-    counts = task.seen = count_edges(nodes)
+    counts = task.seen = task.seen or count_edges(nodes)
     buffers: dict[Target, Any] = {}
     owned: set[Target] = set()
     heap: list[tuple[int, int, Target]] = []

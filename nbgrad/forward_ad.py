@@ -17,9 +17,24 @@ from .dispatch import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from .function_node import function_tangents
 from .grad_mode import ModeContext, mode
+from .graph import requires_grad
 from .interpreters import Call, register
 from .jvp import Tangents, needed_values, tangents_of_call
-from .tangents import beneath, dual_levels, fitted, give, hold, pop_level, push_level, sight, tangent_of, visible_levels, write
+from .rules import tensors_in
+from .tangents import (
+    beneath,
+    dual_levels,
+    fitted,
+    give,
+    hold,
+    pop_level,
+    push_level,
+    share_with_overwritten,
+    sight,
+    tangent_of,
+    visible_levels,
+    write,
+)
 from .tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -128,7 +143,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     check_dual("primal", tensor, level)
     check_dual("tangent", tangent, level)
     if tensor.shape != tangent.shape:
-        raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected {list(tensor.shape)}, that of the primal.")
+        raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected the primal's, {list(tensor.shape)}.")
     dual = beneath(level, CALLS["primal"], tensor)
     hold(dual, level, beneath(level, fitted, tangent, dual))
     return dual
@@ -233,12 +248,30 @@ def in_place(call: Call, below: Callable[[Call], Any]) -> Any:
     levels = levels_of(call)
     names = tuple(name for name in call.op.operands if any(name in operand_tangents(call, level) for level in levels))
     before = values_before(call, needed_values(call.op, names))
+    recorded = mode.enabled and any(map(requires_grad, call.tensors()))
+    overwritten = tangents_before(x, levels) if recorded else {}
     result = beneath(0, below, call)
+    share_with_overwritten(x, call.op.operands[0], overwritten)
     if x.layout.dtype.differentiable:
         for level in levels:
-            made = beneath(level, tangents_of_call, before, operand_tangents(before, level), x)
+            tangents = operand_tangents(before, level)
+            if mode.enabled and any(map(requires_grad, tensors_in((before.operands, tuple(tangents.values()))))):
+                tangents = {name: copied(t, tangent_of(x, level)) for name, t in tangents.items()}
+            made = beneath(level, tangents_of_call, before, tangents, x)
             beneath(level, write, x, level, made[0])
     return result
+
+
+def copied(tangent: Any, written: Tensor | None) -> Any:
+    """A tangent that a graph may save: a copy if its memory is going to be written to."""
+    shared = written is not None and isinstance(tangent, Tensor) and tangent.storage is written.storage
+    return CALLS["clone"](tangent) if shared else tangent
+
+
+def tangents_before(x: Tensor, levels: list[int]) -> dict[int, Tensor]:
+    """Copies of the tangents of a tensor that is about to be written to, for the copy of its value that a node may save."""
+    found = {level: tangent_of(x, level) for level in levels}
+    return {level: beneath(level, CALLS["clone"], t) for level, t in found.items() if t is not None}
 
 
 def values_before(call: Call, needed: set[str]) -> Call:
@@ -253,7 +286,7 @@ def of_function(call: Any, below: Callable[[Call], Any]) -> Any:
     """A call of a custom Function: ``forward`` sees no tangents, ``jvp`` computes those of the results.
 
     Raises:
-        GradError: ``jvp`` returned what cannot be the tangent of a result: see ``check_shared``.
+        GradError: ``jvp`` returned what cannot be the tangent of a result: see ``shares``.
     """
     levels = levels_of(call)
     result = beneath(0, below, call)
@@ -263,10 +296,7 @@ def of_function(call: Any, below: Callable[[Call], Any]) -> Any:
         made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
         for x, t in zip(results, made):
             if t is not None and x.layout.dtype.differentiable:
-                if not shares(call, x, t, tangents):
-                    beneath(level, give, x, level, t, tangents)
-                elif not any(x is operand for operand in call.operands):
-                    hold(x, level, t)
+                beneath(level, give, x, level, t, () if shares(call, x, t, tangents) else tangents)
     return result
 
 
@@ -283,8 +313,8 @@ def shares(call: Call, x: Tensor, tangent: Tensor, tangents: tuple) -> bool:
             raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
                             "return it; it returned another tensor.")
         if operand is not x and (tangent is own or tangent.storage is not own.storage):
-            raise GradError(f"{call.op.name}: forward returned a view of an argument (or the argument itself), so jvp must return the "
-                            "same view of its tangent; it returned another tensor. Hint: tangent.view_as(tangent).")
+            raise GradError(f"{call.op.name}: forward returned a view of an argument, or the argument itself, so jvp must return "
+                            "the same view of its tangent; it returned another tensor. Hint: tangent.view_as(tangent).")
         return True
     return False
 

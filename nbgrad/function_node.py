@@ -8,7 +8,19 @@ from .dispatch import CALLS
 from .engine import validate_gradient
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode
-from .graph import Edge, SavedTensor, edge_of, freed_error, number_node, pack_tensor, requires_grad, unpacked, writer_of
+from .graph import (
+    Edge,
+    SavedTensor,
+    alias_with,
+    edge_of,
+    freed_error,
+    number_node,
+    pack_tensor,
+    requires_grad,
+    tangents_of,
+    unpacked,
+    writer_of,
+)
 from .graph_task import state
 from .layout import Layout
 from .node import Node, Rule
@@ -98,7 +110,7 @@ class Saved:
         value: Any = self.value
         if self.output is None:
             return value
-        again = native.alias(value)
+        again = alias_with(value, tangents_of(value))
         again.edge, again.needs_grad = result_edge(ctx, self.output), True
         return again
 
@@ -124,7 +136,7 @@ class Saved:
         if isinstance(value, SavedTensor):
             again = unpacked(value)
             if self.output is not None:
-                again = native.alias(again)
+                again = alias_with(again, tangents_of(again))
                 again.edge, again.needs_grad = result_edge(ctx, self.output), True
             return again
         if value is not None and value.storage.version != self.version:
@@ -235,6 +247,10 @@ class FunctionRule(Rule):
 
     def __init__(self, name: str):
         self.name, self.node_name = name, name + "Backward"
+
+    def saved_results(self, node: Node, nr: int) -> list:
+        """What ``save_for_backward`` kept of a result."""
+        return [saved.value for saved in node.s0 or () if saved.output == nr]
 
 
 class FunctionPlan:

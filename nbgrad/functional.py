@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors: Jacobians, Hessians, and their products with vectors; the names of torch.autograd.functional.
+"""Derivatives of functions of tensors: Jacobians, Hessians, their products with vectors; as torch.autograd.functional names them.
 
 Functions take tensors and return a tensor or a tuple of them; the structure of a result follows that of arguments and results. The
 caller's tensors are left alone: the function gets views or detached aliases of them.
@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .autograd import grad
+from .creation import eye
 from .dispatch import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from .func.jacobians import forward_columns
 from .grad_mode import mode, set_grad_enabled
 from .graph import requires_grad
 from .tensor import Tensor
@@ -19,6 +21,10 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Tensors = tuple[Tensor, ...]
 
 STRATEGIES = ("reverse-mode", "forward-mode")
+
+
+class StrategyError(RangeError, AssertionError):
+    """A word that names no strategy."""
 
 
 # ---- what comes in and goes out ------------------------------------------------------------------------------------
@@ -170,7 +176,8 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     if vectors is None:
         vectors = tuple(CALLS["ones_like"](x) for x in given)
     with set_grad_enabled(create_graph or mode.enabled):
-        product = with_zeros("jvp", gradients(back, dummies, vectors, create_graph), outputs, strict, create_graph, "the input: result")
+        products = gradients(back, dummies, vectors, create_graph)
+        product = with_zeros("jvp", products, outputs, strict, create_graph, "the input: result")
     return (as_given(finished(outputs, create_graph), is_outputs_tuple),
             as_given(finished(product, create_graph), is_outputs_tuple))
 
@@ -259,7 +266,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
 
     Raises:
         ArgumentError: arguments or results that are no tensors. GradError: see ``strict``; ``strict`` with ``vectorize``.
-        NotSupportedError: forward mode without ``vectorize``. RangeError: another strategy.
+        NotSupportedError: forward mode without ``vectorize``. StrategyError: another strategy.
 
     >>> import nbgrad
     >>> nbgrad.functional.jacobian(lambda x: x * x.sum(), nbgrad.tensor([1.0, 2.0]))
@@ -288,10 +295,10 @@ def require_strategy(op: str, what: str, strategy: str) -> None:
     """Refuse other words than the two.
 
     Raises:
-        RangeError: it is another.
+        StrategyError: it is another.
     """
     if strategy not in STRATEGIES:
-        raise RangeError(f"{op}: {what} is {strategy!r}, expected 'reverse-mode' or 'forward-mode'.")
+        raise StrategyError(f"{op}: {what} is {strategy!r}, expected 'reverse-mode' or 'forward-mode'.")
 
 
 def looped_rows(output: Tensor, given: Tensors, create_graph: bool, strict: bool) -> Tensors:
@@ -317,14 +324,12 @@ def batched_rows(output: Tensor, given: Tensors, create_graph: bool, strict: boo
 
 def unit_vectors(x: Tensor) -> Tensor:
     """For every element of ``x`` a tensor of its shape and dtype that is 1 there and 0 elsewhere, one behind the other."""
-    from .creation import eye
     count = x.numel()
     return eye(count, dtype=x.dtype).view((count, *x.shape))
 
 
 def forward_jacobian(func: Callable, inputs: Any) -> Any:
     """The Jacobian, a column for every element of the inputs, in one pass of batched tangents each."""
-    from .func import forward_columns
     is_inputs_tuple, given = as_tensors("jacobian", "inputs", inputs)
     seen: list[bool] = []
 

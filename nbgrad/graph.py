@@ -268,6 +268,11 @@ class HookStack(threading.local):
 _hook_stack = HookStack()
 
 
+def saved_tensors_hooks_enabled() -> bool:
+    """Whether this thread may enter ``saved_tensors_hooks``."""
+    return _hook_stack.disabled is None
+
+
 def active_hooks() -> tuple[Callable, Callable] | None:
     """The innermost saved-tensor hooks of this thread."""
     return _hook_stack.pairs[-1] if _hook_stack.pairs else None
@@ -382,6 +387,11 @@ class RawSaved:
         pack_slot(self.node, self.slot, pack_hook, unpack_hook)
 
 
+def tangents_of(x: Tensor) -> dict | None:
+    """The slot of a tensor's tangents: ``{level: tangent}``."""
+    return None if x.meta is None else x.meta.tangent
+
+
 def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
     """One saved tensor behind hooks; what they compute is not recorded.
 
@@ -398,8 +408,7 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
     # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
     edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
-    tangent = value.meta.tangent if value.meta is not None else None
-    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge, tangent)
+    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge, tangents_of(value))
 
 
 def unpacked(saved: SavedTensor) -> Tensor:
@@ -411,14 +420,20 @@ def unpacked(saved: SavedTensor) -> Tensor:
     value = saved.unpack(saved.packed)
     if not isinstance(value, Tensor):
         raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
+    if saved.edge is not None or saved.tangent:
+        value = alias_with(value, saved.tangent)
     if saved.edge is not None:
-        value = native.alias(value)
         value.edge, value.needs_grad = saved.edge, True
-    if saved.tangent:
-        value = value if saved.edge is not None else native.alias(value)
-        value.meta = new_meta()
-        value.meta.tangent = saved.tangent
     return value
+
+
+def alias_with(x: Tensor, tangent: dict | None) -> Tensor:
+    """An alias without history; with the tangents of what it stands for."""
+    out = native.alias(x)
+    if tangent:
+        out.meta = new_meta()
+        out.meta.tangent = tangent
+    return out
 
 
 def increment_version(tensors) -> None:

@@ -49,28 +49,56 @@ def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
     return counts
 
 
-def nodes_needed(roots: Iterable[Target], wanted: Iterable[Target]) -> set[Target]:
-    """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path."""
-    needed: set[Target] = set()
+def nodes_needed(counts: dict[Target, int], roots: Iterable[Target], wanted: Iterable[Target]) -> set[Target]:
+    """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path.
+
+    Args:
+        counts: all nodes and leaves below the roots, from ``count_edges``.
+    """
     wanted = set(wanted)
+    if all_lead_to(counts, wanted):
+        return {place for place in counts if not isinstance(place, Tensor)}
+    needed: set[Target] = set()
     seen: set[Target] = set()
-    stack: list[tuple[Target, bool]] = [(root, False) for root in roots]
+    stack: list[Any] = list(roots)
     while stack:
-        node, done = stack.pop()
-        if done:
+        node = stack.pop()
+        if node is None:            # all below the node beneath it has been looked at
+            node = stack.pop()
             for edge in node.edges:
-                below = target(edge)
-                if below is not None and (below in needed or below in wanted):
+                below = edge if type(edge) is Node or edge is None else target(edge)
+                if below in needed or below in wanted:
                     needed.add(node)
                     break
         elif node not in seen and not isinstance(node, Tensor):
             seen.add(node)
-            stack.append((node, True))
+            stack += (node, None)
             for edge in node.edges:
-                below = target(edge)
-                if below is not None and below not in seen:
-                    stack.append((below, False))
+                if type(edge) is Node:
+                    if edge not in seen:
+                        stack.append(edge)
+                elif edge is not None and target(edge) not in seen:
+                    stack.append(target(edge))
     return needed
+
+
+def all_lead_to(counts: dict[Target, int], wanted: set[Target]) -> bool:
+    """Whether every path ends in a wanted leaf, as where the gradients of all leaves are asked for (a fifth of the longer search)."""
+    for place in counts:
+        if isinstance(place, Tensor):
+            if place not in wanted:
+                return False
+        elif all_none(place.edges):
+            return False
+    return True
+
+
+def all_none(edges: tuple) -> bool:
+    """Whether there is no edge among the places for edges."""
+    for edge in edges:
+        if edge is not None:
+            return False
+    return True
 
 
 class Captures:
@@ -92,7 +120,7 @@ class GraphTask:
         roots: the nodes and leaves that it starts from.
         captures, wanted: where to collect gradients instead of accumulating them.
         needed: the nodes and leaves that run; None: all of the graph.
-        seen: all nodes and leaves of the graph below the roots; filled in when the walk begins.
+        seen: all nodes and leaves of the graph below the roots and how many edges lead to each; filled in when the walk begins.
         callbacks: to be called at its end, or None.
         depth: 1, or one more than that of the pass in which this one is nested.
     """
@@ -111,11 +139,13 @@ class GraphTask:
     def capture(self, captures: Captures) -> None:
         """Run only what leads to the places of ``captures``, and collect their gradients."""
         self.captures, self.wanted = captures, captures.wanted
-        self.needed = nodes_needed(self.roots, self.wanted)
+        self.seen = count_edges(self.roots)
+        self.needed = nodes_needed(self.seen, self.roots, self.wanted)
 
     def accumulate_only(self, sinks: set[Target]) -> None:
         """Run only what leads to ``sinks``, and those."""
-        self.needed = nodes_needed(self.roots, sinks) | sinks
+        self.seen = count_edges(self.roots)
+        self.needed = nodes_needed(self.seen, self.roots, sinks) | sinks
 
     def runs(self, node: Target) -> bool:
         """Whether the pass comes to a node or leaf of its graph."""

@@ -111,7 +111,8 @@ class Inference:
         """All calls inside of the mode; outside those of inference tensors. Functions see the tensors themselves."""
         if call.op.kind == "function":
             return False
-        return mode.inference or any(x.layout.special is INFERENCE for x in tensors_in((call.operands, call.attributes, call.out)))
+        return mode.inference or call.marked and any(
+            x.layout.special is INFERENCE for x in tensors_in((call.operands, call.attributes, call.out)))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on plain tensors; its results marked, or checked."""
@@ -148,6 +149,8 @@ def replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
         return change(value)
     if type(value) in (tuple, list):
         return type(value)([replaced(x, change) for x in value])
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[replaced(x, change) for x in value])
     if type(value) is dict:
         return {name: replaced(x, change) for name, x in value.items()}
     return value
@@ -246,7 +249,8 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
         if not made:
             made.append(native.caller(quick, NEVER, miss, record_nothing))
         out = made[0](*operands)
-        if out.layout.special is INFERENCE and out.storage.writable:
+        # A type that overrides operations may have returned anything.
+        if type(out) is Tensor and out.layout.special is INFERENCE and out.storage.writable:
             out.storage.writable = IN_INFERENCE_MODE
         return out
     return call
@@ -265,7 +269,9 @@ def learn(quick: dict, plans: dict, operands: tuple, out: Any) -> None:
     """Keep a plan for calls of the same layouts, if the ordinary plan of their plain layouts was used."""
     layouts = tuple(x.layout if isinstance(x, Tensor) else type(x) for x in operands)
     plan = plans.get(key_of(tuple(map(unmarked, layouts)))) if all(map(is_simple, layouts)) else None
-    if plan is not None and len(plan.layouts) == len(layouts) and out.layout is marked_layout(plan.outs[0].layout, INFERENCE):
+    if plan is None or len(plan.layouts) != len(layouts) or not isinstance(out, Tensor):
+        return
+    if out.layout is marked_layout(plan.outs[0].layout, INFERENCE):
         keep(quick, key_of(layouts), plan_like(plan, layouts, (out,)))
 
 

@@ -44,10 +44,19 @@ class Call:
         plain: ``plain(*operands, **attributes)``, the call beneath all interpreters.
     """
 
-    __slots__ = ("op", "operands", "attributes", "plain", "form", "out")
+    __slots__ = ("op", "operands", "attributes", "plain", "form", "out", "_marked")
 
     def __init__(self, op: Op, operands: tuple, attributes: dict, plain: Callable, form: str = "", out: Tensor | None = None):
         self.op, self.operands, self.attributes, self.plain, self.form, self.out = op, operands, attributes, plain, form, out
+        self._marked: bool | None = None
+
+    @property
+    def marked(self) -> bool:
+        """Whether an argument is of a kind that needs an interpreter; looked for once, since nearly no call has any."""
+        if self._marked is None:
+            self._marked = (is_marked(self.operands) or bool(self.attributes) and is_marked(tuple(self.attributes.values()))
+                            or self.out is not None and bool(self.out.layout.special))
+        return self._marked
 
     def with_operands(self, operands: tuple, attributes: dict | None = None) -> Call:
         """The same call of others."""

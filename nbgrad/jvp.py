@@ -16,13 +16,13 @@ from .creation import new_full
 from .dispatch import CALLS, apply, full_like, keep
 from .engine import run_backward
 from .errors import NotSupportedError
+from .grad_mode import mode
 from .graph import edge_of, requires_grad
 from .graph_task import Captures
-from .grad_mode import mode
 from .interpreters import Call
 from .layout import Layout
 from .lowering.elementwise import Formula, elementwise_plan
-from .ops.core import Elementwise, General, Movement
+from .ops.core import Elementwise, General, Movement, Reduction
 from .ops.expr import ZERO, Expr, evaluate
 from .rules import facts_of, tensors_in
 from .tangents import tangent_of, visible_levels
@@ -183,4 +183,4 @@ def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
 
 
 RULES: dict[str, Callable] = {Elementwise.kind: elementwise_tangent, Movement.kind: movement_tangent, General.kind: general_tangent,
-                              "reduction": general_tangent}
+                              Reduction.kind: general_tangent}

@@ -96,8 +96,8 @@ def random_levels() -> tuple[Level, ...]:
         BatchingError: one does not allow random operations.
     """
     if any(level.randomness == "error" for level in state.levels):
-        raise BatchingError("vmap: a random operation is called, and it is not said whether it draws the same numbers for all elements "
-                            "of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside.")
+        raise BatchingError("vmap: a random operation is called, and it is not said whether it draws the same numbers for all "
+                            "elements of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside.")
     return tuple(level for level in state.levels if level.randomness == "different")
 
 

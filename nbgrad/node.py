@@ -15,7 +15,7 @@ from typing import Callable
 from weakref import ref
 
 from .errors import ArgumentError
-from .grad_mode import mode
+from .grad_mode import mode, special
 
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
@@ -149,6 +149,10 @@ class Rule:
         """
         raise AttributeError(f"{node.name()} has saved no {name!r}; it has {list(self.saved_names)}.")
 
+    def saved_results(self, node: Node, nr: int) -> list:
+        """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
+        return [getattr(node, f"s{k}") for k, name in enumerate(self.saved_names) if name == "out"]
+
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value, to hang hooks on."""
         return self.saved(node, name)
@@ -218,7 +222,8 @@ class Node(Placed):
         if len(grads) != self.outputs:
             raise ArgumentError(f"{self.name()}: got {len(grads)} gradients, expected {self.outputs}, one for each result.")
         undefined = all(g is None for g in grads) and not self.rule.takes_undefined
-        results = None if undefined else self.backward(self, grads[0] if self.outputs == 1 else list(grads), mode.enabled)
+        results = None if undefined else self.backward(self, grads[0] if self.outputs == 1 else list(grads),
+                                                          mode.enabled or bool(special))      # kernels know no special modes
         inputs = self.spread(results)
         return inputs[0] if len(inputs) == 1 else inputs
 

@@ -83,7 +83,7 @@ class Overrides:
 
     def concerns(self, call: Call) -> bool:
         """Whether a mode is active in this thread, or an argument is of an overriding type."""
-        return bool(_state.modes and not _state.off) or bool(kinds_of(arguments_of(call)))
+        return bool(_state.modes and not _state.off) or call.marked and bool(kinds_of(arguments_of(call)))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Ask; beneath ``disabled()`` do the work on plain tensors."""

@@ -1,13 +1,25 @@
-"""What the profiler has seen: events, their averages, tables and traces. Knows no tensor and no graph."""
+"""What the profiler has seen: events, their averages and traces. Knows no tensor and no graph."""
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator
 
 from .errors import NbgradError, RangeError
+from .profiler_tables import (
+    CALLS_COLUMN,
+    FLOPS_COLUMN,
+    MEMORY_COLUMNS,
+    Column,
+    cut,
+    sort_key,
+    table_text,
+    time_columns,
+    time_format,
+    time_text,
+)
 
-__all__ = ["BACKWARD", "ColumnError", "EventList", "FUNCTION", "FunctionEvent", "FunctionEventAvg", "Interval", "ProfilerError",
+__all__ = ["BACKWARD", "EventList", "FUNCTION", "FunctionEvent", "FunctionEventAvg", "Interval", "ProfilerError",
            "USER"]
 
 # The scopes of events, by torch's numbers.
@@ -16,33 +28,6 @@ FUNCTION, BACKWARD, USER = 0, 1, 7
 
 class ProfilerError(NbgradError, RuntimeError, AssertionError):
     """The profiler is asked for what it has not been told to collect, or is used twice."""
-
-
-class ColumnError(NbgradError, AttributeError):
-    """A table is to be sorted by what is no column."""
-
-
-# ---- numbers as text -----------------------------------------------------------------------------------------------
-
-def time_text(us: float) -> str:
-    """A time in microseconds, in the unit that suits it."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if us >= size:
-            return f"{us / size:.3f}{unit}"
-    return f"{us:.3f}us"
-
-
-def share_text(part: float, whole: float) -> str:
-    """A part in percent; NaN of nothing."""
-    return "NaN" if whole == 0 else f"{100 * part / whole:.2f}%"
-
-
-def memory_text(size: int) -> str:
-    """A number of bytes, in the unit that suits it."""
-    for unit, bits in (("GB", 30), ("MB", 20), ("KB", 10)):
-        if abs(size) >= 1 << bits:
-            return f"{size / (1 << bits):.2f} {unit}"
-    return f"{size} B"
 
 
 class Interval:
@@ -66,6 +51,8 @@ class Times:
     self_cpu_time_total: float
     device_time = device_time_total = self_device_time_total = device_memory_usage = self_device_memory_usage = 0
     cuda_time = cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
+    use_device = overload_name = None
+    device_index, is_legacy, kernels = 0, False, ()
 
     @property
     def cpu_time(self) -> float:
@@ -275,33 +262,16 @@ class EventList(list):
         events = list(self) if sort_by is None else sorted(self, key=sort_key(sort_by), reverse=True)
         if top_level_events_only:
             events = [event for event in events if event.cpu_parent is None]
-        columns = self._columns(time_format(time_unit), max_src_column_width, max_name_column_width, max_shapes_column_width)
-        rows = [[show(event) for _, _, show in columns] for event in events[:row_limit]]
-        total = time_text(self.self_cpu_time_total)
-        return layout_table([(title, width) for title, width, _ in columns], rows, header) + f"Self CPU time total: {total}\n"
-
-    def _columns(self, time: Callable[[float], str], src_width: int, name_width: int, shapes_width: int) -> list[Column]:
-        """Title, least width and text of every column."""
         total = self.self_cpu_time_total
-        columns = [
-            Column("Name", 0, lambda e: cut(e.key, name_width)),
-            Column("Self CPU %", 12, lambda e: share_text(e.self_cpu_time_total, total)),
-            Column("Self CPU", 12, lambda e: time(e.self_cpu_time_total)),
-            Column("CPU total %", 12, lambda e: share_text(e.cpu_time_total, total)),
-            Column("CPU total", 12, lambda e: time(e.cpu_time_total)),
-            Column("CPU time avg", 12, lambda e: time(e.cpu_time)),
-        ]
-        if self.profile_memory:
-            columns += [Column("CPU Mem", 12, lambda e: memory_text(e.cpu_memory_usage)),
-                        Column("Self CPU Mem", 12, lambda e: memory_text(e.self_cpu_memory_usage))]
-        columns.append(Column("# of Calls", 12, lambda e: str(e.count)))
+        columns = [*time_columns(total, time_format(time_unit), max_name_column_width),
+                   *(MEMORY_COLUMNS if self.profile_memory else ()), CALLS_COLUMN]
         if any(event.input_shapes for event in self):
-            columns.append(Column("Input Shapes", 12, lambda e: cut(str(e.input_shapes), shapes_width)))
+            columns.append(Column("Input Shapes", lambda e: cut(str(e.input_shapes), max_shapes_column_width)))
         if any(event.stack for event in self):
-            columns.append(Column("Source Location", 12, lambda e: cut(e.stack[0] if e.stack else "", src_width)))
+            columns.append(Column("Source Location", lambda e: cut(e.stack[0] if e.stack else "", max_src_column_width)))
         if self.with_flops:
-            columns.append(Column("Total FLOPs", 12, lambda e: str(e.flops) if e.flops else "--"))
-        return columns
+            columns.append(FLOPS_COLUMN)
+        return table_text(columns, events[:row_limit], header) + f"Self CPU time total: {time_text(total)}\n"
 
     def __str__(self) -> str:
         return self.table()
@@ -349,56 +319,6 @@ SEPARATORS = str.maketrans(" ;\t\n", "____")
 def encloses(outer: FunctionEvent, inner: FunctionEvent) -> bool:
     """Whether one event's time lies inside of another's."""
     return inner.time_range.start < outer.time_range.end and inner.time_range.end <= outer.time_range.end
-
-
-# ---- tables --------------------------------------------------------------------------------------------------------
-
-class Column(NamedTuple):
-    """A column of a table: its title, its least width, and what it shows of an event."""
-
-    title: str
-    width: int
-    show: Callable[[Any], str]
-
-
-def sort_key(name: str) -> Callable[[Any], Any]:
-    """The attribute to sort by; lists are compared as text."""
-    def key(event: Any) -> Any:
-        try:
-            value = getattr(event, name)
-        except AttributeError:
-            raise ColumnError(f"table: sort_by={name!r} is no attribute of {type(event).__name__}. Hint: 'cpu_time_total', "
-                              "'self_cpu_time_total', 'count', 'cpu_memory_usage', ...") from None
-        return value if isinstance(value, (int, float)) else str(value)
-    return key
-
-
-def time_format(unit: str | None) -> Callable[[float], str]:
-    """How times are shown."""
-    if unit is None:
-        return time_text
-    sizes = {"us": 1.0, "ms": 1e3, "s": 1e6}
-    if unit not in sizes:
-        raise RangeError(f"table: time_unit should be one of {list(sizes)}, got {unit!r}.")
-    return lambda us: f"{us / sizes[unit]:.3f}{unit}"
-
-
-def cut(text: str, width: int) -> str:
-    """A text of at most ``width`` characters."""
-    return text if len(text) <= width else text[:max(width - 3, 0)] + "..."
-
-
-def layout_table(columns: list[tuple[str, int]], rows: list[list[str]], header: str | None) -> str:
-    """Titles between rules, then the rows, all aligned to the right."""
-    widths = [max([len(title), width, *(len(row[k]) for row in rows)]) for k, (title, width) in enumerate(columns)]
-    rule = "  ".join("-" * width for width in widths)
-
-    def line(texts: Iterable[str]) -> str:
-        return "  ".join(text.rjust(width) for text, width in zip(texts, widths))
-    lines = [rule, line(title for title, _ in columns), rule, *map(line, rows), rule]
-    if header is not None:
-        lines[:0] = ["=" * len(rule), header]
-    return "\n".join(lines) + "\n"
 
 
 # ---- traces --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from .creation import empty_of, layout_for, layout_like, leaf
 from .dispatch import CALLS
 from .dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, int64, require_floating, uint8
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
-from .grad_mode import mode
+from .grad_mode import mode, special
 from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import array_of, flat_tensor, values_of
@@ -447,7 +447,8 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
     recorded = mode.enabled and has_grad(x)
     check_inplace(op, x, recorded)
     layout = x.layout
-    if recorded or special or open_levels or not layout.contiguous or layout.conj or layout.neg or layout.dtype not in DIRECT[distribution]:
+    if (recorded or special or open_levels or not layout.contiguous or layout.conj or layout.neg
+            or layout.dtype not in DIRECT[distribution]):
         target = layout if layout.dense else layout.like()
         if layout.dtype.is_complex:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))

@@ -11,23 +11,19 @@ hooks that put the k-th tensor saved into the k-th holder that is still alive, a
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
-import traceback
 import weakref
 from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
-from .debug import describe
 from .errors import GradError, VersionError
-from .grad_mode import enable_grad, special
+from .grad_mode import enable_grad
 from .graph import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
 from .graph_task import current_graph_task_id, queue_callback
-from .interpreters import Presence
 from .random import Generator, default_generator
 from .tensor import Tensor, native
 
-__all__ = ["CheckpointError", "DETERMINISM_CHECKS", "ExplainedFrame", "Frame", "GraphExecGroup", "Streams", "saved", "streams_of"]
+__all__ = ["CheckpointError", "DETERMINISM_CHECKS", "Frame", "GraphExecGroup", "Streams", "saved", "streams_of"]
 
 
 class CheckpointError(GradError):
@@ -309,75 +305,3 @@ def restored(value: Any, version: int | None) -> Any:
             f"checkpoint: an input ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: it is at version "
             f"{value.storage.version}, expected {version}.\nHint: clone it before the update.")
     return value
-
-
-# ---- explanations --------------------------------------------------------------------------------------------------
-
-class CallLog(Presence):
-    """An observer that notes this thread's calls and where they were made."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[str, str]] = []
-        self.thread = threading.get_ident()
-
-    def seen(self, op: Any, operands: tuple, out: Any) -> None:
-        """Note one call."""
-        if threading.get_ident() == self.thread:
-            text = f"{op.name}({', '.join(map(describe, operands))}) -> {describe(out)}"
-            self.entries.append((text, "".join(traceback.format_list(user_frames()))))
-
-    def __enter__(self) -> CallLog:
-        special.append(self)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        special.remove(self)
-
-
-# Files whose frames say nothing to the user: the package, its generated text, and what runs context managers.
-OWN = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<nbgrad", contextlib.__file__)
-
-
-def user_frames() -> list[traceback.FrameSummary]:
-    """The stack without the package's own frames."""
-    return [frame for frame in traceback.extract_stack() if not frame.filename.startswith(OWN)]
-
-
-class ExplainedFrame(Frame):
-    """A frame that shows the operations of both runs where they differ."""
-
-    __slots__ = ("first", "second")
-
-    def __init__(self, *args: Any, **options: Any):
-        super().__init__(*args, **options)
-        self.first, self.second = CallLog(), CallLog()
-
-    @contextlib.contextmanager
-    def saving(self) -> Iterator[None]:
-        """The first run happens inside."""
-        with self.first, super().saving():
-            yield
-
-    def recompute(self, run: Any) -> None:
-        """Run the function again.
-
-        Raises:
-            CheckpointError: with the operations of both runs.
-        """
-        self.second = CallLog()
-        try:
-            with self.second:
-                super().recompute(run)
-        except CheckpointError as error:
-            raise CheckpointError(f"{error}\n{explanation(self.first, self.second)}") from error
-
-
-def explanation(first: CallLog, second: CallLog) -> str:
-    """Both runs: where every operation was called, then their operations in order."""
-    parts = []
-    for title, log in (("original forward", first), ("recomputation", second)):
-        parts.append(f"\nStack traces of the operations of the {title}:\n")
-        parts += [f"{text}   ({k} of {len(log.entries)} in {title})\n{stack}" for k, (text, stack) in enumerate(log.entries, 1)]
-    for title, log in (("original forward", first), ("recomputation", second)):
-        parts.append(f"\nOperations executed during the {title}:\n" + "".join(f"  {text}\n" for text, _ in log.entries))
-    return "".join(parts)

@@ -30,7 +30,8 @@ from .layout import layout_of
 from .tensor import Meta, Tensor, native, new_meta
 from .views import CopySlicesRule, replay
 
-__all__ = ["dual_levels", "push_level", "pop_level", "tangent_of", "visible_levels", "beneath", "give", "write", "fitted"]
+__all__ = ["dual_levels", "push_level", "pop_level", "tangent_of", "visible_levels", "beneath", "give", "write", "hold", "fitted",
+           "share_with_overwritten"]
 
 
 # ---- levels --------------------------------------------------------------------------------------------------------
@@ -83,7 +84,8 @@ def pop_level(number: int) -> None:
         dual_levels.remove(level)
         special.remove(level)
     for meta in level.holders:
-        meta.tangent.pop(number, None)
+        if meta.tangent:
+            meta.tangent.pop(number, None)
 
 
 def level_of(number: int) -> DualLevel:
@@ -232,16 +234,8 @@ def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
 
 def share_with_saved(x: Tensor, level: int) -> None:
     """Give the tangents of a result to the alias of it that its node saved, for backward passes that differentiate forward."""
-    edge = x.edge
-    if edge is None and x.meta.base is not None:
-        edge = x.meta.base.edge     # of a write to a view
-    node: Any = edge.node if type(edge) is Edge else edge
-    if isinstance(node, Node) and isinstance(node.rule, CopySlicesRule) and node.attrs is not None:
-        node = node.attrs[0]
-    if not isinstance(node, Node):
-        return
-    for k, name in enumerate(node.rule.saved_names):
-        saved = getattr(node, f"s{k}") if name == "out" else None
+    node, nr = node_of(x)
+    for saved in () if node is None else node.rule.saved_results(node, nr):
         if isinstance(saved, SavedTensor):
             saved.tangent = x.meta.tangent
         elif isinstance(saved, Tensor) and saved.storage is x.storage:
@@ -249,3 +243,24 @@ def share_with_saved(x: Tensor, level: int) -> None:
                 saved.meta = new_meta()
             saved.meta.tangent = x.meta.tangent
             level_of(level).holders.add(saved.meta)
+
+
+def share_with_overwritten(x: Tensor, name: str, tangents: dict[int, Tensor]) -> None:
+    """Give the tangents that ``x`` had before a write to the copy of its old value that the write's node saved as ``name``."""
+    node, _ = node_of(x)
+    if node is not None and name in node.rule.saved_names:
+        saved = getattr(node, f"s{node.rule.saved_names.index(name)}")
+        if isinstance(saved, Tensor) and saved.storage is not x.storage:
+            for level, tangent in tangents.items():
+                hold(saved, level, tangent)
+
+
+def node_of(x: Tensor) -> tuple[Node | None, int]:
+    """The node that computed a tensor, or that of the write to it if it is a view; and which result it is."""
+    edge = x.edge
+    if edge is None and x.meta is not None and x.meta.base is not None:
+        edge = x.meta.base.edge
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    if not isinstance(node, Node):
+        return None, 0
+    return (node.attrs[0], 0) if isinstance(node.rule, CopySlicesRule) and node.attrs is not None else (node, nr)

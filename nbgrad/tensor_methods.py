@@ -14,8 +14,8 @@ from .dispatch import CALLS
 from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
+from .memory import get_data, resize_, resize_as_, set_, set_data
 from .node import node_meta
-from .storage import Storage
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
 from .views import base_of, is_view
 
@@ -91,36 +91,8 @@ def detach_(x: Tensor) -> Tensor:
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
     x.edge, x.needs_grad = None, False
     if x.meta is not None:
-        x.meta.retains = False
+        x.meta.retains, x.meta.tangent = False, None
     return x
-
-
-# ---- memory that autograd does not watch ---------------------------------------------------------------------------
-
-def unwatched(storage: Storage, version: int = 0) -> Storage:
-    """A Storage of its own, with a version of its own, on the same memory."""
-    new = Storage()
-    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
-    return new
-
-
-def get_data(x: Tensor) -> Tensor:
-    """The same memory without history, with a version of its own: autograd does not notice writes to it."""
-    return native.tensor(x.layout.template, unwatched(x.storage), x.offset, False, None)
-
-
-def set_data(x: Tensor, value: Tensor) -> None:
-    """Exchange the contents, shape and dtype; version, history and gradient stay.
-
-    Raises:
-        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad.
-    """
-    if not isinstance(value, Tensor):
-        raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
-    if requires_grad(x) and not value.layout.dtype.differentiable:
-        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
-                         "expected a floating or complex tensor.")
-    x.storage, x.offset, x.layout = unwatched(value.storage, x.storage.version), value.offset, value.layout
 
 
 # ---- gradients -----------------------------------------------------------------------------------------------------
@@ -270,7 +242,7 @@ PROPERTIES = {
 }
 METHODS = {
     "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward,
-           "register_hook": register_hook,
+           "register_hook": register_hook, "set_": set_, "resize_": resize_, "resize_as_": resize_as_,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook, "retain_grad": graph.retain_grad,
     "_is_view": is_view,
 }

@@ -20,6 +20,7 @@ class Tree:
     """
 
     __slots__ = ("kind", "keys", "children", "count")
+    count: int
 
     def __init__(self, kind: type | None, keys: tuple | None, children: tuple[Tree, ...]):
         self.kind, self.keys, self.children = kind, keys, children
@@ -91,7 +92,9 @@ def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def spread(prefix: Any, tree: Tree) -> list | None:
-    """The leaves of ``prefix``, a structure that ends before ``tree`` does, one for every leaf of ``tree``; None if it does not fit.
+    """The leaves of ``prefix``, a structure that ends where ``tree`` does or before, one for every leaf of ``tree``.
+
+    None if it is no such structure.
 
     >>> spread((0, 1), flatten(("a", ("b", "c")))[1])
     [0, 1, 1]

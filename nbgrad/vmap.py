@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Iterator
 
-from . import batch_functions as _batch_functions     # noqa: F401  (its rule registers itself)
+from . import batch_functions as _batch_functions  # noqa: F401  (its rule registers itself)
 from .batch_rules import LOOPED
 from .batching import Batched, lifted, lowered
 from .dispatch import CALLS
@@ -24,8 +24,8 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
 
     Args:
         func: takes and returns tensors, or nested tuples, lists and dicts of them. It sees one element of the batch.
-        in_dims: the dimension to map over: an int for all positional arguments, or a structure of ints and Nones that is that of the
-            arguments or ends before; None: not mapped. Keyword arguments are always mapped over their first dimension.
+        in_dims: the dimension to map over: an int for all positional arguments, or a structure of ints and Nones that is that of
+            the arguments or ends before; None: not mapped. Keyword arguments are never mapped.
         out_dims: where the batch goes in the results, in the same way; None: a result that is the same for all elements.
         randomness: what random operations in ``func`` do: "error", "different" for every element, "same" for all.
         chunk_size: map over so many elements at a time; None: all at once.
@@ -49,11 +49,12 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, dims, tree = mapped_arguments(func, in_dims, args, kwargs)
+        leaves, dims, tree = mapped_arguments(func, in_dims, args)
         size = batch_size(leaves, dims)
+        run = functools.partial(func, **kwargs) if kwargs else func
         if chunk_size is None or size <= chunk_size:
-            return run_mapped(func, leaves, dims, tree, size, out_dims, randomness)
-        return run_chunks(func, leaves, dims, tree, size, out_dims, randomness, chunk_size)
+            return run_mapped(run, leaves, dims, tree, size, out_dims, randomness)
+        return run_chunks(run, leaves, dims, tree, size, out_dims, randomness, chunk_size)
     return mapped
 
 
@@ -63,29 +64,28 @@ class RandomnessError(RangeError, GradError):
 
 # ---- what goes in --------------------------------------------------------------------------------------------------
 
-def mapped_arguments(func: Callable, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, Tree]:
-    """The leaves of all arguments, the dimension of each (from the front, or None), and their structure.
+def mapped_arguments(func: Callable, in_dims: Any, args: tuple) -> tuple[list, list, Tree]:
+    """The leaves of the arguments, the dimension of each (from the front, or None), and their structure.
 
     Raises:
         RangeError: ``in_dims`` does not fit the arguments.
     """
     who = f"vmap({name_of(func)})"
-    if not args and not kwargs:
-        raise RangeError(f"{who}: called without arguments, so there is nothing to map over.")
+    if not args:
+        raise RangeError(f"{who}: called without positional arguments, so there is nothing to map over.")
     if not isinstance(in_dims, (int, tuple)):
         raise RangeError(f"{who}: in_dims must be an int or a tuple with the structure of the arguments, "
                          f"got {type(in_dims).__name__}.")
-    _, tree = flatten(args)
+    leaves, tree = flatten(args)
     dims = spread(in_dims, tree)
     if dims is None:
         raise RangeError(f"{who}: in_dims {in_dims} does not have the structure of the arguments, {tree!r}.")
-    leaves, tree = flatten((args, kwargs))
-    dims += [0] * (len(leaves) - len(dims))
     return leaves, [checked_dim(who, x, dim) for x, dim in zip(leaves, dims)], tree
 
 
 def name_of(func: Callable) -> str:
     """A function's name for messages."""
+    func = func.func if isinstance(func, functools.partial) else func
     return getattr(func, "__name__", type(func).__name__)
 
 
@@ -133,8 +133,8 @@ def hidden(x: Tensor, dim: int, level: Level) -> Tensor:
 def run_mapped(func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str) -> Any:
     """Run the function on batched arguments, and show the batch in its results."""
     with opened(size, randomness) as level:
-        args, kwargs = tree.unflatten(x if dim is None else hidden(x, dim, level) for x, dim in zip(leaves, dims))
-        results, out_tree = flatten(func(*args, **kwargs))
+        args = tree.unflatten(x if dim is None else hidden(x, dim, level) for x, dim in zip(leaves, dims))
+        results, out_tree = flatten(func(*args))
         places = out_places(func, out_dims, out_tree)
         return out_tree.unflatten([shown(func, x, place, level) for x, place in zip(results, places)])
 

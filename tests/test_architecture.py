@@ -38,10 +38,10 @@ LAYERS = (
     ("tangents", "tangents", "directions of differentiation, and what tensors know of them"),
     ("engine", "graph_task engine graph_tools", "the backward pass, what it shows, and tools on graphs"),
     ("overrides", "overrides numpy_protocol", "types that say what operations mean on them; NumPy's functions"),
-    ("interface", "autograd function_node function_results function jvp forward_ad tensor_methods install threads cache anomaly "
+    ("interface", "autograd function_node function_results function jvp forward_ad memory tensor_methods install threads cache anomaly "
     "debug _C", "what users call"),
-    ("profiler", "profiler_events profiler", "what ran, and how long"),
-    ("recomputation", "recomputation selective checkpoint revolve", "saved tensors that are computed again"),
+    ("profiler", "stacks profiler_tables profiler_events profiler_records profiler", "what ran, and how long"),
+    ("recomputation", "recomputation recomputation_log selective checkpoint revolve", "saved tensors that are computed again"),
     ("transforms", "trees batch_functions vmap functional func", "functions of functions: maps, derivatives"),
     ("checks", "gradcheck", "derivatives against finite differences"),
     ("package", "__init__", "the public names"),

@@ -9,7 +9,8 @@ import pytest
 
 import nbgrad
 from nbgrad import profile, record_function
-from nbgrad.profiler_events import EventList, FunctionEvent, FunctionEventAvg, memory_text, time_text
+from nbgrad.profiler_events import EventList, FunctionEvent, FunctionEventAvg
+from nbgrad.profiler_tables import memory_text, time_text
 
 
 def names(p):
@@ -266,6 +267,17 @@ def test_region_left_under_another_profile(x):
         x.sin()
     p.__exit__(None, None, None)
     assert names(p) == ["sin"]
+
+
+def test_region_that_is_never_left(x):
+    """It is no event, and does not disturb the next profile."""
+    with profile() as p:
+        record_function("lost").__enter__()
+        x.sin()
+    assert names(p) == ["sin"]
+    with nbgrad.no_grad(), profile(profile_memory=True) as p:
+        x.sin()
+    assert names(p) == ["sin", "[memory]"]
 
 
 def test_annotations_for_absent_tools_do_nothing(x):

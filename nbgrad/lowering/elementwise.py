@@ -190,15 +190,12 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
     ndim = len(shape)
     layouts = [*outs, *operands]
     names = [("bool" if p else dtype) for p in formula.predicates] + list(wanted)
-    itemsizes, strides = [], []
-    for layout in layouts:
-        size = layout.dtype.itemsize if layout is not None else 0
-        own = _broadcast_strides(layout, ndim) if layout is not None else (0,) * ndim
-        itemsizes.append(size)
-        strides.append(tuple(step * size for step in own))
-    # Walk in the memory order of the first result.
-    order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
-    sizes, steps = collapse(tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides])
+    itemsizes = [layout.dtype.itemsize if layout is not None else 0 for layout in layouts]
+    strides = [_byte_strides(layout, ndim) if layout is not None else (0,) * ndim for layout in layouts]
+    if not outs[0].contiguous:      # walk in the memory order of the first result
+        order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
+        shape, strides = tuple([shape[d] for d in order]), [tuple([s[d] for d in order]) for s in strides]
+    sizes, steps = collapse(shape, strides)
     if len(sizes) > 60:
         raise KernelError(f"{formula.name}: {len(sizes)} dimensions; at most 60 can be walked.")
     by_rows = len(sizes) > 1 and sizes[-1] >= LONG_ROW
@@ -226,7 +223,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = kernel(formula, dtype, tuple(how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]))
+    code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]]))
     return iteration_record(code, len(outs), entries, sizes, steps)
 
 
@@ -238,8 +235,9 @@ def _width(name: str) -> int:
     return _WIDTHS[name]
 
 
-def _broadcast_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
-    lead = (0,) * (ndim - layout.ndim)
-    return lead + tuple(0 if size == 1 else stride for size, stride in zip(layout.shape, layout.strides))
+def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
+    """Strides in bytes of an operand that broadcasts to ``ndim`` dimensions."""
+    width = layout.dtype.itemsize
+    return (0,) * (ndim - layout.ndim) + tuple([0 if size == 1 else step * width for size, step in zip(layout.shape, layout.strides)])
 
 

@@ -158,7 +158,9 @@ def _as_strided_backward(op, tensors, attributes):
         counts = fold_into(ones, layout.strides, own, total)
         flat = CALLS["div"](flat, CALLS["maximum"](counts, 1))
     part = CALLS["as_strided"](flat, layout.shape, layout.strides, own)
-    return CALLS["clone_like"](part, layout if layout.dense else layout.like(g.layout.dtype))
+    # Without lazy bits: a cotangent is computed.
+    strides = layout.strides if layout.dense else None
+    return CALLS["clone_like"](part, layout_of(g.layout.dtype, layout.shape, strides, layout.device))
 
 
 @lowering("reshape_copy")

@@ -69,10 +69,11 @@ def to_complex(dtype):
 movement("real_view", lambda x: _real_view(x, 0), lambda g, x_dtype: g.to_dtype(x_dtype), retype=to_real,
          bits=lambda conj, neg: (False, neg), method=False, function=False, node="RealBackward0", doc="The real parts, as a view.")
 movement("imag_view", lambda x: _real_view(x, 1), lambda g, x_dtype: g.to_dtype(x_dtype) * 1j, retype=to_real,
-         bits=lambda conj, neg: (False, conj is not neg), method=False, function=False, node="ImagBackward0", doc="The imaginary parts, as a view.")
+         bits=lambda conj, neg: (False, conj is not neg), method=False, function=False, node="ImagBackward0",
+         doc="The imaginary parts, as a view.")
 movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.contiguous()), retype=to_real, method=False,
          doc="A complex tensor as pairs of numbers: one more dimension, of size 2.")
-movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.contiguous()), retype=to_complex, method=False,
+movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.resolve_conj().contiguous()), retype=to_complex, method=False,
          doc="Pairs of numbers as a complex tensor.")
 movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g.view_dtype(x_dtype),
          retype=lambda own, dtype: dtype, function=False, method=False, node="ViewBackward0",
@@ -120,8 +121,8 @@ elementwise("argument", lambda x, y: scalar.atan2(y, x),
             {"x": lambda x, y: scalar.where((x == 0) & (y == 0), 0, -y / (x * x + y * y)),
              "y": lambda x, y: scalar.where((x == 0) & (y == 0), 0, x / (x * x + y * y))},
             **PARTS, node="AngleBackward0", doc="The angle of x + iy.")
-elementwise("angle", lambda x: scalar.where(scalar.isnan(x), x, scalar.where(x < 0, math.pi, 0.0)), {"x": lambda: 0}, policy="float",
-            complex_form=lambda x: scalar.argument(_real(x), _imag(x)), inplace=False,
+elementwise("angle", lambda x: scalar.where(scalar.isnan(x), x, scalar.where(x < 0, math.pi, 0.0)), {"x": lambda: 0},
+            policy="float", complex_form=lambda x: scalar.argument(_real(x), _imag(x)), inplace=False,
             doc="The angle of complex numbers, in radians; of real ones 0 or pi.")
 
 

@@ -17,7 +17,7 @@ import inspect
 from functools import cache
 from typing import Any, Callable
 
-from .expr import Expr, conjugate, constant, plus, scalar, symbol, times
+from .expr import Expr, conjugate, constant, plus, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
            "reduction", "general", "composite", "undifferentiable"]

@@ -123,8 +123,8 @@ elementwise("asinh", lambda x: scalar.asinh(x), {"x": lambda x: scalar.rsqrt(x *
             aliases=("arcsinh",), doc="The inverse hyperbolic sine.")
 elementwise("acosh", lambda x: scalar.acosh(x), {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x + 1)}, policy="float",
             complex=True, aliases=("arccosh",), doc="The inverse hyperbolic cosine; NaN below 1.")
-elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}, policy="float", complex=True, aliases=("arctanh",),
-            doc="The inverse hyperbolic tangent; NaN beyond 1.")
+elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}, policy="float", complex=True,
+            aliases=("arctanh",), doc="The inverse hyperbolic tangent; NaN beyond 1.")
 elementwise("hypot", lambda x, y: scalar.hypot(x, y), {"x": lambda x, out: where(out == 0, 0, x / out),
             "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
 elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",

@@ -17,7 +17,8 @@ from weakref import WeakValueDictionary
 
 from ..errors import ArgumentError
 
-__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "evaluate", "ONE", "ZERO"]
+__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "evaluate", "ONE",
+           "ZERO"]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
 OPERATORS = {

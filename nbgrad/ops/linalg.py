@@ -8,7 +8,6 @@ import math
 
 from ..errors import ShapeError
 from .core import composite, general
-from .expr import scalar
 from .reduce import conjugate
 from .shapes import wrap
 

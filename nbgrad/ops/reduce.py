@@ -43,6 +43,8 @@ def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> 
 
 def spread_layout(x, shape, dim):
     """The layout that repeats a reduction's result over the dimensions it was reduced from."""
+    if not x.shape:
+        return tuple(shape), (0,) * len(shape), 0
     dims = reduced_dims("spread", len(shape), dim)
     kept = iter(x.strides) if len(x.shape) != len(shape) else None
     strides = tuple(0 if d in dims else (next(kept) if kept else x.strides[d]) for d in range(len(shape)))

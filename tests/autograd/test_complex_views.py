@@ -103,7 +103,8 @@ FUNCTIONS = {
     "cumsum": lambda m, c: c.cumsum(1), "matmul": lambda m, c: c @ c.reshape(3, 2), "eq": lambda m, c: c == m.conj(c),
     "where": lambda m, c: m.where(c == 4, c, c * 2), "stack": lambda m, c: m.stack([c, c]), "index": lambda m, c: c[[1, 0]],
     "flip": lambda m, c: m.flip(c, (0,)), "imag": lambda m, c: c.imag * 3, "outer": lambda m, c: m.outer(c[0], c[1]),
-    "tril": lambda m, c: m.tril(c), "any": lambda m, c: c.imag.any(), "max": lambda m, c: c.imag.max(), "cast": lambda m, c: c.imag + 1j,
+    "tril": lambda m, c: m.tril(c), "any": lambda m, c: c.imag.any(), "max": lambda m, c: c.imag.max(),
+    "cast": lambda m, c: c.imag + 1j,
 }
 
 
@@ -137,7 +138,8 @@ WRITES = {
     "add_": lambda c: c.add_(1j), "mul_": lambda c: c.mul_(2 - 1j), "copy_": lambda c: c.copy_(c.clone() * 1j),
     "fill_": lambda c: c.fill_(3 + 4j), "zero_": lambda c: c.zero_(), "setitem": lambda c: c.__setitem__((0, slice(1, 3)), 5j),
     "index": lambda c: c.__setitem__([1, 0], c.clone()), "mask": lambda c: c.__setitem__(c.abs() > 2, 1j),
-    "masked_fill_": lambda c: c.masked_fill_(c.abs() > 2, 1j), "imag": lambda c: c.imag.add_(1.0), "real": lambda c: c.real.mul_(2.0),
+    "masked_fill_": lambda c: c.masked_fill_(c.abs() > 2, 1j), "imag": lambda c: c.imag.add_(1.0),
+    "real": lambda c: c.real.mul_(2.0),
     "index_add_": lambda c: c.index_add_(0, nbgrad.tensor([1]), c[:1].clone()), "row": lambda c: c[1].sub_(1j),
     "exp_": lambda c: c.exp_(), "aliased": lambda c: c.mul_(c.conj()),
 }

@@ -450,3 +450,22 @@ def test_a_hook_cannot_replace_an_undefined_gradient():
     b.register_hook(lambda g: nbgrad.ones((), dtype=nbgrad.float64))
     with pytest.raises(nbgrad.GradError, match="undefined"):
         a.backward()
+
+
+def test_versions_that_are_preserved():
+    """A graph that saved the tensor is differentiated with what was written."""
+    x, c = leaf(), nbgrad.ones(2, dtype=nbgrad.float64)
+    y = (x * c).sum()
+    with nbgrad._unsafe_preserve_version_counter((c,)):
+        c.mul_(3)
+    y.backward()
+    assert c._version == 0
+    same(x.grad, [3.0, 3.0])
+
+
+def test_whether_saved_tensor_hooks_are_enabled():
+    """They are, but inside of the block that disables them."""
+    enabled = nbgrad._C._autograd._saved_tensors_hooks_is_enabled
+    with graph.disable_saved_tensors_hooks("no"):
+        assert not enabled()
+    assert enabled() and isinstance((leaf() ** 2).grad_fn._raw_saved_self, nbgrad._C._autograd.SavedTensor)

@@ -189,7 +189,8 @@ C = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=F64)
 FRESH = {
     "ones": lambda: nbgrad.ones(2), "tensor": lambda: nbgrad.tensor([1.0]), "rand": lambda: nbgrad.rand(2),
     "arange": lambda: nbgrad.arange(3), "zeros_like": lambda: nbgrad.zeros_like(C),
-    "from_numpy": lambda: nbgrad.from_numpy(np.ones(2)), "parameter": lambda: nbgrad.Parameter(nbgrad.ones(2)), "clone": lambda: C.clone(), "converted": lambda: C.to(nbgrad.float32),
+    "from_numpy": lambda: nbgrad.from_numpy(np.ones(2)),
+    "parameter": lambda: nbgrad.Parameter(nbgrad.ones(2)), "clone": lambda: C.clone(), "converted": lambda: C.to(nbgrad.float32),
     "sum": lambda: C.sum(), "matmul": lambda: C @ C, "cat": lambda: nbgrad.cat([C, C]), "index": lambda: C[nbgrad.tensor([0])],
     "nonzero": lambda: C.nonzero(), "multinomial": lambda: nbgrad.multinomial(C, 1), "comparison": lambda: C > 1,
     "sorted": lambda: C.sort()[1], "deepcopy": lambda: copy.deepcopy(C), "contiguous": lambda: C.t().contiguous(),

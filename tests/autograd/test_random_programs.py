@@ -1,4 +1,4 @@
-"""Random programs of views, writes, detaches and ``no_grad`` regions, against a replay in NumPy.
+"""Random programs of views, writes, detaches, hooks and ``no_grad`` regions, against a replay in NumPy.
 
 The oracle is forward mode on plain arrays. A ``Mirror`` stands for a tensor: ``memory`` holds the values and is shared
 by every alias; ``jacobian`` holds the derivative of each place in memory by all leaf elements *as autograd sees it* and
@@ -181,11 +181,12 @@ class Machine:
 
     Args:
         guarded: give each op clones of its operands.
-        pure: leave out ``detach`` and ``no_grad``, so that derivatives are those of the values.
+        pure: leave out ``detach``, ``no_grad`` and hooks, so that derivatives are those of the values.
         shift: added to x[0, 0].
+        dual: give x[0, 0] the tangent 1; a dual level is open.
     """
 
-    def __init__(self, guarded, pure=False, shift=0.0):
+    def __init__(self, guarded, pure=False, shift=0.0, dual=False):
         self.guarded, self.pure, self.text, self.slots = guarded, pure, [], []
         rng = random.Random(0)
         shapes = {"x": (2, 3), "w": (3,)}
@@ -195,8 +196,10 @@ class Machine:
             size = int(np.prod(shape))
             value = np.array([rng.uniform(-1, 1) for _ in range(size)]).reshape(shape)
             value.flat[0] += shift if name == "x" else 0.0
-            self.add(nbgrad.tensor(value.tolist(), dtype=F64, requires_grad=True),
-                     Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
+            tensor = nbgrad.tensor(value.tolist(), dtype=F64, requires_grad=True)
+            if dual and name == "x":
+                tensor = nbgrad.forward_ad.make_dual(tensor, nbgrad.tensor(eye[0, :size].reshape(shape)))
+            self.add(tensor, Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
             at += size
         self.leaves = list(self.slots)
         x, w = self.leaves
@@ -216,7 +219,8 @@ class Machine:
         """One random step."""
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
-        kinds = {self.take_view: 35, self.write: 40, self.compute: 20, self.detach: 0 if self.pure else 5}
+        kinds = {self.take_view: 35, self.write: 40, self.compute: 20, self.detach: 0 if self.pure else 5,
+                 self.hook: 0 if self.pure else 4}
         rng.choices(list(kinds), list(kinds.values()))[0](rng, slot)
 
     def take_view(self, rng, slot):
@@ -235,6 +239,17 @@ class Machine:
     def detach(self, rng, slot):
         """Add a detached alias, which may be written to even where it is a leaf's."""
         self.add(slot.tensor.detach(), slot.mirror.detach(), f"{slot.name}.detach()")
+
+    def hook(self, rng, slot):
+        """Add a clone with hooks that scale its cotangent; one of them may have been removed again."""
+        tensor, content, factor = slot.tensor.clone(), slot.mirror.read(), rng.uniform(-2, 2)
+        text = f"{slot.name}.clone() with a hook that multiplies by {factor}"
+        if tensor.requires_grad:
+            removed = tensor.register_hook(lambda g: g * 1e3)
+            tensor.register_hook(lambda g: g * factor)
+            removed.remove()
+            content = Dual(content.value, content.slope * factor)
+        self.add(tensor, content, text)
 
     def operand(self, tensor, copy):
         """The tensor as an op gets it: a clone in a guarded program, or where memory would overlap."""
@@ -313,16 +328,32 @@ class Machine:
             np.testing.assert_allclose(slot.tensor.detach().numpy(), slot.mirror.read().value, rtol=1e-11, atol=1e-12,
                                        err_msg=f"value of {slot.name}")
 
-    def check_gradients(self):
-        """The gradient of a weighted sum of all tensors agrees with the mirrors' derivatives.
+    def check_tangents(self):
+        """Every tensor's tangent is its derivative by x[0, 0]."""
+        for slot in self.slots:
+            tangent, slope = nbgrad.forward_ad.unpack_dual(slot.tensor).tangent, slot.mirror.read().slope[..., 0]
+            np.testing.assert_allclose(np.zeros_like(slope) if tangent is None else tangent.detach().numpy(), slope, rtol=1e-11,
+                                       atol=1e-12, err_msg=f"tangent of {slot.name}")
 
-        Returns False where a bare program's backward refused because a saved tensor had been modified.
-        """
+    def loss(self):
+        """A weighted sum of all tensors, and its derivative by all leaf elements as the mirrors have it."""
         rng, expected, loss = random.Random(1), np.zeros(self.width), 0
         for slot in self.slots:
             content, weight = slot.mirror.read(), rng.uniform(0.5, 2)
             expected += weight * content.slope.reshape(-1, self.width).sum(0)
             loss = loss + (slot.tensor * weight).sum()
+        return loss, expected
+
+    def gradients(self):
+        """The gradient of the loss by x and w."""
+        return nbgrad.grad(self.loss()[0], [leaf.tensor for leaf in self.leaves])
+
+    def check_gradients(self):
+        """The gradient of a weighted sum of all tensors agrees with the mirrors' derivatives.
+
+        Returns False where a bare program's backward refused because a saved tensor had been modified.
+        """
+        loss, expected = self.loss()
         try:
             gradients = nbgrad.grad(loss, [leaf.tensor for leaf in self.leaves])
         except RuntimeError as error:
@@ -343,7 +374,36 @@ def run(seeds, guarded):
     return machine.check_gradients()
 
 
-def shrink(seeds, guarded):
+def run_dual(seeds, guarded):
+    """Run a program in forward mode too: tangents, and the tangent of its gradient, which is a column of the Hessian."""
+    def moved(shift):
+        """The gradient with x[0, 0] moved."""
+        machine = Machine(guarded, pure=True, shift=shift)
+        for seed in seeds:
+            machine.step(seed)
+        return np.concatenate([g.numpy().ravel() for g in machine.gradients()])
+
+    with nbgrad.forward_ad.dual_level():
+        machine = Machine(guarded, pure=True, dual=True)
+        for seed in seeds:
+            machine.step(seed)
+        machine.check_values()
+        machine.check_tangents()
+        try:
+            gradients = machine.gradients()
+        except RuntimeError as error:
+            if guarded or "at version" not in str(error):
+                raise
+            return False
+        parts = [nbgrad.forward_ad.unpack_dual(g) for g in gradients]
+        column = np.concatenate([np.zeros(p.primal.numel()) if p.tangent is None else p.tangent.numpy().ravel() for p in parts])
+    step = 1e-5
+    difference = (moved(step) - moved(-step)) / (2 * step)
+    np.testing.assert_allclose(column, difference, rtol=1e-5, atol=1e-5, err_msg="derivative of the gradient by x[0, 0]")
+    return True
+
+
+def shrink(seeds, guarded, run):
     """A sublist of the failing program that still fails, and from which no single step can be left out."""
     i = 0
     while i < len(seeds):
@@ -356,9 +416,9 @@ def shrink(seeds, guarded):
     return seeds
 
 
-def listing(seeds, guarded):
+def listing(seeds, guarded, pure):
     """The text of a program, up to the step that fails if one does."""
-    machine = Machine(guarded)
+    machine = Machine(guarded, pure)
     with contextlib.suppress(Exception):
         for seed in seeds:
             machine.step(seed)
@@ -371,7 +431,7 @@ def step_seeds(seed):
     return [rng.getrandbits(32) for _ in range(rng.randint(3, STEPS))]
 
 
-def run_all(guarded):
+def run_all(guarded, run=run):
     """Run the programs asked for; return how many went through backward. Fails with a shrunk program and its seed."""
     chosen = os.environ.get("NBGRAD_FUZZ_SEED")
     passed = 0
@@ -380,9 +440,9 @@ def run_all(guarded):
         try:
             passed += run(steps, guarded)
         except Exception as error:
-            small = shrink(steps, guarded)
+            small = shrink(steps, guarded, run)
             pytest.fail(f"program {seed} ({'guarded' if guarded else 'bare'}): {type(error).__name__}: {error}\n"
-                        f"Shrunk to:\n{listing(small, guarded)}\nAgain: NBGRAD_FUZZ_SEED={seed}")
+                        f"Shrunk to:\n{listing(small, guarded, run is run_dual)}\nAgain: NBGRAD_FUZZ_SEED={seed}")
     return passed
 
 
@@ -396,6 +456,16 @@ def test_bare_programs_agree_with_the_replay_or_refuse():
     """Where saved tensors may change, backward gives the replay's gradients or says which version it expected."""
     passed = run_all(guarded=False)
     assert passed > PROGRAMS // 4 or "NBGRAD_FUZZ_SEED" in os.environ
+
+
+def test_guarded_programs_in_forward_mode():
+    """Tangents are the replay's derivatives; forward mode over a backward pass agrees with differences of gradients."""
+    run_all(guarded=True, run=run_dual)
+
+
+def test_bare_programs_in_forward_mode():
+    """The same where saved tensors may change: right, or refused."""
+    run_all(guarded=False, run=run_dual)
 
 
 def test_the_replay_agrees_with_finite_differences():

@@ -83,7 +83,8 @@ def test_quotients_neither_overflow_nor_vanish(dtype):
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5)
 GRID = np.array([complex(x, y) for x in NUMBERS for y in NUMBERS])
-SAME_CUTS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+SAME_CUTS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+             "atanh")
 
 
 @pytest.mark.parametrize("name", SAME_CUTS)

@@ -57,7 +57,8 @@ TRANSCENDENTAL = {
     "softplus": (lambda x: np.logaddexp(0.0, x), lambda x: mp.log1p(mp.exp(x)),
                  {"float32": (-104, 50), "float64": (-745, 100)}),
 }
-DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")  # undefined outside their interval
+# Undefined outside their interval.
+DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")
 
 
 def bound(name: str, dtype: str, table=None):

@@ -14,7 +14,7 @@ from nbgrad.ops.core import OPS, Elementwise
 from tests.ops.test_gradients import COMPLEX, SMOOTH, along_one_direction, check_gradients
 from tests.ops.test_values import check_value
 from tests.samples import SAMPLES
-from tests.samples.checking import close
+from tests.samples.checking import close, expected, flatten, gradients, results, run, to_tensor, weights_of
 
 C64, C128 = nbgrad.complex64, nbgrad.complex128
 
@@ -162,3 +162,67 @@ def test_every_elementwise_operation_says_whether_it_is_complex():
         assert isinstance(op, Elementwise) and not op.complex
         with pytest.raises(nbgrad.DTypeError, match=f"^{name}: not defined for"):
             CALLS[name](*[nbgrad.ones(1, dtype=C64)] * len(op.operands))
+
+
+# ---- lazy operands -----------------------------------------------------------------------------------------------------
+
+def lazily(x):
+    """A tensor of the same values that holds their negatives, or conjugates, in memory; what has no bits stays as it is."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(lazily, x))
+    if not isinstance(x, nbgrad.Tensor) or not x.dtype.differentiable:
+        return x
+    stored = x.detach().conj_physical().conj() if x.is_complex() else (-x.detach())._neg_view()
+    return stored.requires_grad_(x.requires_grad)
+
+
+SEEING = sorted(name for name, row in SAMPLES.items() if row.reference is not None and not {"layout", "lazy"} & set(row.unlike))
+
+
+@pytest.mark.parametrize("name", SEEING)
+def test_lazy_operands_are_seen_through(name):
+    """Every operation of the table gives the same of lazily negated or conjugated operands."""
+    row = SAMPLES[name]
+    for dtype in ("float64", "complex128"):
+        if dtype == "complex128" and not (name in COMPLEX or name in TAKING_COMPLEX):
+            continue
+        call = row.calls[0]
+        operands = [to_tensor(x) for x in row.arrays(call, dtype)]
+        if isinstance(row.op, Elementwise) and row.op.policy == "integer":
+            continue
+        for got, want in zip(results(run(row, [lazily(x) for x in operands], call)), results(run(row, operands, call))):
+            close(got, want, 1e-15, f"{name}{call} of lazy operands")
+
+
+@pytest.mark.parametrize("name", [name for name in SEEING if name in SMOOTH])
+def test_gradients_of_lazy_operands(name):
+    """And the same gradients, of their values."""
+    row = SAMPLES[name]
+    call = row.calls[0]
+    dtype = "complex128" if name in COMPLEX or name in TAKING_COMPLEX else "float64"
+    found = []
+    for change in (lazily, lambda x: x):
+        operands = [change(to_tensor(x, True)) for x in row.arrays(call, dtype)]
+        found.append(gradients(row, operands, call, weights_of(expected(row, row.arrays(call, dtype), call))))
+    for k, (got, want) in enumerate(zip(*found)):
+        close(got.numpy(force=True), want.numpy(force=True), 1e-14, f"{name}{call}: gradient of lazy operand {k}")
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", [name for name in SEEING if name in SMOOTH])
+def test_lazy_cotangents(name, create_graph):
+    """A lazy cotangent gives the gradients of its values."""
+    row = SAMPLES[name]
+    call = row.calls[0]
+    dtype = "complex128" if name in COMPLEX or name in TAKING_COMPLEX else "float64"
+    arrays = row.arrays(call, dtype)
+    operands = [to_tensor(x, True) for x in arrays]
+    weights = weights_of(expected(row, arrays, call))
+    outs = [(x, nbgrad.tensor(w).to(x.dtype)) for x, w in zip(run(row, operands, call), weights) if x.requires_grad]
+    inputs = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    found = [nbgrad.grad([x for x, _ in outs], inputs, [change(w) for _, w in outs], retain_graph=True, create_graph=create_graph,
+                         allow_unused=True) for change in (lazily, lambda w: w)]
+    for k, (got, want) in enumerate(zip(*found)):
+        assert (got is None) is (want is None)
+        if got is not None:
+            close(got.numpy(force=True), want.numpy(force=True), 1e-14, f"{name}{call}: gradient of operand {k}")

@@ -213,3 +213,25 @@ def test_tangent_of_the_in_place_form(name):
         CALLS[name + "_"](x, *others, **call.attributes)
         assert unpack_dual(x).tangent is tangent, f"{name}_: the tangent is another tensor"
         close(tangent.numpy(), want, 1e-14, f"{name}_: tangent")
+
+
+@pytest.mark.parametrize("name", sorted({*INPLACE} & {*SMOOTH}))
+def test_forward_over_reverse_of_the_in_place_form(name):
+    """What the node of a write saved, the old value or the result, has its tangent in the backward pass."""
+    row = SAMPLES[name]
+    call = row.calls[0]
+    arrays = row.arrays(call)
+    directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+    weights = weights_of(expected(row, arrays, call))
+    with dual_level():
+        want = tangent_arrays(tuple(gradients_of_duals(row, call, arrays, directions, weights)[0]))
+        leaves = dual_operands(arrays, directions, lambda x: plain(x).requires_grad_())
+        x = leaves[0].clone()
+        if expected(row, arrays, call)[0].shape != x.shape:
+            pytest.skip("the result does not fit the operand")
+        CALLS[name + "_"](x, *leaves[1:], **call.attributes)
+        found = nbgrad.grad(x, [leaf for leaf in leaves if isinstance(leaf, nbgrad.Tensor) and leaf.requires_grad],
+                            nbgrad.tensor(weights[0]), allow_unused=True)
+        got = tangent_arrays(tuple(nbgrad.zeros(1) if g is None else g for g in found))
+    for k, (a, b) in enumerate(zip(got, want)):
+        close(a + np.zeros_like(b), b, 1e-12, f"{name}_: tangent of gradient {k}")

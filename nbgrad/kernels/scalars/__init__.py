@@ -24,10 +24,12 @@ __all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "funct
 
 FUNCTIONS: dict[str, Callable] = {
     "exp": exp, "expm1": expm1, "exp2": exp2, "log": log, "log1p": log1p, "log2": log2, "log10": log10,
-    "sinh": sinh, "cosh": cosh, "tanh": tanh, "asinh": asinh, "acosh": acosh, "atanh": atanh, "sigmoid": sigmoid, "softplus": softplus, "erf": erf, "pow": pow_,
+    "sinh": sinh, "cosh": cosh, "tanh": tanh, "asinh": asinh, "acosh": acosh, "atanh": atanh,
+    "sigmoid": sigmoid, "softplus": softplus, "erf": erf, "pow": pow_,
     "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
     "asin": trigonometric.asin, "acos": trigonometric.acos, "atan": trigonometric.atan, "atan2": trigonometric.atan2,
-    "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "hypot": rounding.hypot, "fabs": rounding.fabs_, "copysign": rounding.copysign_,
+    "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "hypot": rounding.hypot,
+    "fabs": rounding.fabs_, "copysign": rounding.copysign_,
     "floor": rounding.floor_, "ceil": rounding.ceil_, "round": rounding.round_, "trunc": rounding.trunc_,
     "fmod": rounding.fmod, "remainder": rounding.remainder, "floor_divide": rounding.floor_divide,
     "trunc_divide": rounding.trunc_divide,

@@ -215,11 +215,10 @@ def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tu
     """
     sizes: list[int] = []
     steps: list[tuple[int, ...]] = []
-    for d, size in enumerate(shape):
+    for size, inner in zip(shape, zip(*strides)):
         if size == 1:
             continue
-        inner = tuple(s[d] for s in strides)
-        if sizes and all(o == i * size for o, i in zip(steps[-1], inner)):
+        if sizes and all([o == i * size for o, i in zip(steps[-1], inner)]):
             sizes[-1] *= size
             steps[-1] = inner
         else:
@@ -227,4 +226,4 @@ def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tu
             steps.append(inner)
     if not sizes:
         return (1,), [(0,)] * len(strides)
-    return tuple(sizes), [tuple(step[k] for step in steps) for k in range(len(strides))]
+    return tuple(sizes), list(zip(*steps))

@@ -1,0 +1,141 @@
+"""Jacobians and Hessians: batches of pull-backs, or of tangents."""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from ..batching import Batched, lowered
+from ..creation import eye
+from ..dispatch import CALLS
+from ..errors import RangeError
+from ..tensor import Tensor
+from ..trees import Tree, flatten, map_leaves
+from ..vmap import vmap
+from .forward import jvp
+from .reverse import vjp
+from .runs import Argnums, chosen_arguments, tensor_leaves, with_arguments
+
+__all__ = ["forward_columns", "hessian", "jacfwd", "jacrev"]
+
+
+def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
+    """A function that computes the Jacobian of ``func`` in reverse mode: one batch of pull-backs, for all elements of the output.
+
+    Args:
+        func: returns tensors; with ``has_aux`` a pair of those and other tensors.
+        argnums: the argument or arguments to differentiate by.
+        chunk_size: so many pull-backs at a time; None: all at once.
+
+    Returns:
+        A function of the same arguments: for every output, of the output's structure, for every argument, of its structure, a
+        tensor of shape ``output.shape + argument.shape``; a pair with what else ``func`` returned if ``has_aux``.
+
+    Raises:
+        GradError, RangeError: as ``grad``; a ``chunk_size`` below 1.
+
+    >>> import nbgrad
+    >>> nbgrad.func.jacrev(nbgrad.sin)(nbgrad.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise RangeError(f"jacrev: chunk_size is {chunk_size}, expected None or a number > 0.")
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_arguments("jacrev", args, argnums)
+        output, pull_back, *aux = vjp(lambda x: func(*with_arguments(args, argnums, x), **kwargs), chosen, has_aux=has_aux)
+        outputs, out_tree = tensor_leaves("jacrev", output)
+        inputs, in_tree = flatten(chosen)
+        bases = unit_batches(outputs)
+        rows = vmap(lambda *g: flatten(pull_back(out_tree.unflatten(g))[0])[0], chunk_size=chunk_size)(*bases)
+        made = out_tree.unflatten([in_tree.unflatten(blocks) for blocks in zip(*(row_blocks(row, x, outputs)
+                                                                                 for row, x in zip(rows, inputs)))])
+        return (made, aux[0]) if has_aux else made
+    return jacobian
+
+
+def unit_batches(tensors: list[Tensor]) -> list[Tensor]:
+    """For every tensor a batch: all unit vectors of the tensors together, as many as they have elements, one behind the other."""
+    total, first, batches = sum(x.numel() for x in tensors), 0, []
+    for x in tensors:
+        count = x.numel()
+        part = CALLS["narrow"](eye(total, dtype=x.dtype), 1, first, count)
+        batches.append(part.reshape((total, *x.shape)))
+        first += count
+    return batches
+
+
+def row_blocks(rows: Tensor, x: Tensor, outputs: list[Tensor]) -> list[Tensor]:
+    """The rows of a Jacobian, cut into those of single outputs."""
+    parts = rows.split([each.numel() for each in outputs], 0)
+    return [part.reshape((*each.shape, *x.shape)) for part, each in zip(parts, outputs)]
+
+
+def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """A function that computes the Jacobian of ``func`` in forward mode: one batch of tangents, for all elements of the argument.
+
+    Args:
+        func, argnums, has_aux: as of ``jacrev``, whose result this has.
+        randomness: what random operations in ``func`` do: see ``vmap``.
+
+    >>> import nbgrad
+    >>> nbgrad.func.jacfwd(nbgrad.sin)(nbgrad.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_arguments("jacfwd", args, argnums)
+        inputs, in_tree = flatten(chosen)
+
+        def of_leaves(*leaves: Tensor) -> Any:
+            return func(*with_arguments(args, argnums, in_tree.unflatten(leaves)), **kwargs)
+        blocks, out_tree, aux = columns_of(of_leaves, tuple(inputs), has_aux, randomness)
+        made = out_tree.unflatten([in_tree.unflatten(row) for row in blocks])
+        return (made, aux) if has_aux else made
+    return jacobian
+
+
+def columns_of(func: Callable, inputs: tuple, has_aux: bool = False, randomness: str = "error") -> tuple[list, Tree, Any]:
+    """The blocks of a Jacobian, for every output by every input; the outputs' structure; what else ``func`` returned."""
+    seen: list = []
+
+    def push_forward(*directions: Tensor) -> list[Tensor]:
+        output, tangents, *aux = jvp(func, inputs, directions, has_aux=has_aux)
+        found, tree = flatten(tangents)
+        seen[:] = [tree, *aux]
+        return found
+
+    for x in inputs:
+        if not isinstance(x, Tensor):
+            raise RangeError(f"jacfwd: expected tensors to differentiate by, got {type(x).__name__}.")
+    columns = vmap(push_forward, randomness=randomness)(*unit_batches(list(inputs)))
+    blocks = []
+    for column in columns:
+        shape = column.shape[1:]
+        parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
+        blocks.append([part.reshape((*shape, *x.shape)) for part, x in zip(parts, inputs)])
+    return blocks, seen[0], aux_outside(seen[1]) if has_aux else None
+
+
+def aux_outside(aux: Any) -> Any:
+    """What a mapped function returned beside its batch: it was the same for all of it."""
+    return map_leaves(lambda x: lowered(x, x.levels).select(0, 0) if type(x) is Batched and not x.levels[-1].open else x, aux)
+
+
+def forward_columns(func: Callable, inputs: tuple) -> tuple:
+    """For every output of ``func`` a tuple of its Jacobians by every input."""
+    blocks, _, _ = columns_of(func, inputs)
+    return tuple(map(tuple, blocks))
+
+
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
+    """A function that computes the Hessian of ``func``: the Jacobian, in forward mode, of the one in reverse mode.
+
+    >>> import nbgrad
+    >>> nbgrad.func.hessian(lambda x: (x ** 3).sum())(nbgrad.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

@@ -1,0 +1,114 @@
+"""Which memory a tensor stands on: ``data``, ``set_``, ``resize_``. Autograd does not watch any of them."""
+from __future__ import annotations
+
+import numpy as np
+
+from .creation import shape_of
+from .errors import ArgumentError, DTypeError, GradError, InplaceError
+from .grad_mode import mode
+from .graph import requires_grad
+from .layout import layout_of
+from .storage import Storage, wrap_array
+from .tensor import Tensor, native
+from .views import check_inplace
+
+__all__ = ["get_data", "resize_", "resize_as_", "set_", "set_data"]
+
+
+def unwatched(storage: Storage, version: int = 0) -> Storage:
+    """A Storage of its own, with a version of its own, on the same memory."""
+    new = Storage()
+    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
+    return new
+
+
+def get_data(x: Tensor) -> Tensor:
+    """The same memory without history, with a version of its own: autograd does not notice writes to it."""
+    return native.tensor(x.layout.template, unwatched(x.storage), x.offset, False, None)
+
+
+def set_data(x: Tensor, value: Tensor) -> None:
+    """Exchange the contents, shape and dtype; version, history and gradient stay.
+
+    Raises:
+        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad.
+    """
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
+    if requires_grad(x) and not value.layout.dtype.differentiable:
+        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
+                         "expected a floating or complex tensor.")
+    x.storage, x.offset, x.layout = unwatched(value.storage, x.storage.version), value.offset, value.layout
+
+
+def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
+    """Let ``x`` stand on the memory of ``source``, with its shape and strides; counts as a write to ``x``.
+
+    Args:
+        source: a tensor of the dtype of ``x``; None: no elements.
+
+    Raises:
+        InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
+    """
+    if source is None:
+        source = native.tensor(x.layout.like(None, (0,)).template, wrap_array(np.empty(0, x.layout.descr)), 0, False, None)
+    if not isinstance(source, Tensor):
+        raise ArgumentError(f"set_: expected a Tensor, got {type(source).__name__}. Hint: nbgrad.asarray(array).")
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. "
+                         "Hint: source.to(x.dtype).")
+    if mode.enabled and requires_grad(x):
+        check_inplace("set_", x, True)
+        raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
+                           "Hint: x.detach(), or no_grad().")
+    leave_base(x)
+    x.storage, x.offset, x.layout = unwatched(source.storage, x.storage.version + 1), source.offset, source.layout
+    return x
+
+
+def resize_(x: Tensor, *sizes) -> Tensor:
+    """Give ``x`` another shape, row by row from its first element on; counts as a write.
+
+    Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
+    no particular value.
+
+    Raises:
+        GradError: ``x`` requires grad. InplaceError: the memory is not nbgrad's own and would have to grow.
+    """
+    if requires_grad(x):
+        raise GradError("resize_: the tensor requires grad, and elements that come or go have no gradient. Hint: x.detach().")
+    shape = shape_of("resize_", sizes)
+    layout = layout_of(x.layout.dtype, shape, None, x.layout.device, x.layout.conj, x.layout.neg)
+    size, storage = layout.dtype.itemsize, x.storage
+    storage.require_writable("resize_")
+    needed = x.offset + layout.numel * size
+    if needed > storage.array.nbytes:
+        grow(storage, needed)
+    leave_base(x)
+    storage.version += 1
+    x.layout = layout
+    return x
+
+
+def leave_base(x: Tensor) -> None:
+    """A view that gets another place is no view of its base any more: no movement leads to it."""
+    if x.meta is not None and x.meta.base is not None:
+        x.needs_grad, x.meta = x.needs_grad is True, None
+
+
+def grow(storage: Storage, nbytes: int) -> None:
+    """Exchange the memory of a storage for more of it."""
+    array = storage.array
+    if not array.flags.owndata:
+        raise InplaceError(f"resize_: {nbytes} bytes are needed, the tensor shares {array.nbytes} with a NumPy array. "
+                           "Hint: clone it first.")
+    larger = np.empty(-(-nbytes // array.itemsize), array.dtype)
+    larger[:array.size] = array
+    storage.array = larger
+
+
+def resize_as_(x: Tensor, other: Tensor) -> Tensor:
+    """Give ``x`` the shape of ``other``: see ``resize_``."""
+    if not isinstance(other, Tensor):
+        raise ArgumentError(f"resize_as_: expected a Tensor, got {type(other).__name__}.")
+    return resize_(x, other.layout.shape)
