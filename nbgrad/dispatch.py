@@ -189,32 +189,34 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
 KINDS: dict[str, dict] = {}
 
 
-def kind_of(layout: Layout, other: Any) -> Any:
-    """The key in ``KINDS`` of a call on one contiguous layout, twice the same, or one and a Python number; None for any other.
+def kind_of(one: Any, other: Any) -> Any:
+    """The key in ``KINDS`` of a call on one contiguous layout, twice the same, or one and a Python number; else one that is not there.
 
     Args:
-        other: the layout again, or the number's type.
+        one, other: the operands' layouts, types of numbers; the layout twice where it is the only one.
     """
-    return layout.kind if other is layout else (layout.kind, other) if other is float or other is int else None
+    if type(one) is Layout:
+        return one.kind if other is one else (one.kind, other) if other is float or other is int else None
+    return (one, other.kind) if (one is float or one is int) and type(other) is Layout else None
 
 
-def adopt(plans: dict, kinds: dict, layout: Layout, other: Any) -> bool:
+def adopt(plans: dict, kinds: dict, one: Any, other: Any) -> bool:
     """Keep a plan for a call of a known kind; whether there is one now."""
-    pattern = kinds.get(kind_of(layout, other))
-    if pattern is None or layout.kind is None:
+    pattern = kinds.get(kind_of(one, other))
+    if pattern is None:
         return False
-    keep(plans, layout if other is layout else (layout, other), resized(pattern, layout))
+    keep(plans, one if one is other else (one, other), resized(pattern, one if type(one) is Layout else other))
     return True
 
 
 def remember_kind(op: Elementwise, operands: tuple, plan: ElementwisePlan) -> None:
     """Keep a plan as the pattern of its kind if only shapes would differ for another one."""
-    first, last = plan.operands[0], plan.operands[-1]
-    if first is None or first.kind is None or len(operands) > 2 or plan.reduced or plan.is_iterated():
-        return
-    kind = kind_of(first, type(operands[-1]) if last is None else last)
-    if kind is not None:
-        KINDS[op.name][kind] = plan
+    given = [x.layout if isinstance(x, Tensor) else type(x) for x in operands]
+    kinds = [x.kind for x in given if type(x) is Layout]
+    if len(given) <= 2 and None not in kinds and not plan.reduced and not plan.is_iterated():
+        kind = kind_of(given[0], given[-1])
+        if kind is not None:
+            KINDS[op.name][kind] = plan
 
 
 def resized(pattern: ElementwisePlan, layout: Layout) -> ElementwisePlan:
@@ -225,8 +227,7 @@ def resized(pattern: ElementwisePlan, layout: Layout) -> ElementwisePlan:
     dtype = pattern.outs[0].layout.dtype
     out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
     plan.outs = (out.template,)
-    operands = pattern.operands
-    plan.layouts = plan.operands = (layout,) if len(operands) == 1 else (layout, None) if operands[1] is None else (layout, layout)
+    plan.layouts = plan.operands = tuple([None if x is None else layout for x in pattern.operands])
     plan.backs = [None] * len(pattern.backs)
     return plan
 
@@ -459,7 +460,7 @@ class ElementwiseRule(Rule):
                 args = [names[a] for a in node.args]
                 if all(a in numbers for a in args):
                     numbers.add(names[node])
-                if args[0] in numbers or node.op == "where":
+                if names[node] in numbers or node.op == "where":
                     lines.append(f"    {names[node]} = apply({node.op!r}, ({', '.join(args)},))")
                 else:
                     scope[f"op_{node.op}"] = CALLS[node.op]
@@ -674,14 +675,19 @@ def binary(op: Elementwise, plans: dict) -> Callable:
             if mask:
                 plan.records[mask](plan, out, x, y)
 
+    def record_second(plan, out, x, y):     # x is a number
+        if mode.enabled and right and (y.needs_grad is not ASK or requires_grad(y)):
+            plan.records[2](plan, out, x, y)
+
     def slow(x, y):
-        if not special and isinstance(x, Tensor) and adopt(plans, kinds, x.layout, y.layout if isinstance(y, Tensor) else type(y)):
+        if not special and adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x),
+                                 y.layout if isinstance(y, Tensor) else type(y)):
             return run(x, y)
         return infer(x, y) if mode.inference else general(op, (x, y))
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, record)
+    run = native.caller(plans, special, slow, record, record_second)
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):

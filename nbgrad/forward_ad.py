@@ -199,8 +199,13 @@ class Forward:
 
 def levels_of(call: Call) -> list[int]:
     """The visible levels at which an operand is dual, outermost first."""
-    levels = visible_levels()
-    return [level for level in levels if any(tangent_of(x, level) is not None for x in call.tensors())] if levels else levels
+    found = []
+    for level in visible_levels():
+        for x in call.tensors():
+            if x.meta is not None and tangent_of(x, level) is not None:
+                found.append(level)
+                break
+    return found
 
 
 def operand_tangents(call: Call, level: int) -> Tangents:

@@ -37,7 +37,7 @@ def inplace_call(op: Elementwise) -> Callable:
             others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{op.name}_: expected a Tensor, got {type(x).__name__}.")
-        operands = (x, *(apart(op, x, unwrap_number(y)) for y in others))
+        operands = (x, *[y if type(y) in PLAIN else apart(op, x, unwrap_number(y)) for y in others])
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
         if special:
@@ -66,7 +66,8 @@ def inplace_call(op: Elementwise) -> Callable:
     def write(plan, x, operands):
         mask = gradient_mask(op, operands) if mode.enabled else 0
         check_inplace(op.name + "_", x, bool(mask))
-        dispatch.require_divisor(op, plan.compute, operands)
+        if op.integer_divisor:
+            dispatch.require_divisor(op, plan.compute, operands)
         passed = operands if len(plan.layouts) == len(operands) else operands[1:]
         if not mask:
             into(plan, x, *passed)
@@ -79,6 +80,9 @@ def inplace_call(op: Elementwise) -> Callable:
     call.__name__ = call.__qualname__ = op.name + "_"
     dispatch.CALLS[op.name + "_"] = call
     return call
+
+
+PLAIN = (float, int)            # numbers that are taken as they are
 
 
 def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:

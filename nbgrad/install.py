@@ -8,6 +8,7 @@ import numpy as np
 
 from . import accumulate
 from .dispatch import CALLS, call_of
+from .docstrings import DOCSTRINGS
 from .errors import ArgumentError
 from .inplace import inplace_call, inplace_plan, write_result
 from .kernels.codegen import computable
@@ -62,7 +63,7 @@ def install_elementwise(op: Elementwise) -> None:
     call = call_of(op)
     if op.inplace:
         method = inplace_call(op)
-        method.__doc__ = f"In place: {op.doc}"
+        method.__doc__ = f"In place: {op.doc} See ``{op.name}``."
         for name in (op.name, *op.aliases):
             setattr(Tensor, name + "_", method)
     publish(op, call)
@@ -88,13 +89,22 @@ def document(function: Callable, op: Op, name: str) -> None:
     """Name, signature and docstring from the declaration."""
     function.__name__ = function.__qualname__ = name
     function.__signature__ = op.signature
-    function.__doc__ = op.doc
+    function.__doc__ = docstring(op.name)
+
+
+def docstring(name: str) -> str:
+    """What users read of an operation, written beforehand (``make docs``); of one declared since, derived now."""
+    text = DOCSTRINGS.get(name)
+    if text is None:
+        from .ops.describe import describe
+        op = OPS[name]
+        return describe(op) if op.function else op.doc
+    return text
 
 
 def publish(op: Op, call: Callable) -> None:
     """Hang a call on the namespace and on Tensor."""
-    if not call.__doc__:
-        call.__doc__ = op.doc
+    call.__doc__ = docstring(op.name)
     for name in (op.name, *op.aliases):
         if op.function:
             FUNCTIONS[name] = tensor_first(op, call)
@@ -231,10 +241,11 @@ def install_variants() -> None:
     """Function, method, in-place method and operator of every variant, over the operations' own."""
     for variant in VARIANTS:
         plain = variant.build(CALLS.__getitem__)
+        plain.__doc__ = DOCSTRINGS.get(variant.names[0], plain.__doc__)
         over = variant.build(inplace_of) if variant.inplace else None
         if over is not None:
             over.__name__ = over.__qualname__ = variant.names[0] + "_"
-            over.__doc__ = f"In place: {over.__doc__}"
+            over.__doc__ = f"In place: {over.__doc__} See ``{variant.names[0]}``."
         for name in variant.names:
             if variant.method:
                 setattr(Tensor, name, plain)

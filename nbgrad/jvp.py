@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from .creation import new_full
 from .dispatch import CALLS, apply, full_like, keep
+from .dtypes import DType
 from .engine import run_backward
 from .errors import NotSupportedError
 from .grad_mode import mode
@@ -68,14 +69,16 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     op: Any = call.op
     if op.refuses_gradient:
         raise NotSupportedError(f"{op.name}: it has no derivative, so a dual tensor cannot pass. Hint: unpack it first.")
-    names = tuple(name for name in op.operands if name in tangents)
+    names = tuple(tangents)
     expression = jvp_expression(op, names)
     if expression is ZERO:
         return new_full(out.layout.like(), 0) if op.partial_formulas else None
+    places, formula = jvp_formula(op, names)
+    used = [out if place is None else tangents[place] if type(place) is str else call.operands[place] for place in places]
+    if is_plain(used, tangents.values(), out.layout.dtype):
+        # The result is a view if the call wrote to one.
+        return launched(op, names, formula, used, out.layout if out.layout.dense else out.layout.like())
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
-    used = [values[name] for name in jvp_formula(op, names)[0]]
-    if is_plain(used) and all(tangents[name].layout.dtype is values[name].layout.dtype for name in names):
-        return launched(op, names, used, out.layout if out.layout.dense else out.layout.like())     # out may be a view, written to
     made, = evaluate((expression,), values, apply)
     return full_like(out, made)
 
@@ -87,31 +90,38 @@ def jvp_expression(op: Elementwise, names: tuple[str, ...]) -> Expr:
 
 
 @cache
-def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple[str, ...], Formula]:
-    """What the tangent is computed from, in order, and the formula of the kernel."""
+def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple, Formula]:
+    """The formula of the kernel, and where its arguments are: names of tangents, numbers of operands, None for the result."""
     expression, booleans = jvp_expression(op, names), dict(op.params)
     mentioned = expression.symbols()
-    used = tuple(name for name in (*(f"t_{name}" for name in names), *op.operands, "out") if name in mentioned)
-    return used, Formula(f"{op.name}_jvp", tuple((name, booleans.get(name, False)) for name in used), (expression,))
+    places = {**{f"t_{name}": name for name in names}, **{name: k for k, name in enumerate(op.operands)}, "out": None}
+    used = [name for name in places if name in mentioned]
+    formula = Formula(f"{op.name}_jvp", tuple((name, booleans.get(name, False)) for name in used), (expression,))
+    return tuple(places[name] for name in used), formula
 
 
-def is_plain(values: list) -> bool:
-    """Whether nothing that is computed from these would be recorded, or have tangents of its own."""
+def is_plain(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
+    """Whether nothing that is computed from these would be recorded, or have tangents of its own; and the tangents are real where
+    the result is.
+    """
     levels, recording = visible_levels(), mode.enabled
-    return not any(isinstance(x, Tensor) and (x.layout.special or (recording and x.needs_grad and requires_grad(x))
-                                              or any(tangent_of(x, level) is not None for level in levels)) for x in values)
+    for x in values:
+        if isinstance(x, Tensor) and (x.layout.special or (recording and x.needs_grad and requires_grad(x))
+                                      or (levels and any(tangent_of(x, level) is not None for level in levels))):
+            return False
+    return dtype.is_complex or not any(t.layout.dtype.is_complex for t in tangents)
 
 
 _plans: dict[tuple, Any] = {}
 
 
-def launched(op: Elementwise, names: tuple[str, ...], values: list, out: Layout) -> Tensor:
+def launched(op: Elementwise, names: tuple[str, ...], formula: Formula, values: list, out: Layout) -> Tensor:
     """The tangent by one kernel, in the layout of the result."""
-    key = (op.name, names, out, *(x.layout if isinstance(x, Tensor) else type(x) for x in values))
+    key = (op.name, names, out, *[x.layout if isinstance(x, Tensor) else type(x) for x in values])
     plan = _plans.get(key)
     if plan is None:
         layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in values)
-        plan = keep(_plans, key, elementwise_plan(jvp_formula(op, names)[1], out.dtype, layouts, (out,)))
+        plan = keep(_plans, key, elementwise_plan(formula, out.dtype, layouts, (out,)))
     return native.fresh(plan, *values)
 
 

@@ -288,6 +288,8 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     Raises:
         ArgumentError: they do not fit the signature.
     """
+    if len(args) == len(op.operands) and tuple(kwargs) == attribute_names(op):
+        return args, kwargs     # as interpreters pass them on: 0.4 us instead of 8
     try:
         bound = op.signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -297,6 +299,12 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     count = len(op.operands)
     names = list(values)
     return tuple(values[n] for n in names[:count]), {n: values[n] for n in names[count:]}
+
+
+@cache
+def attribute_names(op: Op) -> tuple[str, ...]:
+    """The parameters behind the operands."""
+    return tuple(op.signature.parameters)[len(op.operands):]
 
 
 def check_tensor(op: Op, name: str, x) -> None:

@@ -15,7 +15,8 @@ AccumulateGrad like any leaf.
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Callable, NamedTuple
 from weakref import ref
 
 from . import graph
@@ -25,7 +26,7 @@ from .grad_mode import mode
 from .graph import Node, edge_of, note_retained, number_node
 from .node import Rule
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
-from .tensor import ASK, Tensor
+from .tensor import ASK, Tensor, native
 
 __all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
 
@@ -55,7 +56,8 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``)."""
     steps = chain_of(meta)
     if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
-        return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x.offset - base.offset) // x.layout.dtype.itemsize)
+        read = moved(base, [step for step in steps if step[0].op.retype is not None or step[0].op.bits is not None])
+        return CALLS["as_strided_from"](read, x.layout.shape, x.layout.strides, (x.offset - read.offset) // x.layout.dtype.itemsize)
     return moved(base, steps)
 
 
@@ -183,6 +185,16 @@ def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
     return Replayed(tuple(chain_of(x.meta)))
 
 
+@lru_cache(maxsize=1)
+def outer_builder() -> Callable[[tuple, Any, tuple], Node]:
+    """``new_node(edges, plan, attrs)`` of a base whose view was written to."""
+    template = Node()
+    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "meta"):
+        setattr(template, slot, None)
+    template.rule, template.backward, template.outputs = COPY_SLICES, copy_slices_backward, 1
+    return native.builder(template, ("edges", "plan", "attrs"))
+
+
 class _BasePlan:
     __slots__ = ("outs",)
 
@@ -206,15 +218,10 @@ def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
             note_retained(x, node, before)
         return
     base = meta.base
-    outer = Node()
-    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "meta"):
-        setattr(outer, slot, None)
     others = node.edges if self_slot is None else (*node.edges[:self_slot], *node.edges[self_slot + 1:])
-    outer.edges = (old_edge, *others)
-    outer.rule, outer.backward, outer.outputs, outer.plan = COPY_SLICES, copy_slices_backward, 1, _BasePlan(base.layout)
     geometry = region_in(base, x)
-    node.edges = tuple(None for _ in node.edges)        # the region's node is run by CopySlices alone
-    outer.attrs = (node, geometry, base.layout, self_slot)
+    outer = outer_builder()((old_edge, *others), _BasePlan(base.layout), (node, geometry, base.layout, self_slot))
+    node.edges = (None,) * len(node.edges)              # the region's node is run by CopySlices alone
     if node.attrs is None:
         node.attrs = WrittenRegion(ref(outer), base.layout, base.offset, geometry)
     number_node(outer)

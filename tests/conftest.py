@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import anomaly, dtypes, grad_mode, graph_task, printing
+from nbgrad import anomaly, dtypes, grad_mode, graph_task, levels, printing
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -31,6 +31,7 @@ GLOBAL_STATE: dict[str, State] = {
     "multithreading": State(graph_task.is_multithreading_enabled,
                             lambda enabled: setattr(graph_task.state, "multithreading", enabled)),
     "running pass": State(graph_task.current_graph_task_id, lambda _: setattr(graph_task.state, "task", None)),
+    "batch levels": State(lambda: levels.state.levels, lambda open_levels: setattr(levels.state, "levels", open_levels)),
     "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }
 

@@ -242,7 +242,8 @@ def setitem(x, key, value):
     ):
         fill_mask(x, key, value)
         return
-    view, indices = place(x, key)
+    view = plain_view(x, key if type(key) is tuple else (key,))
+    view, indices = (view, ()) if view is not x else place(x, key)
     value = as_value(x, value)
     if not indices:
         view = CALLS["alias"](view) if view is x else view

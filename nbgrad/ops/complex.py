@@ -71,7 +71,7 @@ movement("real_view", lambda x: _real_view(x, 0), lambda g, x_dtype: g.to_dtype(
 movement("imag_view", lambda x: _real_view(x, 1), lambda g, x_dtype: g.to_dtype(x_dtype) * 1j, retype=to_real,
          bits=lambda conj, neg: (False, conj is not neg), method=False, function=False, node="ImagBackward0",
          doc="The imaginary parts, as a view.")
-movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.contiguous()), retype=to_real, method=False,
+movement("view_as_real", _pairs, lambda g: scalar.view_as_complex(g.resolve_neg().contiguous()), retype=to_real, method=False,
          doc="A complex tensor as pairs of numbers: one more dimension, of size 2.")
 movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.resolve_conj().contiguous()), retype=to_complex, method=False,
          doc="Pairs of numbers as a complex tensor.")
@@ -138,8 +138,14 @@ elementwise("sgn", lambda x: scalar.sign(x), {"x": lambda: 0}, complex_form=_uni
 def polar(abs, angle):
     """The complex numbers of this modulus and angle.
 
+    Args:
+        abs, angle: of one floating dtype; their shapes broadcast.
+
     Raises:
         DTypeError: the parts are not of one floating dtype.
+
+    >>> nbgrad.polar(nbgrad.tensor([2.]), nbgrad.tensor([0.]))
+    tensor([2.+0.j])
     """
     if abs.dtype is not angle.dtype or not abs.dtype.is_floating_point:
         raise DTypeError(f"polar: abs is {abs.dtype.name}, angle is {angle.dtype.name}, expected one floating dtype.")
@@ -147,7 +153,11 @@ def polar(abs, angle):
 
 
 def isreal(x):
-    """Where the imaginary part is 0."""
+    """Where the imaginary part is 0; True everywhere for real tensors.
+
+    >>> nbgrad.isreal(nbgrad.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
     return scalar.eq(_imag(x), 0) if x.dtype.is_complex else scalar.isnan(x) | scalar.eq(x, x)
 
 
@@ -173,17 +183,30 @@ def is_floating_point(x):
 
 
 def is_conj(x):
-    """Whether the tensor is a lazy conjugate: a Python bool."""
+    """Whether the tensor is a lazy conjugate: a Python bool.
+
+    >>> z = nbgrad.tensor([1 + 2j])
+    >>> z.conj().is_conj(), z.conj().conj().is_conj(), z.conj().clone().is_conj()
+    (True, False, False)
+    """
     return x.layout.conj
 
 
 def is_neg(x):
-    """Whether the tensor is a lazy negative: a Python bool."""
+    """Whether the tensor is a lazy negative, as the imaginary part of a lazy conjugate is: a Python bool.
+
+    >>> nbgrad.tensor([1 + 2j]).conj().imag.is_neg()
+    True
+    """
     return x.layout.neg
 
 
 def resolve_conj(x):
-    """The tensor itself, or a copy if it is lazily conjugated."""
+    """The tensor itself, or a copy if it is lazily conjugated.
+
+    >>> nbgrad.tensor([1 + 2j]).conj().resolve_conj().numpy()
+    array([1.-2.j], dtype=complex64)
+    """
     return x.clone() if x.layout.conj else x
 
 

@@ -195,6 +195,22 @@ def test_writing_parts_of_a_recorded_tensor():
     np.testing.assert_allclose(z.grad.numpy(), 8 * DATA.real + 2j * DATA.imag)
 
 
+@pytest.mark.parametrize("part", [lambda y: y.real, lambda y: y.imag, lambda y: y.conj(), lambda y: y.conj().imag[:, 1:]])
+def test_parts_of_a_base_that_was_transposed_in_place(part):
+    """After ``y.t_()`` a part that was taken before lies where it lay, and its gradient with it."""
+    z = leaf()
+    y = z * 1
+    v = part(y)
+    y.t_()
+    weights = nbgrad.tensor(np.arange(v.numel()).reshape(v.shape) + 1.0)
+    value = (v * weights).sum()
+    g, = nbgrad.grad(value.real if value.is_complex() else value, z)
+    other = leaf()
+    value = (part(other * 1) * weights).sum()
+    want, = nbgrad.grad(value.real if value.is_complex() else value, other)
+    np.testing.assert_array_equal(g.numpy(), want.numpy())
+
+
 # ---- histories ---------------------------------------------------------------------------------------------------------
 
 def test_nodes_are_named_as_torchs():

@@ -150,3 +150,14 @@ def test_classification():
     z = np.array([complex(x, y) for x in (0, np.inf, np.nan) for y in (1, -np.inf, np.nan)])
     for name in ("isnan", "isinf", "isfinite"):
         assert run(name, z).tolist() == getattr(np, name)(z).tolist()
+
+
+def test_modulus_is_accurate_over_the_whole_range():
+    """hypot of float32 is within 2 ulp of float64's, from the smallest numbers to the largest."""
+    rng = np.random.default_rng(5)
+    x, y = (rng.standard_normal((2, 20_000)) * 2.0 ** rng.uniform(-126, 126, (2, 20_000))).astype("float32")
+    exact = np.hypot(x.astype("float64"), y.astype("float64"))
+    got = run("hypot", x, y)
+    assert (np.abs(got - exact) / np.spacing(exact.astype("float32"))).max() <= 2
+    ends = np.array([[0, np.inf, np.nan, np.inf, np.nan], [0, 1, np.inf, np.nan, 1]], "float32")
+    np.testing.assert_array_equal(run("hypot", *ends), np.hypot(*ends))

@@ -54,6 +54,7 @@ def equal_pieces(x, size, dim=0):
 # ---- the movements -------------------------------------------------------------------------------------------------
 
 row("alias", lambda x: x, REAL, case((2, 3)), case(()), case((0, 3)))
+row("primal", lambda x: x, REAL, case((2, 3)))
 row("view_shape", np.reshape, REAL, case((2, 3), shape=(3, 2)), case((2, 3), shape=(-1,)), unlike=MEMORY,
     errors=[fails(ShapeError, "6 elements|6", (2, 3), shape=(4,))])
 row("reshape_alias", np.reshape, REAL, case((2, 3), shape=(3, 2)), unlike=MEMORY)

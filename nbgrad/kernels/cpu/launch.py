@@ -253,16 +253,17 @@ class Native:
         slots = recorded_slots(len(saved))
         return self._bound("record", (struct.pack(f"{len(words)}q", *words), template, copied_offsets(template, slots), edge_of))
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None = None) -> Callable:
         """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts.
 
         Args:
-            plans: by one layout, or by a pair of layouts or of a layout and the type of a Python number.
+            plans: by one layout, or by a pair of layouts or of a layout and the type of a Python number, in the operands' order.
             special: while it is not empty, everything goes to ``slow``.
             slow: ``slow(*operands)`` for whatever has no plan.
             record: ``record(plan, out, *operands)``, called where an operand's ``needs_grad`` is not False.
+            record_second: the same where the first operand is a number.
         """
-        return self._bound("call", (plans, special, slow, record))
+        return self._bound("call", (plans, special, slow, record, record_second or record))
 
     def differentiator(self, node_type: type, mask: int, saved: tuple[bool, ...], slow: Callable) -> Callable:
         """``backward(node, g, create_graph)`` of an elementwise rule; ``saved`` says for each saved value if it is a number."""

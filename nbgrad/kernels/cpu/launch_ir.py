@@ -735,7 +735,7 @@ refuse:
 }
 
 ; call(x) or call(x, y): one look-up by layouts (the type of a Python number), one launch; `record` where a gradient may be needed.
-; self = (plans, list of special modes, slow, record). Whatever is not in the table goes to `slow`.
+; self = (plans, list of special modes, slow, record, record where x is a number). Whatever is not in the table goes to `slow`.
 define ptr @call(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [3 x ptr]
@@ -744,16 +744,30 @@ entry:
   %modes = call ptr @slot(ptr %special, i64 16)               ; ob_size
   %usual = icmp eq ptr %modes, null
   %x = load ptr, ptr %args
+  %single = icmp eq i64 %count, 1
   br i1 %usual, label %first, label %slow
 first:
   %x_tensor = call i1 @is_tensor(ptr %x)
-  br i1 %x_tensor, label %layouts, label %slow
+  br i1 %x_tensor, label %layouts, label %number_first
+number_first:
+  %x_type = call ptr @slot(ptr %x, i64 8)
+  %x_float = icmp eq ptr %x_type, @PyFloat_Type
+  %x_int = icmp eq ptr %x_type, @PyLong_Type
+  %x_number = or i1 %x_float, %x_int
+  %two_operands = icmp eq i64 %count, 2
+  %number_and_other = and i1 %x_number, %two_operands
+  br i1 %number_and_other, label %tensor_second, label %slow
+tensor_second:
+  %z_at = getelementptr ptr, ptr %args, i64 1
+  %z = load ptr, ptr %z_at
+  %z_tensor = call i1 @is_tensor(ptr %z)
+  br i1 %z_tensor, label %second_alone, label %slow
+second_alone:
+  %lz = call ptr @slot(ptr %z, i64 @TENSOR_LAYOUT)
+  br label %with_key
 layouts:
   %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
-  %single = icmp eq i64 %count, 1
-  br i1 %single, label %one, label %two
-one:
-  br label %by_layout
+  br i1 %single, label %by_layout, label %two
 two:
   %pair = icmp eq i64 %count, 2
   br i1 %pair, label %second, label %slow
@@ -776,8 +790,9 @@ by_layout:
   %plan_1 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %lx)
   br label %found
 with_key:
-  %other = phi ptr [%y_type, %second], [%ly, %second_layout]
-  %key = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %lx, ptr %other)
+  %one = phi ptr [%lx, %second], [%lx, %second_layout], [%x_type, %second_alone]
+  %other = phi ptr [%y_type, %second], [%ly, %second_layout], [%lz, %second_alone]
+  %key = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %one, ptr %other)
   %no_key = icmp eq ptr %key, null
   br i1 %no_key, label %fail, label %look
 look:
@@ -805,7 +820,9 @@ go:
   %all = add i64 %count, 1
   %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
   %failed = icmp eq ptr %out, null
-  br i1 %failed, label %drop, label %ask_x
+  br i1 %failed, label %drop, label %ask
+ask:
+  br i1 %x_tensor, label %ask_x, label %ask_y
 ask_x:
   %nx = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
   %x_needs = icmp ne ptr %nx, @_Py_FalseStruct
@@ -822,7 +839,8 @@ ask_y_needs:
   %y_needs = icmp ne ptr %ny, @_Py_FalseStruct
   br i1 %y_needs, label %record, label %done
 record:
-  %recorder = call ptr @item(ptr %self, i64 3)
+  %which = select i1 %x_tensor, i64 3, i64 4
+  %recorder = call ptr @item(ptr %self, i64 %which)
   %record_args = alloca [4 x ptr]
   store ptr %plan, ptr %record_args
   %r1 = getelementptr ptr, ptr %record_args, i64 1

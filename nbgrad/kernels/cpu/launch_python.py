@@ -172,16 +172,16 @@ class Twin:
             out.edge, out.needs_grad = build(*values), True
         return record
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None = None) -> Callable:
         """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts."""
         def call(*operands):
             key = tuple(x.layout if isinstance(x, self._tensor) else type(x) for x in operands)
             plan = None if special else plans.get(key[0] if len(key) == 1 or key[0] is key[-1] else key)
-            if plan is None or not isinstance(operands[0], self._tensor):
+            if plan is None or not any(isinstance(x, self._tensor) for x in operands):
                 return slow(*operands)
             out = self.fresh(plan, *operands)
             if any(isinstance(x, self._tensor) and x.needs_grad is not False for x in operands):
-                record(plan, out, *operands)
+                (record if isinstance(operands[0], self._tensor) else record_second or record)(plan, out, *operands)
             return out
         return call
 

@@ -1,0 +1,6188 @@
+"""Docstrings of all operations, by name. Written by `make docs`: change the declaration, not this file."""
+# ruff: noqa: E501
+
+DOCSTRINGS = {
+    'H': """\
+The transpose of a matrix, conjugated: a view.
+
+Raises:
+    ShapeError: neither a matrix nor 0-d.
+
+Signature: H(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.H.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.H
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'T': """\
+All dimensions in reverse order.
+
+Signature: T(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.T
+
+Forms: x.T.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> x.T
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]], grad_fn=<PermuteBackward0>)
+>>> nbgrad.grad(x.T.sum(), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    '_neg_view': """\
+The negative, as a view: see is_neg.
+
+Signature: _neg_view(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: such as for ([2]) of uint8.
+
+Derivative: that of the operations it is written in.
+
+Forms: x._neg_view(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad._neg_view(x)
+tensor([[-1.0000,  2.0000, -3.0000],
+        [-0.5000, -2.0000,  1.0000]])
+""",
+    'abs': """\
+|x|; the derivative at 0 is 0.
+
+Signature: abs(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * sign(x)
+
+Forms: x.abs(...), x.abs_(...), out=; also called absolute; NumPy: np.abs.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.abs(x)
+tensor([1., 2., 3.], grad_fn=<AbsBackward0>)
+>>> nbgrad.grad(nbgrad.abs(x).sum(), x)
+(tensor([ 1., -1.,  1.]),)
+""",
+    'acos': """\
+The angle in [0, pi] whose cosine is x.
+
+Signature: acos(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: -(g * rsqrt(1 - x * x))
+
+Forms: x.acos(...), x.acos_(...), out=; also called arccos; NumPy: np.acos.
+
+>>> x = nbgrad.tensor([0.5, -0.5, 0.25], requires_grad=True)
+>>> nbgrad.acos(x)
+tensor([1.0472, 2.0944, 1.3181], grad_fn=<AcosBackward0>)
+>>> nbgrad.grad(nbgrad.acos(x).sum(), x)
+(tensor([-1.1547, -1.1547, -1.0328]),)
+""",
+    'acosh': """\
+The inverse hyperbolic cosine; NaN below 1.
+
+Signature: acosh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * rsqrt(x - 1) * rsqrt(x + 1)
+
+Forms: x.acosh(...), x.acosh_(...), out=; also called arccosh; NumPy: np.acosh.
+
+>>> x = nbgrad.tensor([3.0, 2.0, 1.5], requires_grad=True)
+>>> nbgrad.acosh(x)
+tensor([1.7627, 1.3170, 0.9624], grad_fn=<AcoshBackward0>)
+>>> nbgrad.grad(nbgrad.acosh(x).sum(), x)
+(tensor([0.3536, 0.5774, 0.8944]),)
+""",
+    'add': """\
+input + alpha * other.
+
+Signature: add(input, other, *, alpha=1)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    add, x: g
+    add, y: g
+    add_scaled, x: g
+    add_scaled, y: g * alpha
+
+Forms: x.add(...), x.add_(...), out=; NumPy: np.add.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.add(x, y, alpha=2)
+tensor([ 5., -1.,  1.], grad_fn=<AddBackward0>)
+>>> nbgrad.grad(nbgrad.add(x, y, alpha=2).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'addbmm': """\
+``beta * input + alpha * (batch1 @ batch2).sum(0)``.
+
+Signature: addbmm(input, batch1, batch2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addbmm(...).
+""",
+    'addcdiv': """\
+input + value * tensor1 / tensor2; floating operands only.
+
+Signature: addcdiv(input, tensor1, tensor2, *, value=1)
+
+Operands:
+    input, tensor1, tensor2, value: tensors, NumPy arrays or numbers, at least one of them no number (x in
+        formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+    tensor1: g * value / tensor2
+    tensor2: -(g * value * tensor1 / tensor2) / tensor2
+
+Forms: x.addcdiv_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.addcdiv(x, y, y, value=0.5)
+tensor([ 1.5000, -1.5000,  3.5000], grad_fn=<AddcdivBackward0>)
+>>> nbgrad.grad(nbgrad.addcdiv(x, y, y, value=0.5).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'addcmul': """\
+input + value * tensor1 * tensor2.
+
+Signature: addcmul(input, tensor1, tensor2, *, value=1)
+
+Operands:
+    input, tensor1, tensor2, value: tensors, NumPy arrays or numbers, at least one of them no number (x in
+        formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+    tensor1: g * value * tensor2
+    tensor2: g * value * tensor1
+
+Forms: x.addcmul_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.addcmul(x, y, y, value=0.5)
+tensor([ 3.0000, -1.8750,  3.5000], grad_fn=<AddcmulBackward0>)
+>>> nbgrad.grad(nbgrad.addcmul(x, y, y, value=0.5).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'addmm': """\
+``beta * input + alpha * (mat1 @ mat2)``: (n, k) by (k, m), and an input that broadcasts to (n, m).
+
+Signature: addmm(input, mat1, mat2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addmm(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> z = nbgrad.tensor([[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> nbgrad.addmm(x, y, z)
+tensor([[ 5.9375, -6.8125, -0.9375, -2.4375],
+        [ 1.0000, -2.0000,  4.5000, -3.7500]])
+""",
+    'addmv': """\
+``beta * input + alpha * (mat @ vec)``.
+
+Signature: addmv(input, mat, vec, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addmv(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> nbgrad.addmv(x, y, z)
+tensor([ 6.7500, -6.2500])
+""",
+    'addr': """\
+``beta * input + alpha * outer(vec1, vec2)``.
+
+Signature: addr(input, vec1, vec2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addr(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([2.0, -1.0])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> nbgrad.addr(x, y, z)
+tensor([[ 6.0000, -8.0000,  0.0000],
+        [-2.0000,  5.0000,  0.5000]])
+""",
+    'adjoint': """\
+The last two dimensions exchanged, and the elements conjugated.
+
+Signature: adjoint(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.adjoint(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.adjoint(x)
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'all': """\
+Whether no element is zero.
+
+Signature: all(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative: none; the result requires no grad.
+
+Forms: x.all(...); NumPy: np.all.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.all(x)
+tensor(True)
+""",
+    'allclose': """\
+Whether ``isclose`` holds everywhere: a Python bool.
+
+Signature: allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.allclose(...); NumPy: np.allclose.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.allclose(x, y)
+False
+""",
+    'amax': """\
+Greatest element over dimensions; NaN wins. Elements that tie share the gradient.
+
+Signature: amax(input, dim=(), keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: The cotangent of an extremum, shared evenly among the elements that attain it
+
+Forms: x.amax(...); NumPy: np.amax.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.amax(x)
+tensor(3., grad_fn=<AmaxBackward0>)
+>>> nbgrad.grad(nbgrad.amax(x), x)
+(tensor([[0., 0., 1.],
+        [0., 0., 0.]]),)
+""",
+    'amin': """\
+Smallest element over dimensions; NaN wins. Elements that tie share the gradient.
+
+Signature: amin(input, dim=(), keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: The cotangent of an extremum, shared evenly among the elements that attain it
+
+Forms: x.amin(...); NumPy: np.amin.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.amin(x)
+tensor(-2., grad_fn=<AminBackward0>)
+>>> nbgrad.grad(nbgrad.amin(x), x)
+(tensor([[0., 1., 0.],
+        [0., 0., 0.]]),)
+""",
+    'aminmax': """\
+Smallest and greatest element, over all dimensions or one.
+
+Signature: aminmax(input, *, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.aminmax(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.aminmax(x)
+Extrema(min=tensor(-2.), max=tensor(3.))
+""",
+    'angle': """\
+The angle of complex numbers, in radians; of real ones 0 or pi.
+
+Signature: angle(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.angle(...), out=; NumPy: np.angle.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.angle(x)
+tensor([0.0000, 3.1416, 0.0000], grad_fn=<AngleBackward0>)
+>>> nbgrad.grad(nbgrad.angle(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'any': """\
+Whether an element is not zero.
+
+Signature: any(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative: none; the result requires no grad.
+
+Forms: x.any(...); NumPy: np.any.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.any(x)
+tensor(True)
+""",
+    'argmax': """\
+Index of the first greatest element, or of the first NaN; of the flattened tensor without dim.
+
+Signature: argmax(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64: kept; bool, float16, float32, float64: int64; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative: none; the result requires no grad.
+
+Forms: x.argmax(...); NumPy: np.argmax.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.argmax(x)
+tensor(2)
+""",
+    'argmin': """\
+Index of the first smallest element, or of the first NaN; of the flattened tensor without dim.
+
+Signature: argmin(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64: kept; bool, float16, float32, float64: int64; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative: none; the result requires no grad.
+
+Forms: x.argmin(...); NumPy: np.argmin.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.argmin(x)
+tensor(1)
+""",
+    'argsort': """\
+Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.
+
+Signature: argsort(input, dim=-1, descending=False, stable=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64: int64; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.argsort(...); NumPy: np.argsort.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.argsort(x)
+tensor([[1, 3, 0, 2],
+        [1, 3, 2, 0]])
+""",
+    'argwhere': """\
+The indices of the elements that are not zero, a row each.
+
+Signature: argwhere(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.argwhere(...); NumPy: np.argwhere.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.argwhere(x)
+tensor([[0, 0],
+        [0, 1],
+        [0, 2],
+        [1, 0],
+        [1, 1],
+        [1, 2]])
+""",
+    'as_strided': """\
+Any shape and strides over the memory; ``storage_offset`` from the storage's start, None for the tensor's own.
+
+Raises:
+    ShapeError: it would reach outside the storage.
+
+Signature: as_strided(input, size, stride, storage_offset=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], size=(4,), stride=(2,)).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.as_strided(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.as_strided(x, size=(2, 2), stride=(1, 2))
+tensor([[ 1.0000,  3.0000],
+        [-2.0000,  0.5000]])
+""",
+    'asin': """\
+The angle in [-pi/2, pi/2] whose sine is x.
+
+Signature: asin(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * rsqrt(1 - x * x)
+
+Forms: x.asin(...), x.asin_(...), out=; also called arcsin; NumPy: np.asin.
+
+>>> x = nbgrad.tensor([0.5, -0.5, 0.25], requires_grad=True)
+>>> nbgrad.asin(x)
+tensor([ 0.5236, -0.5236,  0.2527], grad_fn=<AsinBackward0>)
+>>> nbgrad.grad(nbgrad.asin(x).sum(), x)
+(tensor([1.1547, 1.1547, 1.0328]),)
+""",
+    'asinh': """\
+The inverse hyperbolic sine.
+
+Signature: asinh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * rsqrt(x * x + 1)
+
+Forms: x.asinh(...), x.asinh_(...), out=; also called arcsinh; NumPy: np.asinh.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.asinh(x)
+tensor([ 0.8814, -1.4436,  1.8184], grad_fn=<AsinhBackward0>)
+>>> nbgrad.grad(nbgrad.asinh(x).sum(), x)
+(tensor([0.7071, 0.4472, 0.3162]),)
+""",
+    'atan': """\
+The angle in [-pi/2, pi/2] whose tangent is x.
+
+Signature: atan(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (x * x + 1)
+
+Forms: x.atan(...), x.atan_(...), out=; also called arctan; NumPy: np.atan.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.atan(x)
+tensor([ 0.7854, -1.1071,  1.2490], grad_fn=<AtanBackward0>)
+>>> nbgrad.grad(nbgrad.atan(x).sum(), x)
+(tensor([0.5000, 0.2000, 0.1000]),)
+""",
+    'atan2': """\
+The angle of the point with ordinate x and abscissa y.
+
+Signature: atan2(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * y / (x * x + y * y)
+    y: -(g * x) / (x * x + y * y)
+
+Forms: x.atan2(...), x.atan2_(...), out=; also called arctan2; NumPy: np.atan2.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.atan2(x, y)
+tensor([ 0.4636, -2.0344,  1.1071], grad_fn=<Atan2Backward0>)
+>>> nbgrad.grad(nbgrad.atan2(x, y).sum(), [x, y])
+(tensor([ 0.4000, -0.2000,  0.1333]), tensor([-0.2000,  0.4000, -0.2667]))
+""",
+    'atanh': """\
+The inverse hyperbolic tangent; NaN beyond 1.
+
+Signature: atanh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (1 - x * x)
+
+Forms: x.atanh(...), x.atanh_(...), out=; also called arctanh; NumPy: np.atanh.
+
+>>> x = nbgrad.tensor([0.5, -0.5, 0.25], requires_grad=True)
+>>> nbgrad.atanh(x)
+tensor([ 0.5493, -0.5493,  0.2554], grad_fn=<AtanhBackward0>)
+>>> nbgrad.grad(nbgrad.atanh(x).sum(), x)
+(tensor([1.3333, 1.3333, 1.0667]),)
+""",
+    'baddbmm': """\
+``beta * input + alpha * (batch1 @ batch2)``, for batches of matrices.
+
+Signature: baddbmm(input, batch1, batch2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.baddbmm(...).
+""",
+    'binary_cross_entropy': """\
+-y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
+
+Signature: binary_cross_entropy(input, target, weight=None, *, reduction='mean')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[0.5, 0.25, 0.75], [0.125, 0.625, 0.875]])
+>>> y = nbgrad.tensor([[0.625, 0.875, 0.5], [0.25, 0.75, 0.125]])
+>>> nbgrad.binary_cross_entropy(x, y)
+tensor(0.9722)
+""",
+    'binary_cross_entropy_with_logits': """\
+``binary_cross_entropy`` of sigmoid(input), without overflow.
+
+Args:
+    input: scores. target: numbers from 0 to 1, of the same shape.
+    weight: of each loss, broadcast.
+    pos_weight: of the term of positive targets, broadcast.
+
+Signature: binary_cross_entropy_with_logits(input, target, weight=None, *, reduction='mean', pos_weight=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[0.625, 0.875, 0.5], [0.25, 0.75, 0.125]])
+>>> nbgrad.binary_cross_entropy_with_logits(x, y)
+tensor(1.0047)
+""",
+    'bitwise_and': """\
+The bits that both have.
+
+Signature: bitwise_and(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_and(...), x.bitwise_and_(...), out=; NumPy: np.bitwise_and.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> y = nbgrad.tensor([8, 4, 6])
+>>> nbgrad.bitwise_and(x, y)
+tensor([0, 0, 4])
+""",
+    'bitwise_left_shift': """\
+x * 2**y.
+
+Signature: bitwise_left_shift(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_left_shift(...), x.bitwise_left_shift_(...), out=; NumPy: np.bitwise_left_shift.
+
+>>> x = nbgrad.tensor([4, 12, 2])
+>>> y = nbgrad.tensor([6, 10, 1])
+>>> nbgrad.bitwise_left_shift(x, y)
+tensor([  256, 12288,     4])
+""",
+    'bitwise_not': """\
+The bits inverted; of a bool the negation.
+
+Signature: bitwise_not(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: of integers and bools only, in their common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_not(...), x.bitwise_not_(...), out=; NumPy: np.bitwise_not.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> nbgrad.bitwise_not(x)
+tensor([ -5,  -9, -13])
+""",
+    'bitwise_or': """\
+The bits that at least one has.
+
+Signature: bitwise_or(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_or(...), x.bitwise_or_(...), out=; NumPy: np.bitwise_or.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> y = nbgrad.tensor([8, 4, 6])
+>>> nbgrad.bitwise_or(x, y)
+tensor([12, 12, 14])
+""",
+    'bitwise_right_shift': """\
+x // 2**y.
+
+Signature: bitwise_right_shift(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_right_shift(...), x.bitwise_right_shift_(...), out=; NumPy: np.bitwise_right_shift.
+
+>>> x = nbgrad.tensor([4, 12, 2])
+>>> y = nbgrad.tensor([6, 10, 1])
+>>> nbgrad.bitwise_right_shift(x, y)
+tensor([0, 0, 1])
+""",
+    'bitwise_xor': """\
+The bits that exactly one has.
+
+Signature: bitwise_xor(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.bitwise_xor(...), x.bitwise_xor_(...), out=; NumPy: np.bitwise_xor.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> y = nbgrad.tensor([8, 4, 6])
+>>> nbgrad.bitwise_xor(x, y)
+tensor([12, 12, 10])
+""",
+    'bmm': """\
+The products of two batches of matrices, (b, m, k) by (b, k, n).
+
+Signature: bmm(input, other)
+
+Operands:
+    input, other: tensors (x and y in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 2, 3], [3, 3, 4]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: left_cotangent(g, y, x_shape, y_shape)
+    y: right_cotangent(g, x, x_shape, y_shape)
+
+Forms: x.bmm(...).
+""",
+    'broadcast_to': """\
+``x.expand(shape)``.
+
+Signature: broadcast_to(input, shape)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.broadcast_to(...); NumPy: np.broadcast_to.
+
+>>> x = nbgrad.tensor([[1.0], [-2.0]])
+>>> nbgrad.broadcast_to(x, shape=(2, 3))
+tensor([[ 1.,  1.,  1.],
+        [-2., -2., -2.]])
+""",
+    'cat': """\
+Tensors one after the other along a dimension.
+
+Signature: cat(tensors, dim=0)
+
+Operands:
+    tensors: a sequence of tensors.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([(2, 3), (2, 2)]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    tensors: cast(slices_of(g, tensors_shapes, dim), tensors_dtypes)
+
+Forms: also called concat, concatenate.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True), nbgrad.tensor([[0.5, 2.0, -1.0]], requires_grad=True)]
+>>> nbgrad.cat(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000],
+        [ 0.5000,  2.0000, -1.0000]], grad_fn=<CatBackward0>)
+""",
+    'ceil': """\
+The smallest integer >= x.
+
+Signature: ceil(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.ceil(...), x.ceil_(...), out=; NumPy: np.ceil.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.ceil(x)
+tensor([ 1., -2.,  3.], grad_fn=<CeilBackward0>)
+>>> nbgrad.grad(nbgrad.ceil(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'chunk': """\
+At most ``chunks`` pieces of one size along a dimension; the last may be smaller.
+
+Signature: chunk(input, chunks, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.chunk(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.chunk(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]]), tensor([[ 1.5000, -0.5000],
+        [ 2.5000, -3.0000]]))
+""",
+    'clamp': """\
+input moved into [min, max]; each may be a number, a tensor or None.
+
+Signature: clamp(input, min=None, max=None)
+
+Operands:
+    input, min, max: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    clamp_both, x: where((x >= min) & (x <= max), g, 0)
+    clamp_both, min: where((min < max) & (x < min), g, 0)
+    clamp_both, max: where((x > max) | (max < min), g, 0)
+    clamp_min, x: where(x >= min, g, 0)
+    clamp_min, min: where(x < min, g, 0)
+    clamp_max, x: where(x <= max, g, 0)
+    clamp_max, max: where(x > max, g, 0)
+
+Forms: x.clamp_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.clamp(x, -0.5, 2.0)
+tensor([ 1.0000, -0.5000,  2.0000], grad_fn=<ClampBackward1>)
+>>> nbgrad.grad(nbgrad.clamp(x, -0.5, 2.0).sum(), x)
+(tensor([1., 0., 0.]),)
+""",
+    'clamp_max': """\
+x, but at most max.
+
+Signature: clamp_max(input, max)
+
+Operands:
+    input, max: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x <= max, g, 0)
+    max: where(x > max, g, 0)
+
+Forms: x.clamp_max(...), x.clamp_max_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.clamp_max(x, y)
+tensor([ 1.0000, -2.0000,  1.5000], grad_fn=<ClampBackward1>)
+>>> nbgrad.grad(nbgrad.clamp_max(x, y).sum(), [x, y])
+(tensor([1., 1., 0.]), tensor([0., 0., 1.]))
+""",
+    'clamp_min': """\
+x, but at least min.
+
+Signature: clamp_min(input, min)
+
+Operands:
+    input, min: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x >= min, g, 0)
+    min: where(x < min, g, 0)
+
+Forms: x.clamp_min(...), x.clamp_min_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.clamp_min(x, y)
+tensor([ 2., -1.,  3.], grad_fn=<ClampBackward1>)
+>>> nbgrad.grad(nbgrad.clamp_min(x, y).sum(), [x, y])
+(tensor([0., 0., 1.]), tensor([1., 1., 0.]))
+""",
+    'clone': """\
+A copy.
+
+Signature: clone(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+
+Forms: x.clone(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.clone(x)
+tensor([ 1., -2.,  3.], grad_fn=<CloneBackward0>)
+>>> nbgrad.grad(nbgrad.clone(x).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'complex': """\
+The complex numbers with these parts.
+
+Signature: complex(real, imag)
+
+Operands:
+    real, imag: tensors.
+
+Returns:
+    Dtype: bool, int64, complex64: refused; float16, float32: complex64; float64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    real: g._apply('real', (g,))
+    imag: g._apply('real', (g,))
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], requires_grad=True)
+>>> nbgrad.complex(x, y)
+tensor([[ 1.0000+2.0000j, -2.0000-1.0000j,  3.0000+1.5000j],
+        [ 0.5000-0.5000j,  2.0000+2.5000j, -1.0000-3.0000j]],
+       grad_fn=<ComplexBackward0>)
+""",
+    'conj': """\
+The complex conjugate, as a view: see is_conj; a real tensor itself.
+
+Signature: conj(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64, complex64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.conj(...); also called _conj; NumPy: np.conj.
+
+>>> x = nbgrad.tensor([[(1.5-0.5j), (-2+1j)], [(0.3+2j), (-1-1j)]])
+>>> nbgrad.conj(x)
+tensor([[ 1.5000+0.5000j, -2.0000-1.0000j],
+        [ 0.3000-2.0000j, -1.0000+1.0000j]])
+""",
+    'conj_physical': """\
+The complex conjugate, computed.
+
+Signature: conj_physical(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: conj_physical(g)
+
+Forms: x.conj_physical(...), x.conj_physical_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.conj_physical(x)
+tensor([ 1., -2.,  3.], grad_fn=<ConjPhysicalBackward0>)
+>>> nbgrad.grad(nbgrad.conj_physical(x).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'contiguous': """\
+The tensor itself if it is row-major, else a row-major copy.
+
+Signature: contiguous(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.contiguous(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.contiguous()
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'cos': """\
+The cosine of x in radians.
+
+Signature: cos(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: -(g * sin(x))
+
+Forms: x.cos(...), x.cos_(...), out=; NumPy: np.cos.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.cos(x)
+tensor([ 0.5403, -0.4161, -0.9900], grad_fn=<CosBackward0>)
+>>> nbgrad.grad(nbgrad.cos(x).sum(), x)
+(tensor([-0.8415,  0.9093, -0.1411]),)
+""",
+    'cosh': """\
+The hyperbolic cosine.
+
+Signature: cosh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * sinh(x)
+
+Forms: x.cosh(...), x.cosh_(...), out=; NumPy: np.cosh.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.cosh(x)
+tensor([ 1.5431,  3.7622, 10.0677], grad_fn=<CoshBackward0>)
+>>> nbgrad.grad(nbgrad.cosh(x).sum(), x)
+(tensor([ 1.1752, -3.6269, 10.0179]),)
+""",
+    'count_nonzero': """\
+Number of elements that are not zero.
+
+Signature: count_nonzero(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+
+Derivative: none; the result requires no grad.
+
+Forms: x.count_nonzero(...); NumPy: np.count_nonzero.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.count_nonzero(x)
+tensor(6)
+""",
+    'cross_entropy': """\
+``nll_loss`` of ``log_softmax(input)``, in one pass.
+
+Args:
+    input: scores, (classes), (n, classes) or (n, classes, d1, ...).
+    target: int64 classes, of the shape without classes; or probabilities of input's shape.
+    weight: of each class; "mean" then divides by the sum of the weights of the targets.
+    ignore_index: a target class that counts for nothing.
+    label_smoothing: the share of the target, 0 to 1, that is spread evenly over all classes.
+
+Raises:
+    RangeError: a target is no class, or label_smoothing out of range.
+
+Signature: cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3, 4], [3]).
+    ShapeError: such as for ([3, 4], [2]).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([1, 3, 0])
+>>> nbgrad.cross_entropy(x, y)
+tensor(2.7613)
+""",
+    'cumprod': """\
+Products of the elements up to each along dim; integers and bools in int64.
+
+Signature: cumprod(input, dim, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cumprod(...); NumPy: np.cumprod.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.cumprod(x, 1)
+tensor([[ 1.0000, -2.0000, -6.0000],
+        [ 0.5000,  1.0000, -1.0000]])
+""",
+    'cumsum': """\
+Sums of the elements up to each along dim; integers and bools in int64.
+
+Signature: cumsum(input, dim, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 2).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cumsum(...); NumPy: np.cumsum.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.cumsum(x, 1)
+tensor([[ 1.0000, -1.0000,  2.0000],
+        [ 0.5000,  2.5000,  1.5000]])
+""",
+    'diagonal': """\
+The diagonals of two dimensions, as a last one.
+
+Signature: diagonal(input, offset=0, dim1=0, dim2=1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.diagonal_backward(x_shape, offset, dim1, dim2)
+
+Forms: x.diagonal(...); NumPy: np.diagonal.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> nbgrad.diagonal(x)
+tensor([ 1.0000, -1.0000, -1.5000], grad_fn=<DiagonalBackward0>)
+>>> nbgrad.grad(nbgrad.diagonal(x).sum(), x)
+(tensor([[1., 0., 0., 0.],
+        [0., 1., 0., 0.],
+        [0., 0., 1., 0.]]),)
+""",
+    'div': """\
+input / other; rounding_mode "floor" or "trunc" rounds, and keeps integers integers.
+
+Signature: div(input, other, *, rounding_mode=None)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    div, x: g / y
+    div, y: -(g * x / y) / y
+    div_floor, x: 0
+    div_floor, y: 0
+    div_trunc, x: 0
+    div_trunc, y: 0
+
+Forms: x.div(...), x.div_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.div(x, y, rounding_mode='floor')
+tensor([ 0., -4., -3.], grad_fn=<DivBackward2>)
+>>> nbgrad.grad(nbgrad.div(x, y, rounding_mode='floor').sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'dot': """\
+The sum of the products of two vectors' elements.
+
+Signature: dot(input, other)
+
+Operands:
+    input, other: tensors (x and y in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3], [4]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: left_cotangent(g, y, x_shape, y_shape)
+    y: right_cotangent(g, x, x_shape, y_shape)
+
+Forms: x.dot(...); NumPy: np.dot.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.dot(x, y)
+tensor(8.5000, grad_fn=<DotBackward0>)
+>>> nbgrad.grad(nbgrad.dot(x, y), [x, y])
+(tensor([ 2.0000, -1.0000,  1.5000]), tensor([ 1., -2.,  3.]))
+""",
+    'dropout': """\
+x with each element zeroed with probability p and the others divided by 1 - p; x itself unless training.
+
+Signature: dropout(input, p=0.5, training=True)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2], p=1.5).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.dropout(x, 0.0)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'dstack': """\
+Tensors behind one another, along the third dimension.
+
+Signature: dstack(tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.dstack.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
+>>> nbgrad.dstack(x)
+tensor([[[ 1.0000,  0.5000],
+         [-2.0000,  2.0000],
+         [ 3.0000, -1.0000]],
+
+        [[ 0.5000,  1.5000],
+         [ 2.0000, -0.5000],
+         [-1.0000,  2.5000]]])
+""",
+    'einsum': """\
+Sums of products of the operands' elements, by Einstein's convention.
+
+Args:
+    equation: such as ``"bij,bjk->bik"``: letters name the dimensions of each operand, then those of the result.
+        Without ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for
+        dimensions that broadcast; a letter repeated in one operand takes its diagonal.
+    operands: tensors of one dtype, or one sequence of them.
+
+Returns:
+    Tensor of the named dimensions.
+
+Raises:
+    ArgumentError: the equation is malformed. ShapeError: it does not fit the shapes.
+
+>>> nbgrad.einsum("ij->ji", nbgrad.tensor([[1, 2, 3]]))
+tensor([[1],
+        [2],
+        [3]])
+
+Signature: einsum(equation, *operands)
+
+Operands:
+    equation: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.einsum.
+
+>>> x = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> y = nbgrad.tensor([[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> nbgrad.einsum('ij,jk->ik', x, y)
+tensor([[ 4.9375, -4.8125, -3.9375, -2.9375],
+        [-1.0000, -1.0000,  3.0000, -3.2500]])
+""",
+    'elu': """\
+x where x > 0, else alpha * (e**x - 1).
+
+Signature: elu(input, alpha=1.0)
+
+Operands:
+    input, alpha: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x > 0, g, g * alpha * exp(x))
+
+Forms: x.elu(...), x.elu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.elu(x)
+tensor([ 1.0000, -0.8647,  3.0000], grad_fn=<EluBackward0>)
+>>> nbgrad.grad(nbgrad.elu(x).sum(), x)
+(tensor([1.0000, 0.1353, 1.0000]),)
+""",
+    'eq': """\
+x == y.
+
+Signature: eq(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.eq(...), x.eq_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.eq(x, y)
+tensor([False, False, False])
+""",
+    'equal': """\
+Whether two tensors have one shape and equal elements: a Python bool.
+
+Signature: equal(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.equal(...); NumPy: np.equal.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.equal(x, y)
+False
+""",
+    'erf': """\
+The error function.
+
+Signature: erf(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 1.12838 * exp(-(x * x))
+
+Forms: x.erf(...), x.erf_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.erf(x)
+tensor([ 0.8427, -0.9953,  1.0000], grad_fn=<ErfBackward0>)
+>>> nbgrad.grad(nbgrad.erf(x).sum(), x)
+(tensor([4.1511e-01, 2.0667e-02, 1.3925e-04]),)
+""",
+    'exp': """\
+e**x.
+
+Signature: exp(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * out
+
+Forms: x.exp(...), x.exp_(...), out=; NumPy: np.exp.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.exp(x)
+tensor([ 2.7183,  0.1353, 20.0855], grad_fn=<ExpBackward0>)
+>>> nbgrad.grad(nbgrad.exp(x).sum(), x)
+(tensor([ 2.7183,  0.1353, 20.0855]),)
+""",
+    'exp2': """\
+2**x.
+
+Signature: exp2(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * out * 0.693147
+
+Forms: x.exp2(...), x.exp2_(...), out=; NumPy: np.exp2.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.exp2(x)
+tensor([2.0000, 0.2500, 8.0000], grad_fn=<Exp2Backward0>)
+>>> nbgrad.grad(nbgrad.exp2(x).sum(), x)
+(tensor([1.3863, 0.1733, 5.5452]),)
+""",
+    'expand': """\
+Dimensions of size 1 repeated without memory; -1 keeps a size.
+
+Signature: expand(input, *size)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.expand(...).
+
+>>> x = nbgrad.tensor([[1.0], [-2.0]])
+>>> x.expand(-1, 3)
+tensor([[ 1.,  1.,  1.],
+        [-2., -2., -2.]])
+""",
+    'expand_as': """\
+``x.expand(other.shape)``.
+
+Signature: expand_as(input, other)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.expand_as(...).
+
+>>> x = nbgrad.tensor([[1.0], [-2.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> x.expand_as(y)
+tensor([[ 1.,  1.,  1.],
+        [-2., -2., -2.]])
+""",
+    'expm1': """\
+e**x - 1, exact near 0.
+
+Signature: expm1(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (out + 1)
+
+Forms: x.expm1(...), x.expm1_(...), out=; NumPy: np.expm1.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.expm1(x)
+tensor([ 1.7183, -0.8647, 19.0855], grad_fn=<Expm1Backward0>)
+>>> nbgrad.grad(nbgrad.expm1(x).sum(), x)
+(tensor([ 2.7183,  0.1353, 20.0855]),)
+""",
+    'flatten': """\
+A range of dimensions as one; the tensor itself if that changes nothing.
+
+Signature: flatten(input, start_dim=0, end_dim=-1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.flatten(...).
+
+>>> x = nbgrad.tensor([[[1.0, -2.0], [3.0, 0.5], [2.0, -1.0]], [[1.5, -0.5], [2.5, -3.0], [-1.5, -2.5]]])
+>>> nbgrad.flatten(x)
+tensor([ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000,  1.5000, -0.5000,
+         2.5000, -3.0000, -1.5000, -2.5000])
+""",
+    'flip': """\
+Dimensions in reverse order of their elements; copied.
+
+Signature: flip(input, *dims)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.flip(...); NumPy: np.flip.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.flip(x, 1)
+tensor([[ 3.0000, -2.0000,  1.0000],
+        [-1.0000,  2.0000,  0.5000]])
+""",
+    'fliplr': """\
+The second dimension in reverse.
+
+Signature: fliplr(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.fliplr(...); NumPy: np.fliplr.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.fliplr(x)
+tensor([[ 3.0000, -2.0000,  1.0000],
+        [-1.0000,  2.0000,  0.5000]])
+""",
+    'flipud': """\
+The first dimension in reverse.
+
+Signature: flipud(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.flipud(...); NumPy: np.flipud.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.flipud(x)
+tensor([[ 0.5000,  2.0000, -1.0000],
+        [ 1.0000, -2.0000,  3.0000]])
+""",
+    'float_power': """\
+input to the power exponent, computed in double precision.
+
+Signature: float_power(input, exponent)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32: float64; complex64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.float_power(...); NumPy: np.float_power.
+
+>>> x = nbgrad.tensor([[1.0, 3.0, 0.5], [2.0, 1.5, 2.5]])
+>>> y = nbgrad.tensor([1.5, 2.5, 0.75])
+>>> nbgrad.float_power(x, y)
+tensor([[ 1.0000, 15.5885,  0.5946],
+        [ 2.8284,  2.7557,  1.9882]], dtype=nbgrad.float64)
+""",
+    'floor': """\
+The largest integer <= x.
+
+Signature: floor(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.floor(...), x.floor_(...), out=; NumPy: np.floor.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.floor(x)
+tensor([ 1., -2.,  3.], grad_fn=<FloorBackward0>)
+>>> nbgrad.grad(nbgrad.floor(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'floor_divide': """\
+The floor of x / y. It has no derivative: div(rounding_mode=) has.
+
+Signature: floor_divide(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+    DivisionError: integers, and y is 0 somewhere.
+    NotSupportedError: a gradient through it is asked for.
+
+Derivative: refused.
+
+Forms: x.floor_divide(...), x.floor_divide_(...), out=; NumPy: np.floor_divide.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.floor_divide(x, y)
+tensor([0., 2., 2.])
+""",
+    'fmod': """\
+x - trunc(x / y) * y: the sign of x.
+
+Signature: fmod(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+    DivisionError: integers, and y is 0 somewhere.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+    y: -(g * round((x - fmod(x, y)) / y))
+
+Forms: x.fmod(...), x.fmod_(...), out=; NumPy: np.fmod.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.fmod(x, y)
+tensor([1., -0., 0.], grad_fn=<FmodBackward0>)
+>>> nbgrad.grad(nbgrad.fmod(x, y).sum(), [x, y])
+(tensor([1., 1., 1.]), tensor([-0., -2., -2.]))
+""",
+    'frac': """\
+The fraction of x, with its sign.
+
+Signature: frac(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+
+Forms: x.frac(...), x.frac_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.frac(x)
+tensor([0., 0., 0.], grad_fn=<FracBackward0>)
+>>> nbgrad.grad(nbgrad.frac(x).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'gather': """\
+out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on for others.
+
+Signature: gather(input, dim, index, sparse_grad=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.gather_backward(x_shape, dim, index)
+
+Forms: x.gather(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
+>>> nbgrad.gather(x, 0, y)
+tensor([[ 1.0000, -1.0000,  1.5000,  0.5000],
+        [ 2.0000, -2.0000,  1.5000, -0.5000]], grad_fn=<GatherBackward0>)
+>>> nbgrad.grad(nbgrad.gather(x, 0, y).sum(), x)
+(tensor([[1., 1., 0., 1.],
+        [1., 1., 2., 1.],
+        [0., 0., 0., 0.]]),)
+""",
+    'ge': """\
+x >= y.
+
+Signature: ge(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.ge(...), x.ge_(...), out=; also called greater_equal.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.ge(x, y)
+tensor([False, False,  True])
+""",
+    'gelu': """\
+input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula.
+
+Signature: gelu(input, approximate='none')
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    gelu_erf, x: g * (0.5 * (1 + erf(x * 0.707107)) + x * exp(-0.5 * x * x) / 2.50663)
+    gelu_tanh, x: g * (0.5 * (1 + tanh(0.797885 * (x + 0.044715 * x * x * x))) + 0.5 * x * (1 - tanh(0.797885
+        * (x + 0.044715 * x * x * x)) * tanh(0.797885 * (x + 0.044715 * x * x * x))) * 0.797885 * (1 +
+        0.134145 * x * x))
+
+Forms: x.gelu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.gelu(x)
+tensor([ 0.8413, -0.0455,  2.9960], grad_fn=<GeluBackward0>)
+>>> nbgrad.grad(nbgrad.gelu(x).sum(), x)
+(tensor([ 1.0833, -0.0852,  1.0119]),)
+""",
+    'ger': """\
+Every element of one vector times every element of another, (n,) and (m,) -> (n, m).
+
+Signature: ger(input, vec2)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.ger(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.ger(x, y)
+tensor([[ 2.0000, -1.0000,  1.5000],
+        [-4.0000,  2.0000, -3.0000]])
+""",
+    'getitem': """\
+``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks.
+
+Signature: getitem(input, key)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.getitem(...); also called __getitem__.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> x.getitem(1)
+tensor([ 2.0000, -1.0000,  1.5000, -0.5000])
+""",
+    'gt': """\
+x > y.
+
+Signature: gt(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.gt(...), x.gt_(...), out=; also called greater.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.gt(x, y)
+tensor([False, False,  True])
+""",
+    'hstack': """\
+Tensors side by side: along the second dimension, or the first of rows.
+
+Signature: hstack(tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.hstack.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
+>>> nbgrad.hstack(x)
+tensor([[ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000],
+        [ 0.5000,  2.0000, -1.0000,  1.5000, -0.5000,  2.5000]])
+""",
+    'huber_loss': """\
+d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; reduced.
+
+Signature: huber_loss(input, target, reduction='mean', delta=1.0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.huber_loss(x, y)
+tensor(0.6875)
+""",
+    'hypot': """\
+sqrt(x**2 + y**2); the derivative at 0 is 0.
+
+Signature: hypot(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(out == 0, 0, g * x / out)
+    y: where(out == 0, 0, g * y / out)
+
+Forms: x.hypot(...), x.hypot_(...), out=; NumPy: np.hypot.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.hypot(x, y)
+tensor([2.2361, 2.2361, 3.3541], grad_fn=<HypotBackward0>)
+>>> nbgrad.grad(nbgrad.hypot(x, y).sum(), [x, y])
+(tensor([ 0.4472, -0.8944,  0.8944]), tensor([ 0.8944, -0.4472,  0.4472]))
+""",
+    'imag': """\
+The imaginary parts of a complex tensor, as a view.
+
+Signature: imag(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.imag.
+
+>>> x = nbgrad.tensor([[(1.5-0.5j), (-2+1j)], [(0.3+2j), (-1-1j)]])
+>>> nbgrad.imag(x)
+tensor([[-0.5000,  1.0000],
+        [ 2.0000, -1.0000]])
+""",
+    'index_add': """\
+``x`` with ``alpha`` times the slices of ``source`` added where ``index`` says.
+
+Signature: index_add(input, dim, index, source, *, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_add(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0, 2])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875], [1.0, -2.0, 3.0, 0.5]])
+>>> nbgrad.index_add(x, 0, y, z)
+tensor([[ 1.1250, -1.3750,  2.8750,  1.3750],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 3.7500, -5.2500,  2.2500, -2.7500]])
+""",
+    'index_add_': """\
+In place: index_add.
+
+Signature: index_add_(input, dim, index, source, *, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_add_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0, 2])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875], [1.0, -2.0, 3.0, 0.5]])
+>>> x.index_add_(0, y, z)
+tensor([[ 1.1250, -1.3750,  2.8750,  1.3750],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 3.7500, -5.2500,  2.2500, -2.7500]])
+""",
+    'index_copy': """\
+``x`` with the slices of ``source`` written where ``index`` says.
+
+Signature: index_copy(input, dim, index, source)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_copy(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> nbgrad.index_copy(x, 0, y, z)
+tensor([[ 0.1250,  0.6250, -0.1250,  0.8750],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 0.2500, -0.2500,  0.7500, -0.7500]])
+""",
+    'index_copy_': """\
+In place: index_copy.
+
+Signature: index_copy_(input, dim, index, source)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_copy_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> x.index_copy_(0, y, z)
+tensor([[ 0.1250,  0.6250, -0.1250,  0.8750],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 0.2500, -0.2500,  0.7500, -0.7500]])
+""",
+    'index_fill': """\
+``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names.
+
+Signature: index_fill(input, dim, index, value)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_fill(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0, 2])
+>>> nbgrad.index_fill(x, 0, y, 1.5)
+tensor([[ 1.5000,  1.5000,  1.5000,  1.5000],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 1.5000,  1.5000,  1.5000,  1.5000]])
+""",
+    'index_fill_': """\
+In place: index_fill.
+
+Signature: index_fill_(input, dim, index, value)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_fill_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2, 0, 2])
+>>> x.index_fill_(0, y, 1.5)
+tensor([[ 1.5000,  1.5000,  1.5000,  1.5000],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 1.5000,  1.5000,  1.5000,  1.5000]])
+""",
+    'index_put': """\
+``x`` with ``values`` written (or added) at a tuple of index tensors or masks.
+
+Signature: index_put(input, indices, values, accumulate=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_put(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = [nbgrad.tensor([2, 0]), nbgrad.tensor([2, 0])]
+>>> z = nbgrad.tensor([2.5, -3.0])
+>>> nbgrad.index_put(x, y, z)
+tensor([[-3.0000, -2.0000,  3.0000,  0.5000],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 2.5000, -3.0000,  2.5000, -2.5000]])
+""",
+    'index_put_': """\
+In place: index_put.
+
+Signature: index_put_(input, indices, values, accumulate=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_put_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = [nbgrad.tensor([2, 0]), nbgrad.tensor([2, 0])]
+>>> z = nbgrad.tensor([2.5, -3.0])
+>>> x.index_put_(y, z)
+tensor([[-3.0000, -2.0000,  3.0000,  0.5000],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 2.5000, -3.0000,  2.5000, -2.5000]])
+""",
+    'index_select': """\
+The slices of dim that a one-dimensional index names.
+
+Signature: index_select(input, dim, index)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.index_select_backward(x_shape, dim, index)
+
+Forms: x.index_select(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> y = nbgrad.tensor([2, 0, 2])
+>>> nbgrad.index_select(x, 0, y)
+tensor([[ 2.5000, -3.0000, -1.5000, -2.5000],
+        [ 1.0000, -2.0000,  3.0000,  0.5000],
+        [ 2.5000, -3.0000, -1.5000, -2.5000]], grad_fn=<IndexSelectBackward0>)
+>>> nbgrad.grad(nbgrad.index_select(x, 0, y).sum(), x)
+(tensor([[1., 1., 1., 1.],
+        [0., 0., 0., 0.],
+        [2., 2., 2., 2.]]),)
+""",
+    'inner': """\
+Sums of products over the last dimensions of both; a 0-d operand multiplies.
+
+Signature: inner(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.inner(...); NumPy: np.inner.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.inner(x, y)
+tensor(8.5000)
+""",
+    'is_complex': """\
+Whether the dtype is a complex one: a Python bool.
+
+Signature: is_complex(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.is_complex(x)
+False
+""",
+    'is_conj': """\
+Whether the tensor is a lazy conjugate: a Python bool.
+
+>>> z = nbgrad.tensor([1 + 2j])
+>>> z.conj().is_conj(), z.conj().conj().is_conj(), z.conj().clone().is_conj()
+(True, False, False)
+
+Signature: is_conj(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.is_conj(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.is_conj(x)
+False
+""",
+    'is_floating_point': """\
+Whether the dtype is a floating one: a Python bool.
+
+Signature: is_floating_point(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.is_floating_point(x)
+True
+""",
+    'is_neg': """\
+Whether the tensor is a lazy negative, as the imaginary part of a lazy conjugate is: a Python bool.
+
+>>> nbgrad.tensor([1 + 2j]).conj().imag.is_neg()
+True
+
+Signature: is_neg(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.is_neg(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.is_neg(x)
+False
+""",
+    'isclose': """\
+Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``.
+
+Signature: isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.isclose(...); NumPy: np.isclose.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.isclose(x, y, 0.1, 1.0)
+tensor([[ True,  True, False],
+        [ True,  True, False]])
+""",
+    'isfinite': """\
+x is neither infinite nor NaN.
+
+Signature: isfinite(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.isfinite(...); NumPy: np.isfinite.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.isfinite(x)
+tensor([[True, True, True],
+        [True, True, True]])
+""",
+    'isinf': """\
+x is infinite.
+
+Signature: isinf(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.isinf(...); NumPy: np.isinf.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.isinf(x)
+tensor([[False, False, False],
+        [False, False, False]])
+""",
+    'isnan': """\
+x is not a number.
+
+Signature: isnan(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.isnan(...); NumPy: np.isnan.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.isnan(x)
+tensor([[False, False, False],
+        [False, False, False]])
+""",
+    'isreal': """\
+Where the imaginary part is 0; True everywhere for real tensors.
+
+>>> nbgrad.isreal(nbgrad.tensor([1 + 0j, 1j]))
+tensor([ True, False])
+
+Signature: isreal(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.isreal(...); NumPy: np.isreal.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.isreal(x)
+tensor([[True, True, True],
+        [True, True, True]])
+""",
+    'iterate': """\
+Iterate over the first dimension, as ``unbind`` does.
+
+Raises:
+    ArgumentError: a 0-d tensor has none.
+
+Signature: iterate(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64, complex64: tuple_iterator.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.iterate(...); also called __iter__.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.iterate()
+<tuple_iterator object at 0x7faf75d39210>
+""",
+    'kl_div': """\
+target (log(target) - input), where input is a log-probability, and target too with ``log_target``.
+
+``reduction="batchmean"`` divides the sum by ``input.shape[0]``, which is the divergence.
+
+Signature: kl_div(input, target, reduction='mean', log_target=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[0.625, 0.875, 0.5], [0.25, 0.75, 0.125]])
+>>> nbgrad.kl_div(x, y)
+tensor(-0.5757)
+""",
+    'kron': """\
+The Kronecker product: every element of ``input`` times the whole of ``other``.
+
+Signature: kron(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.kron(...); NumPy: np.kron.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5]])
+>>> nbgrad.kron(x, y)
+tensor([[ 2.0000, -1.0000,  1.5000, -4.0000,  2.0000, -3.0000],
+        [ 6.0000, -3.0000,  4.5000,  1.0000, -0.5000,  0.7500]])
+""",
+    'l1_loss': """\
+|input - target|, reduced.
+
+Signature: l1_loss(input, target, reduction='mean')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.l1_loss(x, y)
+tensor(1.1667)
+""",
+    'le': """\
+x <= y.
+
+Signature: le(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.le(...), x.le_(...), out=; also called less_equal.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.le(x, y)
+tensor([ True,  True, False])
+""",
+    'leaky_relu': """\
+x where x > 0, else negative_slope * x.
+
+Signature: leaky_relu(input, negative_slope=0.01)
+
+Operands:
+    input, negative_slope: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x > 0, g, g * negative_slope)
+
+Forms: x.leaky_relu(...), x.leaky_relu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.leaky_relu(x, 0.1)
+tensor([ 1.0000, -0.2000,  3.0000], grad_fn=<LeakyReluBackward0>)
+>>> nbgrad.grad(nbgrad.leaky_relu(x, 0.1).sum(), x)
+(tensor([1.0000, 0.1000, 1.0000]),)
+""",
+    'lerp': """\
+x + weight * (end - x).
+
+Signature: lerp(input, end, weight)
+
+Operands:
+    input, end, weight: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (1 - weight)
+    end: g * weight
+    weight: g * (end - x)
+
+Forms: x.lerp(...), x.lerp_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5], requires_grad=True)
+>>> nbgrad.lerp(x, y, z)
+tensor([ 3.5000, -5.0000,  5.2500], grad_fn=<LerpBackward0>)
+>>> nbgrad.grad(nbgrad.lerp(x, y, z).sum(), [x, y, z])
+(tensor([-1.5000,  4.0000,  2.5000]), tensor([ 2.5000, -3.0000, -1.5000]), tensor([ 1.0000,  1.0000, -1.5000]))
+""",
+    'linear': """\
+``input @ weight.T + bias``.
+
+Args:
+    input: ``(*, in_features)``.
+    weight: ``(out_features, in_features)``, or ``(in_features,)`` for one output without a dimension.
+    bias: ``(out_features,)``, or None.
+
+Returns:
+    ``(*, out_features)``.
+
+Raises:
+    ShapeError, DTypeError: they do not go together.
+
+>>> nbgrad.linear(nbgrad.tensor([[1., 2.]]), nbgrad.tensor([[3., 4.], [5., 6.]]), nbgrad.tensor([0., 1.]))
+tensor([[11., 18.]])
+
+Signature: linear(input, weight, bias=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [4, 2]).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0], [-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5, -2.5])
+>>> nbgrad.linear(x, y, z)
+tensor([[ 11.0000, -17.5000,   2.7500,  -6.5000],
+        [  0.0000,   4.7500,  -7.5000,  -0.3750]])
+""",
+    'log': """\
+The natural logarithm.
+
+Signature: log(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / x
+
+Forms: x.log(...), x.log_(...), out=; NumPy: np.log.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.log(x)
+tensor([ 0.0000,  1.0986, -0.6931], grad_fn=<LogBackward0>)
+>>> nbgrad.grad(nbgrad.log(x).sum(), x)
+(tensor([1.0000, 0.3333, 2.0000]),)
+""",
+    'log10': """\
+The logarithm to base 10.
+
+Signature: log10(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (x * 2.30259)
+
+Forms: x.log10(...), x.log10_(...), out=; NumPy: np.log10.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.log10(x)
+tensor([ 0.0000,  0.4771, -0.3010], grad_fn=<Log10Backward0>)
+>>> nbgrad.grad(nbgrad.log10(x).sum(), x)
+(tensor([0.4343, 0.1448, 0.8686]),)
+""",
+    'log1p': """\
+log(1 + x), exact near 0.
+
+Signature: log1p(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (x + 1)
+
+Forms: x.log1p(...), x.log1p_(...), out=; NumPy: np.log1p.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.log1p(x)
+tensor([0.6931, 1.3863, 0.4055], grad_fn=<Log1pBackward0>)
+>>> nbgrad.grad(nbgrad.log1p(x).sum(), x)
+(tensor([0.5000, 0.2500, 0.6667]),)
+""",
+    'log2': """\
+The logarithm to base 2.
+
+Signature: log2(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (x * 0.693147)
+
+Forms: x.log2(...), x.log2_(...), out=; NumPy: np.log2.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.log2(x)
+tensor([ 0.0000,  1.5850, -1.0000], grad_fn=<Log2Backward0>)
+>>> nbgrad.grad(nbgrad.log2(x).sum(), x)
+(tensor([1.4427, 0.4809, 2.8854]),)
+""",
+    'log_softmax': """\
+Logarithm of softmax along dim, without its overflow.
+
+Signature: log_softmax(input, dim, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: cast(log_softmax_backward(g, out, dim), x_dtype)
+
+Forms: x.log_softmax(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.log_softmax(x, 1)
+tensor([[-2.1328, -5.1328, -0.1328],
+        [-1.7413, -0.2413, -3.2413]], grad_fn=<LogSoftmaxBackward0>)
+>>> nbgrad.grad(nbgrad.log_softmax(x, 1).sum(), x)
+(tensor([[ 0.6445,  0.9823, -1.6268],
+        [ 0.4741, -1.3568,  0.8827]]),)
+""",
+    'logaddexp': """\
+log(e**x + e**y), without overflow.
+
+Signature: logaddexp(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * exp(x - out)
+    y: g * exp(y - out)
+
+Forms: x.logaddexp(...), out=; NumPy: np.logaddexp.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.logaddexp(x, y)
+tensor([ 2.3133, -0.6867,  3.2014], grad_fn=<LogaddexpBackward0>)
+>>> nbgrad.grad(nbgrad.logaddexp(x, y).sum(), [x, y])
+(tensor([0.2689, 0.2689, 0.8176]), tensor([0.7311, 0.7311, 0.1824]))
+""",
+    'logical_and': """\
+Both are not zero.
+
+Signature: logical_and(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.logical_and(...), x.logical_and_(...), out=; NumPy: np.logical_and.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.logical_and(x, y)
+tensor([True, True, True])
+""",
+    'logical_not': """\
+x is zero.
+
+Signature: logical_not(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.logical_not(...), x.logical_not_(...), out=; NumPy: np.logical_not.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> nbgrad.logical_not(x)
+tensor([False, False, False])
+""",
+    'logical_or': """\
+At least one is not zero.
+
+Signature: logical_or(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.logical_or(...), x.logical_or_(...), out=; NumPy: np.logical_or.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.logical_or(x, y)
+tensor([True, True, True])
+""",
+    'logical_xor': """\
+Exactly one is not zero.
+
+Signature: logical_xor(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.logical_xor(...), x.logical_xor_(...), out=; NumPy: np.logical_xor.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.logical_xor(x, y)
+tensor([False, False, False])
+""",
+    'logsigmoid': """\
+log(sigmoid(x)).
+
+Signature: logsigmoid(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * sigmoid(-x)
+
+Forms: x.logsigmoid(...), x.logsigmoid_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.logsigmoid(x)
+tensor([-0.3133, -2.1269, -0.0486], grad_fn=<LogSigmoidBackward0>)
+>>> nbgrad.grad(nbgrad.logsigmoid(x).sum(), x)
+(tensor([0.2689, 0.8808, 0.0474]),)
+""",
+    'logsumexp': """\
+log(sum(exp(x))) over dimensions, without overflow.
+
+Signature: logsumexp(input, dim, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g exp(x - out); 0 where every element is -inf
+
+Forms: x.logsumexp(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.logsumexp(x, 1)
+tensor([3.1328, 2.2413], grad_fn=<LogsumexpBackward0>)
+>>> nbgrad.grad(nbgrad.logsumexp(x, 1).sum(), x)
+(tensor([[0.1185, 0.0059, 0.8756],
+        [0.1753, 0.7856, 0.0391]]),)
+""",
+    'lt': """\
+x < y.
+
+Signature: lt(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.lt(...), x.lt_(...), out=; also called less.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.lt(x, y)
+tensor([ True,  True, False])
+""",
+    'mH': """\
+The last two dimensions exchanged, and the elements conjugated.
+
+Signature: mH(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.mH.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.mH
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'mT': """\
+The last two dimensions exchanged.
+
+Signature: mT(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.mT.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.mT
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'masked_fill': """\
+value where mask is true, else x; the dtype is that of x.
+
+Signature: masked_fill(input, mask, value)
+
+Operands:
+    input, mask, value: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of the first operand's dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(mask, 0, g)
+    value: where(mask, g, 0)
+
+Forms: x.masked_fill(...), x.masked_fill_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[True, False, True], [False, True, False]])
+>>> nbgrad.masked_fill(x, y, nbgrad.tensor(1.0))
+tensor([[ 1.0000, -2.0000,  1.0000],
+        [ 0.5000,  1.0000, -1.0000]], grad_fn=<MaskedFillBackward0>)
+>>> nbgrad.grad(nbgrad.masked_fill(x, y, nbgrad.tensor(1.0)).sum(), x)
+(tensor([[0., 1., 0.],
+        [1., 0., 1.]]),)
+""",
+    'masked_scatter': """\
+x with consecutive elements of source where mask is true.
+
+Signature: masked_scatter(input, mask, source)
+
+Operands:
+    input, mask, source: tensors (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.masked_fill(mask, 0)
+    source: g.masked_scatter_backward(mask, source_shape)
+
+Forms: x.masked_scatter(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[True, False, True], [False, True, True]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5, -2.5, 0.25, -0.25])
+>>> nbgrad.masked_scatter(x, y, z)
+tensor([[ 2.5000, -2.0000, -3.0000],
+        [ 0.5000, -1.5000, -2.5000]])
+""",
+    'masked_scatter_': """\
+In place: masked_scatter.
+
+Signature: masked_scatter_(input, mask, source)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.masked_scatter_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[True, False, True], [False, True, True]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5, -2.5, 0.25, -0.25])
+>>> x.masked_scatter_(y, z)
+tensor([[ 2.5000, -2.0000, -3.0000],
+        [ 0.5000, -1.5000, -2.5000]])
+""",
+    'masked_select': """\
+The elements of x where mask is true, in one row; both broadcast.
+
+Signature: masked_select(input, mask)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.masked_select_backward(x_shape, mask)
+
+Forms: x.masked_select(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[True, False, True], [False, True, True]])
+>>> nbgrad.masked_select(x, y)
+tensor([ 1.,  3.,  2., -1.], grad_fn=<MaskedSelectBackward0>)
+>>> nbgrad.grad(nbgrad.masked_select(x, y).sum(), x)
+(tensor([[1., 0., 1.],
+        [0., 1., 1.]]),)
+""",
+    'matmul': """\
+The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left or a
+column on the right.
+
+Signature: matmul(input, other)
+
+Operands:
+    input, other: tensors (x and y in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [5, 6]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: left_cotangent(g, y, x_shape, y_shape)
+    y: right_cotangent(g, x, x_shape, y_shape)
+
+Forms: x.matmul(...); NumPy: np.matmul.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]], requires_grad=True)
+>>> nbgrad.matmul(x, y)
+tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
+        [ 5.7500, -6.2500, -3.0000, -4.5000]], grad_fn=<MmBackward0>)
+>>> nbgrad.grad(nbgrad.matmul(x, y).sum(), [x, y])
+(tensor([[ 2.0000, -4.5000,  0.0000],
+        [ 2.0000, -4.5000,  0.0000]]), tensor([[1.5000, 1.5000, 1.5000, 1.5000],
+        [0.0000, 0.0000, 0.0000, 0.0000],
+        [2.0000, 2.0000, 2.0000, 2.0000]]))
+""",
+    'max': """\
+Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.
+
+Signature: max(input, dim=None, keepdim=False, *, other=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.max(...); NumPy: np.max.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.max(x)
+tensor(3.)
+""",
+    'maximum': """\
+The larger one; NaN if one is. Ties share the gradient.
+
+Signature: maximum(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x == y, g * 0.5, where(x > y, g, 0))
+    y: where(x == y, g * 0.5, where(x < y, g, 0))
+
+Forms: x.maximum(...), out=; NumPy: np.maximum.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.maximum(x, y)
+tensor([ 2., -1.,  3.], grad_fn=<MaximumBackward0>)
+>>> nbgrad.grad(nbgrad.maximum(x, y).sum(), [x, y])
+(tensor([0., 0., 1.]), tensor([1., 1., 0.]))
+""",
+    'mean': """\
+Arithmetic mean over dimensions; of floating and complex tensors.
+
+Signature: mean(input, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+    ShapeError: such as for ([2, 3], dim=(0, 0)).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)
+
+Forms: x.mean(...); NumPy: np.mean.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.mean(x)
+tensor(0.5833, grad_fn=<MeanBackward0>)
+>>> nbgrad.grad(nbgrad.mean(x), x)
+(tensor([[0.1667, 0.1667, 0.1667],
+        [0.1667, 0.1667, 0.1667]]),)
+""",
+    'min': """\
+Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.
+
+Signature: min(input, dim=None, keepdim=False, *, other=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.min(...); NumPy: np.min.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.min(x)
+tensor(-2.)
+""",
+    'minimum': """\
+The smaller one; NaN if one is. Ties share the gradient.
+
+Signature: minimum(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x == y, g * 0.5, where(x < y, g, 0))
+    y: where(x == y, g * 0.5, where(x > y, g, 0))
+
+Forms: x.minimum(...), out=; NumPy: np.minimum.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.minimum(x, y)
+tensor([ 1.0000, -2.0000,  1.5000], grad_fn=<MinimumBackward0>)
+>>> nbgrad.grad(nbgrad.minimum(x, y).sum(), [x, y])
+(tensor([1., 1., 0.]), tensor([0., 0., 1.]))
+""",
+    'mm': """\
+The product of two matrices.
+
+Signature: mm(input, other)
+
+Operands:
+    input, other: tensors (x and y in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [2, 3]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: left_cotangent(g, y, x_shape, y_shape)
+    y: right_cotangent(g, x, x_shape, y_shape)
+
+Forms: x.mm(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]], requires_grad=True)
+>>> nbgrad.mm(x, y)
+tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
+        [ 5.7500, -6.2500, -3.0000, -4.5000]], grad_fn=<MmBackward0>)
+>>> nbgrad.grad(nbgrad.mm(x, y).sum(), [x, y])
+(tensor([[ 2.0000, -4.5000,  0.0000],
+        [ 2.0000, -4.5000,  0.0000]]), tensor([[1.5000, 1.5000, 1.5000, 1.5000],
+        [0.0000, 0.0000, 0.0000, 0.0000],
+        [2.0000, 2.0000, 2.0000, 2.0000]]))
+""",
+    'movedim': """\
+Dimensions moved to other places; the rest keep their order.
+
+Signature: movedim(input, source, destination)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.movedim(...); also called moveaxis.
+""",
+    'mse_loss': """\
+(input - target)**2, reduced.
+
+Signature: mse_loss(input, target, reduction='mean')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.mse_loss(x, y)
+tensor(1.5833)
+""",
+    'mul': """\
+x * y.
+
+Signature: mul(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * y
+    y: g * x
+
+Forms: x.mul(...), x.mul_(...), out=; also called multiply.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.mul(x, y)
+tensor([2.0000, 2.0000, 4.5000], grad_fn=<MulBackward0>)
+>>> nbgrad.grad(nbgrad.mul(x, y).sum(), [x, y])
+(tensor([ 2.0000, -1.0000,  1.5000]), tensor([ 1., -2.,  3.]))
+""",
+    'mv': """\
+The product of a matrix and a vector.
+
+Signature: mv(input, other)
+
+Operands:
+    input, other: tensors (x and y in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [2]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: left_cotangent(g, y, x_shape, y_shape)
+    y: right_cotangent(g, x, x_shape, y_shape)
+
+Forms: x.mv(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.mv(x, y)
+tensor([ 8.5000, -2.5000], grad_fn=<MvBackward0>)
+>>> nbgrad.grad(nbgrad.mv(x, y).sum(), [x, y])
+(tensor([[ 2.0000, -1.0000,  1.5000],
+        [ 2.0000, -1.0000,  1.5000]]), tensor([1.5000, 0.0000, 2.0000]))
+""",
+    'narrow': """\
+``length`` elements of a dimension from ``start`` on.
+
+Raises:
+    DimError, ShapeError: they are not there.
+
+Signature: narrow(input, dim, start, length)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([2, 5], 1, 3, 3).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.narrow(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5, 2.0], [-1.0, 1.5, -0.5, 2.5, -3.0]])
+>>> nbgrad.narrow(x, 1, 1, 3)
+tensor([[-2.0000,  3.0000,  0.5000],
+        [ 1.5000, -0.5000,  2.5000]])
+""",
+    'ne': """\
+x != y.
+
+Signature: ne(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: bool, from operands of any dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.ne(...), x.ne_(...), out=; also called not_equal.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.ne(x, y)
+tensor([True, True, True])
+""",
+    'neg': """\
+-x.
+
+Signature: neg(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: -g
+
+Forms: x.neg(...), x.neg_(...), out=; also called negative.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.neg(x)
+tensor([-1.,  2., -3.], grad_fn=<NegBackward0>)
+>>> nbgrad.grad(nbgrad.neg(x).sum(), x)
+(tensor([-1., -1., -1.]),)
+""",
+    'nll_loss': """\
+Minus the log-probability of the target class.
+
+Args:
+    input: log-probabilities, (classes), (n, classes) or (n, classes, d1, ...).
+    target: int64 classes, of the shape without classes.
+    weight: of each class; "mean" then divides by the sum of the weights of the targets.
+    ignore_index: a target that counts for nothing.
+
+Raises:
+    RangeError: a target is no class.
+
+Signature: nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3, 4], [3]).
+    ShapeError: such as for ([3, 4], [2]).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([1, 3, 0])
+>>> nbgrad.nll_loss(x, y)
+tensor(0.)
+""",
+    'nonzero': """\
+The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension.
+
+Signature: nonzero(input, *, as_tuple=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nonzero(...); NumPy: np.nonzero.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.nonzero(x)
+tensor([[0, 0],
+        [0, 1],
+        [0, 2],
+        [1, 0],
+        [1, 1],
+        [1, 2]])
+""",
+    'norm': """\
+The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0.
+
+Signature: norm(input, p='fro', dim=None, keepdim=False, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([2, 3], 'nuclear').
+
+Derivative: that of the operations it is written in.
+
+Forms: x.norm(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.norm(x)
+tensor(4.3875)
+""",
+    'outer': """\
+Every element of one vector times every element of another, (n,) and (m,) -> (n, m).
+
+Signature: outer(input, vec2)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.outer(...); NumPy: np.outer.
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.outer(x, y)
+tensor([[ 2.0000, -1.0000,  1.5000],
+        [-4.0000,  2.0000, -3.0000]])
+""",
+    'permute': """\
+Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``.
+
+Signature: permute(input, *dims)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.permute(...).
+""",
+    'polar': """\
+The complex numbers of this modulus and angle.
+
+Args:
+    abs, angle: of one floating dtype; their shapes broadcast.
+
+Raises:
+    DTypeError: the parts are not of one floating dtype.
+
+>>> nbgrad.polar(nbgrad.tensor([2.]), nbgrad.tensor([0.]))
+tensor([2.+0.j])
+
+Signature: polar(abs, angle)
+
+Operands:
+    abs: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, complex64: refused; float16, float32: complex64; float64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: such as for ([2], [2]) of int64.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.polar(x, y)
+tensor([[-0.4161+0.9093j, -1.0806+1.6829j,  0.2122+2.9925j],
+        [ 0.4388-0.2397j, -1.6023+1.1969j,  0.9900+0.1411j]])
+""",
+    'positive': """\
+x.
+
+Signature: positive(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+
+Forms: x.positive(...); NumPy: np.positive.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.positive(x)
+tensor([ 1., -2.,  3.], grad_fn=<PositiveBackward0>)
+>>> nbgrad.grad(nbgrad.positive(x).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'pow': """\
+input to the power exponent; either may be a number.
+
+Signature: pow(input, exponent)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    pow, x: where(y == 0, 0, g * y * x ** (y - 1))
+    pow, y: where((x == 0) & (real(y) >= 0), 0, g * out * log(x))
+    square, x: g * 2 * pow_one(x)
+    pow_half, x: g / (2 * out)
+    pow_three, x: g * 3 * square(x)
+    pow_inverse, x: -(g * out * out)
+    pow_one, x: g * pow_zero(x)
+    pow_zero, x: 0
+
+Forms: x.pow(...), x.pow_(...), out=; NumPy: np.pow.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.pow(x, 3)
+tensor([ 1., -8., 27.], grad_fn=<PowBackward0>)
+>>> nbgrad.grad(nbgrad.pow(x, 3).sum(), x)
+(tensor([ 3., 12., 27.]),)
+""",
+    'prod': """\
+Product of all elements or along one dimension; integers and bools in int64.
+
+Signature: prod(input, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g times the product of all other elements
+
+Forms: x.prod(...); NumPy: np.prod.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.prod(x)
+tensor(6., grad_fn=<ProdBackward1>)
+>>> nbgrad.grad(nbgrad.prod(x), x)
+(tensor([[ 6., -3.,  2.],
+        [12.,  3., -6.]]),)
+""",
+    'ravel': """\
+One dimension, copied only where it must be.
+
+Signature: ravel(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.ravel(...); NumPy: np.ravel.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.ravel(x)
+tensor([ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000])
+""",
+    'real': """\
+The real parts: a view of a complex tensor, a real tensor itself.
+
+Signature: real(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.real.
+
+>>> x = nbgrad.tensor([[(1.5-0.5j), (-2+1j)], [(0.3+2j), (-1-1j)]])
+>>> nbgrad.real(x)
+tensor([[ 1.5000, -2.0000],
+        [ 0.3000, -1.0000]])
+""",
+    'reciprocal': """\
+1 / x.
+
+Signature: reciprocal(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: -(g * out * out)
+
+Forms: x.reciprocal(...), x.reciprocal_(...), out=; NumPy: np.reciprocal.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.reciprocal(x)
+tensor([ 1.0000, -0.5000,  0.3333], grad_fn=<ReciprocalBackward0>)
+>>> nbgrad.grad(nbgrad.reciprocal(x).sum(), x)
+(tensor([-1.0000, -0.2500, -0.1111]),)
+""",
+    'relu': """\
+max(x, 0).
+
+Signature: relu(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(out > 0, g, 0)
+
+Forms: x.relu(...), x.relu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.relu(x)
+tensor([1., 0., 3.], grad_fn=<ReluBackward0>)
+>>> nbgrad.grad(nbgrad.relu(x).sum(), x)
+(tensor([1., 0., 1.]),)
+""",
+    'remainder': """\
+x - floor(x / y) * y: the sign of y.
+
+Signature: remainder(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+    DivisionError: integers, and y is 0 somewhere.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+    y: -(g * round((x - x % y) / y))
+
+Forms: x.remainder(...), x.remainder_(...), out=; NumPy: np.remainder.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.remainder(x, y)
+tensor([1., -0., 0.], grad_fn=<RemainderBackward0>)
+>>> nbgrad.grad(nbgrad.remainder(x, y).sum(), [x, y])
+(tensor([1., 1., 1.]), tensor([-0., -2., -2.]))
+""",
+    'repeat': """\
+``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front.
+
+Signature: repeat(input, *repeats)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.repeat(...); NumPy: np.repeat.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.repeat(2, 2)
+tensor([[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000],
+        [ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]])
+""",
+    'repeat_interleave': """\
+Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row.
+
+Signature: repeat_interleave(input, repeats, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.repeat_interleave(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.repeat_interleave(x, 2)
+tensor([ 1.0000,  1.0000, -2.0000, -2.0000,  3.0000,  3.0000,  0.5000,  0.5000,
+         2.0000,  2.0000, -1.0000, -1.0000])
+""",
+    'reshape': """\
+The same elements under another shape: a view where strides allow, else a copy.
+
+Signature: reshape(input, *shape)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], 4, 2).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.reshape(...); NumPy: np.reshape.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.reshape(x, 3, -1)
+tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]])
+""",
+    'reshape_as': """\
+``x.reshape(other.shape)``.
+
+Signature: reshape_as(input, other)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.reshape_as(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> x.reshape_as(y)
+tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]])
+""",
+    'resolve_conj': """\
+The tensor itself, or a copy if it is lazily conjugated.
+
+>>> nbgrad.tensor([1 + 2j]).conj().resolve_conj().numpy()
+array([1.-2.j], dtype=complex64)
+
+Signature: resolve_conj(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.resolve_conj(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.resolve_conj(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'resolve_neg': """\
+The tensor itself, or a copy if it is lazily negated.
+
+Signature: resolve_neg(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.resolve_neg(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.resolve_neg(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'roll': """\
+Elements moved along dimensions; what leaves at one end comes back at the other.
+
+Signature: roll(input, shifts, dims=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.roll(negative(shifts), dims)
+
+Forms: x.roll(...); NumPy: np.roll.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.roll(x, 2)
+tensor([[ 2.0000, -1.0000,  1.0000],
+        [-2.0000,  3.0000,  0.5000]], grad_fn=<RollBackward0>)
+>>> nbgrad.grad(nbgrad.roll(x, 2).sum(), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    'round': """\
+The nearest multiple of 10**-decimals, ties to even.
+
+Signature: round(input, *, decimals=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    round, x: 0
+    mul, x: g * y
+    mul, y: g * x
+    div, x: g / y
+    div, y: -(g * x / y) / y
+
+Forms: x.round(...), x.round_(...), out=; NumPy: np.round.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.round(x * 1.234, decimals=1)
+tensor([ 1.2000, -2.5000,  3.7000], grad_fn=<DivBackward0>)
+>>> nbgrad.grad(nbgrad.round(x * 1.234, decimals=1).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'rsqrt': """\
+1 / sqrt(x).
+
+Signature: rsqrt(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * -0.5 * out * out * out
+
+Forms: x.rsqrt(...), x.rsqrt_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.rsqrt(x)
+tensor([1.0000, 0.5774, 1.4142], grad_fn=<RsqrtBackward0>)
+>>> nbgrad.grad(nbgrad.rsqrt(x).sum(), x)
+(tensor([-0.5000, -0.0962, -1.4142]),)
+""",
+    'rsub': """\
+other - alpha * input.
+
+Signature: rsub(input, other, *, alpha=1)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g
+    y: -g
+
+Forms: x.rsub(...), x.rsub_(...), out=; also called subtract.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.rsub(x, y)
+tensor([ 1.0000,  2.5000, -4.0000], grad_fn=<SubBackward0>)
+>>> nbgrad.grad(nbgrad.rsub(x, y).sum(), x)
+(tensor([-1., -1., -1.]),)
+""",
+    'scatter': """\
+``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
+it.
+
+Signature: scatter(input, dim, index, src=None, *, value=None, reduce=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([[0, 1, 2, 0], [1, 0, 1, 2]])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> nbgrad.scatter(x, 0, y, z)
+tensor([[ 0.2500,  0.6250,  3.0000, -0.7500],
+        [ 0.1250, -0.2500, -0.1250, -0.5000],
+        [ 2.5000, -3.0000,  0.7500,  0.8750]])
+""",
+    'scatter_': """\
+In place: scatter.
+
+Signature: scatter_(input, dim, index, src=None, *, value=None, reduce=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([[0, 1, 2, 0], [1, 0, 1, 2]])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> x.scatter_(0, y, z)
+tensor([[ 0.2500,  0.6250,  3.0000, -0.7500],
+        [ 0.1250, -0.2500, -0.1250, -0.5000],
+        [ 2.5000, -3.0000,  0.7500,  0.8750]])
+""",
+    'scatter_add': """\
+``x`` with ``src`` added along ``dim`` where ``index`` says; repeated indices add up in row-major order.
+
+Signature: scatter_add(input, dim, index, src)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter_add(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> nbgrad.scatter_add(x, 0, y, z)
+tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
+        [ 2.1250, -1.2500,  2.1250,  0.3750],
+        [ 2.5000, -3.0000, -1.5000, -2.5000]])
+""",
+    'scatter_add_': """\
+In place: scatter_add.
+
+Signature: scatter_add_(input, dim, index, src)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter_add_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> x.scatter_add_(0, y, z)
+tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
+        [ 2.1250, -1.2500,  2.1250,  0.3750],
+        [ 2.5000, -3.0000, -1.5000, -2.5000]])
+""",
+    'select': """\
+One element of one dimension, which goes.
+
+Signature: select(input, dim, index)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 0, 5).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.select_backward(x_shape, dim, index)
+
+Forms: x.select(...); NumPy: np.select.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.select(x, 1, 2)
+tensor([ 3., -1.], grad_fn=<SelectBackward0>)
+>>> nbgrad.grad(nbgrad.select(x, 1, 2).sum(), x)
+(tensor([[0., 0., 1.],
+        [0., 0., 1.]]),)
+""",
+    'setitem': """\
+``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts.
+
+Signature: setitem(input, key, value)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64, complex64: NoneType.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.setitem(...); also called __setitem__.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([2.5, -3.0, -1.5, -2.5])
+>>> x.setitem(1, y)
+""",
+    'sgn': """\
+x / |x|, 0 at 0; of real numbers the sign.
+
+Signature: sgn(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.sgn(...), x.sgn_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sgn(x)
+tensor([ 1., -1.,  1.], grad_fn=<SgnBackward0>)
+>>> nbgrad.grad(nbgrad.sgn(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'sigmoid': """\
+1 / (1 + e**-x).
+
+Signature: sigmoid(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * out * (1 - out)
+
+Forms: x.sigmoid(...), x.sigmoid_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sigmoid(x)
+tensor([0.7311, 0.1192, 0.9526], grad_fn=<SigmoidBackward0>)
+>>> nbgrad.grad(nbgrad.sigmoid(x).sum(), x)
+(tensor([0.1966, 0.1050, 0.0452]),)
+""",
+    'sign': """\
+-1, 0 or 1.
+
+Signature: sign(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.sign(...), x.sign_(...), out=; NumPy: np.sign.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sign(x)
+tensor([ 1., -1.,  1.], grad_fn=<SignBackward0>)
+>>> nbgrad.grad(nbgrad.sign(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'silu': """\
+x * sigmoid(x).
+
+Signature: silu(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+
+Forms: x.silu(...), x.silu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.silu(x)
+tensor([ 0.7311, -0.2384,  2.8577], grad_fn=<SiluBackward0>)
+>>> nbgrad.grad(nbgrad.silu(x).sum(), x)
+(tensor([ 0.9277, -0.0908,  1.0881]),)
+""",
+    'sin': """\
+The sine of x in radians.
+
+Signature: sin(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * cos(x)
+
+Forms: x.sin(...), x.sin_(...), out=; NumPy: np.sin.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sin(x)
+tensor([ 0.8415, -0.9093,  0.1411], grad_fn=<SinBackward0>)
+>>> nbgrad.grad(nbgrad.sin(x).sum(), x)
+(tensor([ 0.5403, -0.4161, -0.9900]),)
+""",
+    'sinh': """\
+The hyperbolic sine.
+
+Signature: sinh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * cosh(x)
+
+Forms: x.sinh(...), x.sinh_(...), out=; NumPy: np.sinh.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sinh(x)
+tensor([ 1.1752, -3.6269, 10.0179], grad_fn=<SinhBackward0>)
+>>> nbgrad.grad(nbgrad.sinh(x).sum(), x)
+(tensor([ 1.5431,  3.7622, 10.0677]),)
+""",
+    'smooth_l1_loss': """\
+|d| - beta / 2, or d**2 / (2 beta) where |d| < beta, for d = input - target; reduced.
+
+Signature: smooth_l1_loss(input, target, reduction='mean', beta=1.0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], [2, 3], reduction='all').
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.smooth_l1_loss(x, y)
+tensor(0.6875)
+""",
+    'softmax': """\
+exp(x) over its sum along dim; the maximum is subtracted first.
+
+Signature: softmax(input, dim, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: cast(softmax_backward(g, out, dim), x_dtype)
+
+Forms: x.softmax(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.softmax(x, 1)
+tensor([[0.1185, 0.0059, 0.8756],
+        [0.1753, 0.7856, 0.0391]], grad_fn=<SoftmaxBackward0>)
+>>> nbgrad.grad(nbgrad.softmax(x, 1).sum(), x)
+(tensor([[0., 0., 0.],
+        [0., 0., 0.]]),)
+""",
+    'softplus': """\
+log(1 + e**(beta x)) / beta; x itself where beta x > threshold.
+
+Signature: softplus(input, beta=1.0, threshold=20.0)
+
+Operands:
+    input, beta, threshold: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x * beta > threshold, g, g * sigmoid(x * beta))
+
+Forms: x.softplus(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.softplus(x)
+tensor([[1.3133, 0.1269, 3.0486],
+        [0.9741, 2.1269, 0.3133]], grad_fn=<SoftplusBackward0>)
+>>> nbgrad.grad(nbgrad.softplus(x).sum(), x)
+(tensor([[0.7311, 0.1192, 0.9526],
+        [0.6225, 0.8808, 0.2689]]),)
+""",
+    'sort': """\
+``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number.
+
+Signature: sort(input, dim=-1, descending=False, stable=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.sort(...); NumPy: np.sort.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.sort(x)
+Extremum(values=tensor([[-2.0000,  0.5000,  1.0000,  3.0000],
+        [-1.0000, -0.5000,  1.5000,  2.0000]]), indices=tensor([[1, 3, 0, 2],
+        [1, 3, 2, 0]]))
+""",
+    'split': """\
+Pieces along a dimension: of one size (the last may be smaller), or of the given sizes.
+
+Signature: split(input, split_size_or_sections, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.split(...); NumPy: np.split.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.split(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]]), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000]]), tensor([[ 2.5000, -3.0000]]))
+""",
+    'split_with_sizes': """\
+Pieces of the given sizes.
+
+Signature: split_with_sizes(input, split_sizes, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: views of x: they share its memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError or RangeError: such as for ([5, 2], split_sizes=(2, 2)).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.cat(dim)
+
+Forms: x.split_with_sizes(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]], requires_grad=True)
+>>> nbgrad.split_with_sizes(x, split_sizes=(2, 3))
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]], grad_fn=<SplitWithSizesBackward0>), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000],
+        [ 2.5000, -3.0000]], grad_fn=<SplitWithSizesBackward0>))
+""",
+    'sqrt': """\
+The square root.
+
+Signature: sqrt(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g / (2 * out)
+
+Forms: x.sqrt(...), x.sqrt_(...), out=; NumPy: np.sqrt.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.sqrt(x)
+tensor([1.0000, 1.7321, 0.7071], grad_fn=<SqrtBackward0>)
+>>> nbgrad.grad(nbgrad.sqrt(x).sum(), x)
+(tensor([0.5000, 0.2887, 0.7071]),)
+""",
+    'square': """\
+x * x.
+
+Signature: square(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 2 * pow_one(x)
+
+Forms: x.square(...), x.square_(...), out=; NumPy: np.square.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.square(x)
+tensor([1., 4., 9.], grad_fn=<PowBackward0>)
+>>> nbgrad.grad(nbgrad.square(x).sum(), x)
+(tensor([ 2., -4.,  6.]),)
+""",
+    'squeeze': """\
+Without dimensions of size 1: all, one, or some of them.
+
+Signature: squeeze(input, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.squeeze(...); NumPy: np.squeeze.
+
+>>> x = nbgrad.tensor([[[1.0], [-2.0], [3.0]]])
+>>> nbgrad.squeeze(x)
+tensor([ 1., -2.,  3.])
+""",
+    'stack': """\
+Tensors of one shape along a new dimension.
+
+Signature: stack(tensors, dim=0)
+
+Operands:
+    tensors: a sequence of tensors.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([(2, 3), (2, 2)]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    tensors: cast([g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes)
+
+Forms: NumPy: np.stack.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]], requires_grad=True)]
+>>> nbgrad.stack(x)
+tensor([[[ 1.0000, -2.0000,  3.0000],
+         [ 0.5000,  2.0000, -1.0000]],
+
+        [[ 0.5000,  2.0000, -1.0000],
+         [ 1.5000, -0.5000,  2.5000]]], grad_fn=<StackBackward0>)
+""",
+    'std': """\
+Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0.
+
+Signature: std(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.std(...); NumPy: np.std.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.std(x)
+tensor(1.8552)
+""",
+    'std_mean': """\
+Standard deviation and mean over dimensions.
+
+Signature: std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.std_mean(x)
+(tensor(1.8552), tensor(0.5833))
+""",
+    'sub': """\
+input - alpha * other.
+
+Signature: sub(input, other, *, alpha=1)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    sub, x: g
+    sub, y: -g
+    add_scaled, x: g
+    add_scaled, y: g * alpha
+
+Forms: x.sub(...), x.sub_(...), out=; also called subtract.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.sub(x, y, alpha=2)
+tensor([-3., -3.,  5.], grad_fn=<AddBackward0>)
+>>> nbgrad.grad(nbgrad.sub(x, y, alpha=2).sum(), x)
+(tensor([1., 1., 1.]),)
+""",
+    'sum': """\
+Sum over dimensions; integers and bools in int64.
+
+Signature: sum(input, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], dim=2).
+    ShapeError: such as for ([2, 3], dim=(0, 0)).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: spread(cast(g, x_dtype), x_shape, dim)
+
+Forms: x.sum(...); NumPy: np.sum.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.sum(x)
+tensor(3.5000, grad_fn=<SumBackward0>)
+>>> nbgrad.grad(nbgrad.sum(x), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    'sum_to': """\
+Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none.
+
+Signature: sum_to(input, shape)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.sum_to(...).
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], [[1.5, -0.5, 2.5], [-3.0, -1.5, -2.5]]])
+>>> x.sum_to(shape=(2, 1))
+tensor([[ 5.5000],
+        [-5.5000]])
+""",
+    't': """\
+The transpose of a matrix; fewer dimensions stay as they are.
+
+Signature: t(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3, 4]).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.t()
+
+Forms: x.t(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.t(x)
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]], grad_fn=<TBackward0>)
+>>> nbgrad.grad(nbgrad.t(x).sum(), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    'take': """\
+The elements of x, seen as one row, that index names.
+
+Signature: take(input, index)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.take_backward(x_shape, index)
+
+Forms: x.take(...); NumPy: np.take.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> y = nbgrad.tensor([[0, 7], [11, 7]])
+>>> nbgrad.take(x, y)
+tensor([[ 1.0000, -0.5000],
+        [-2.5000, -0.5000]], grad_fn=<TakeBackward0>)
+>>> nbgrad.grad(nbgrad.take(x, y).sum(), x)
+(tensor([[1., 0., 0., 0.],
+        [0., 0., 0., 2.],
+        [0., 0., 0., 1.]]),)
+""",
+    'take_along_dim': """\
+``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row.
+
+Signature: take_along_dim(input, indices, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.take_along_dim(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
+>>> nbgrad.take_along_dim(x, y, 0)
+tensor([[ 1.0000, -1.0000,  1.5000,  0.5000],
+        [ 2.0000, -2.0000,  1.5000, -0.5000]])
+""",
+    'tan': """\
+The tangent of x in radians.
+
+Signature: tan(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (1 + out * out)
+
+Forms: x.tan(...), x.tan_(...), out=; NumPy: np.tan.
+
+>>> x = nbgrad.tensor([0.5, -0.5, 0.25], requires_grad=True)
+>>> nbgrad.tan(x)
+tensor([ 0.5463, -0.5463,  0.2553], grad_fn=<TanBackward0>)
+>>> nbgrad.grad(nbgrad.tan(x).sum(), x)
+(tensor([1.2984, 1.2984, 1.0652]),)
+""",
+    'tanh': """\
+The hyperbolic tangent.
+
+Signature: tanh(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (1 - out * out)
+
+Forms: x.tanh(...), x.tanh_(...), out=; NumPy: np.tanh.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.tanh(x)
+tensor([ 0.7616, -0.9640,  0.9951], grad_fn=<TanhBackward0>)
+>>> nbgrad.grad(nbgrad.tanh(x).sum(), x)
+(tensor([0.4200, 0.0707, 0.0099]),)
+""",
+    'tensor_split': """\
+So many pieces of nearly equal size, or the pieces between the given indices.
+
+Signature: tensor_split(input, indices_or_sections, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.tensor_split(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.tensor_split(x, 3)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]]), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000]]), tensor([[ 2.5000, -3.0000]]))
+""",
+    'tensordot': """\
+Sums of products over pairs of dimensions.
+
+Args:
+    a, b: any shapes.
+    dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order.
+
+Returns:
+    Tensor with the other dimensions of ``a``, then those of ``b``.
+
+Raises:
+    ShapeError: paired sizes differ, or the lists' lengths.
+
+Signature: tensordot(a, b, dims=2)
+
+Operands:
+    a: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.tensordot.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]])
+>>> nbgrad.tensordot(x, y, dims=1)
+tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
+        [ 5.7500, -6.2500, -3.0000, -4.5000]])
+""",
+    'tile': """\
+``repeat`` with missing repeats in front taken as 1.
+
+Signature: tile(input, *dims)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.tile(...); NumPy: np.tile.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.tile(x, 2, 1, 2)
+tensor([[[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
+         [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]],
+
+        [[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
+         [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]]])
+""",
+    'topk': """\
+``(values, indices)`` of the k greatest (or smallest) elements along dim, in order.
+
+Signature: topk(input, k, dim=-1, largest=True, sorted=True)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    NbgradError: such as for ([2, 4], 5).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.topk(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.topk(x, 2)
+Extremum(values=tensor([[3.0000, 1.0000],
+        [2.0000, 1.5000]]), indices=tensor([[2, 0],
+        [0, 2]]))
+""",
+    'trace': """\
+The sum of a matrix's diagonal.
+
+Signature: trace(input)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.trace(...); NumPy: np.trace.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> nbgrad.trace(x)
+tensor(5.5000)
+""",
+    'transpose': """\
+Two dimensions exchanged.
+
+Signature: transpose(input, dim0, dim1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 0, 2).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.transpose(dim0, dim1)
+
+Forms: x.transpose(...); also called swapaxes, swapdims; NumPy: np.transpose.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.transpose(x, 0, 1)
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]], grad_fn=<TransposeBackward0>)
+>>> nbgrad.grad(nbgrad.transpose(x, 0, 1).sum(), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    'tril': """\
+The lower triangle of matrices, zero above the diagonal.
+
+Signature: tril(input, diagonal=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.tril(diagonal)
+
+Forms: x.tril(...); NumPy: np.tril.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> nbgrad.tril(x)
+tensor([[ 1.0000,  0.0000,  0.0000,  0.0000],
+        [ 2.0000, -1.0000,  0.0000,  0.0000],
+        [ 2.5000, -3.0000, -1.5000,  0.0000]], grad_fn=<TrilBackward0>)
+>>> nbgrad.grad(nbgrad.tril(x).sum(), x)
+(tensor([[1., 0., 0., 0.],
+        [1., 1., 0., 0.],
+        [1., 1., 1., 0.]]),)
+""",
+    'triu': """\
+The upper triangle of matrices, zero below the diagonal.
+
+Signature: triu(input, diagonal=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.triu(diagonal)
+
+Forms: x.triu(...); NumPy: np.triu.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> nbgrad.triu(x)
+tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
+        [ 0.0000, -1.0000,  1.5000, -0.5000],
+        [ 0.0000,  0.0000, -1.5000, -2.5000]], grad_fn=<TriuBackward0>)
+>>> nbgrad.grad(nbgrad.triu(x).sum(), x)
+(tensor([[1., 1., 1., 1.],
+        [0., 1., 1., 1.],
+        [0., 0., 1., 1.]]),)
+""",
+    'trunc': """\
+x without its fraction.
+
+Signature: trunc(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; bool is refused; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: 0
+
+Forms: x.trunc(...), x.trunc_(...), out=; also called fix; NumPy: np.trunc.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.trunc(x)
+tensor([ 1., -2.,  3.], grad_fn=<TruncBackward0>)
+>>> nbgrad.grad(nbgrad.trunc(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'unbind': """\
+All elements of one dimension, as a tuple.
+
+Signature: unbind(input, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: views of x: they share its memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.stack(dim)
+
+Forms: x.unbind(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.unbind(x)
+(tensor([ 1., -2.,  3.], grad_fn=<UnbindBackward0>), tensor([ 0.5000,  2.0000, -1.0000], grad_fn=<UnbindBackward0>))
+""",
+    'unflatten': """\
+One dimension as several; one of their sizes may be -1.
+
+Signature: unflatten(input, dim, sizes)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.unflatten(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0, 0.5, 2.0, -1.0])
+>>> nbgrad.unflatten(x, 0, sizes=(2, -1))
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'unfold': """\
+All windows of ``size`` elements, ``step`` apart, as a last dimension.
+
+Signature: unfold(input, dimension, size, step)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.unfold_backward(x_shape, dimension, size, step)
+
+Forms: x.unfold(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.unfold(x, 0, 3, 2)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 3.0000,  0.5000,  2.0000],
+        [ 2.0000, -1.0000,  1.5000]], grad_fn=<UnfoldBackward0>)
+>>> nbgrad.grad(nbgrad.unfold(x, 0, 3, 2).sum(), x)
+(tensor([1., 1., 2., 1., 2., 1., 1.]),)
+""",
+    'unsafe_chunk': """\
+``chunk`` whose pieces autograd takes for tensors of their own.
+
+Signature: unsafe_chunk(input, chunks, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.unsafe_chunk(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.unsafe_chunk(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]]), tensor([[ 1.5000, -0.5000],
+        [ 2.5000, -3.0000]]))
+""",
+    'unsafe_split': """\
+Pieces that autograd takes for tensors of their own: only for use where the input is not used again.
+
+Signature: unsafe_split(input, split_size, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: views of x: they share its memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.cat(dim)
+
+Forms: x.unsafe_split(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]], requires_grad=True)
+>>> nbgrad.unsafe_split(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]], grad_fn=<UnsafeSplitBackward0>), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000]], grad_fn=<UnsafeSplitBackward0>), tensor([[ 2.5000, -3.0000]], grad_fn=<UnsafeSplitBackward0>))
+""",
+    'unsqueeze': """\
+With a dimension of size 1 at ``dim``.
+
+Signature: unsqueeze(input, dim)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 4).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.squeeze_dim(dim)
+
+Forms: x.unsqueeze(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.unsqueeze(x, 1)
+tensor([[[ 1.0000, -2.0000,  3.0000]],
+
+        [[ 0.5000,  2.0000, -1.0000]]], grad_fn=<UnsqueezeBackward0>)
+>>> nbgrad.grad(nbgrad.unsqueeze(x, 1).sum(), x)
+(tensor([[1., 1., 1.],
+        [1., 1., 1.]]),)
+""",
+    'var': """\
+Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts,
+added.
+
+Signature: var(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.var(...); NumPy: np.var.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.var(x)
+tensor(3.4417)
+""",
+    'var_mean': """\
+Variance and mean over dimensions.
+
+Signature: var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.var_mean(x)
+(tensor(3.4417), tensor(0.5833))
+""",
+    'vdot': """\
+``dot`` with the first vector conjugated.
+
+Signature: vdot(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.vdot(...); NumPy: np.vdot.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.vdot(x, y)
+tensor(8.5000)
+""",
+    'view': """\
+The same memory under another shape; ``x.view(2, -1)`` or ``x.view((2, -1))``. Never copies.
+
+Raises:
+    ShapeError: the elements cannot be reached by strides. Hint: reshape.
+
+Signature: view(input, *shape)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.view(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.view(3, 2)
+tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]])
+""",
+    'view_as': """\
+``x.view(other.shape)``.
+
+Signature: view_as(input, other)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.view_as(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> x.view_as(y)
+tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]])
+""",
+    'view_as_complex': """\
+Pairs of numbers as a complex tensor.
+
+Signature: view_as_complex(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: the same memory, read as another dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: view_as_real(g.resolve_conj().contiguous())
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0]], requires_grad=True)
+>>> nbgrad.view_as_complex(x)
+tensor([1.-2.0000j, 3.+0.5000j, 2.-1.0000j], grad_fn=<ViewAsComplexBackward0>)
+""",
+    'view_as_real': """\
+A complex tensor as pairs of numbers: one more dimension, of size 2.
+
+Signature: view_as_real(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: a view of x: it shares the memory.
+    Dtype: the same memory, read as another dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: view_as_complex(g.resolve_neg().contiguous())
+
+>>> x = nbgrad.tensor([[(1.5-0.5j), (-2+1j)], [(0.3+2j), (-1-1j)]])
+>>> nbgrad.view_as_real(x)
+tensor([[[ 1.5000, -0.5000],
+         [-2.0000,  1.0000]],
+
+        [[ 0.3000,  2.0000],
+         [-1.0000, -1.0000]]])
+""",
+    'vstack': """\
+Tensors below one another; rows become matrices of one row.
+
+Signature: vstack(tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: also called row_stack; NumPy: np.vstack.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
+>>> nbgrad.vstack(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000],
+        [ 0.5000,  2.0000, -1.0000],
+        [ 1.5000, -0.5000,  2.5000]])
+""",
+    'where': """\
+input where condition is true, else other.
+
+Signature: where(input, condition, other)
+
+Operands:
+    condition, input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in
+        formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(condition, g, 0)
+    y: where(condition, 0, g)
+
+Forms: out=; NumPy: np.where.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, 0.5, -1.0])
+>>> nbgrad.where(x > 0, x, y)
+tensor([1.0000, 0.5000, 3.0000], grad_fn=<WhereBackward0>)
+>>> nbgrad.grad(nbgrad.where(x > 0, x, y).sum(), x)
+(tensor([1., 0., 1.]),)
+""",
+    'where_or_positions': """\
+``input`` where ``condition`` is true, else ``other``; of a condition alone, its positions.
+
+Signature: where_or_positions(condition, input=None, other=None, *, out=None)
+
+Operands:
+    condition: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: also called where.
+
+>>> x = nbgrad.tensor([[True, False, True], [False, True, True]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> nbgrad.where_or_positions(x, y, z)
+tensor([[ 2.0000, -3.0000,  1.5000],
+        [ 2.5000,  2.5000, -3.0000]])
+""",
+}

@@ -1,0 +1,237 @@
+"""A declaration in words: what its kind and its formulas imply, as sections of a docstring."""
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from functools import lru_cache
+from typing import Any, Callable
+
+from .core import Composite, Elementwise, General, Movement, Op
+from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
+
+__all__ = ["describe", "infix", "derivatives", "dtype_rule"]
+
+WIDTH = 110
+
+# How operations print, by operation: the operator and how tightly it binds.
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor": "^",
+          "lshift": "<<", "rshift": ">>", "pow": "**", "matmul": "@"}
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_LEVELS = {"|": 1, "^": 2, "&": 3, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "//": 7, "%": 7, "@": 7, "**": 9}
+BINARY = {name: (_SIGNS[symbol], _LEVELS[_SIGNS[symbol]]) for symbol, name in OPERATORS.items()}
+BINARY |= {name: (_COMPARED[symbol], 0) for symbol, name in COMPARISONS.items()}
+UNARY = {name: {"neg": "-", "invert": "~", "pos": "+", "abs": ""}[symbol] for symbol, name in UNARY_OPERATORS.items()}
+ATOM, PREFIX = 10, 8
+
+
+def infix(expr: Expr) -> str:
+    """An expression as Python would write it.
+
+    >>> from nbgrad.ops.expr import scalar, symbol
+    >>> x, g = symbol("x"), symbol("g")
+    >>> infix(g * (1 - x * x) / scalar.exp(-x))
+    'g * (1 - x * x) / exp(-x)'
+    """
+    return _infix(expr)[0]
+
+
+def _infix(expr: Expr) -> tuple[str, int]:
+    """The text, and how tightly its outermost operator binds."""
+    if expr.op == "symbol":
+        return expr.args[0], ATOM
+    if expr.op == "constant":
+        return _constant(expr.args[0])
+    parts = [_infix(arg) for arg in expr.args]
+    if expr.op in BINARY and len(parts) == 2:
+        sign, level = BINARY[expr.op]
+        right_level = level if sign in ("+", "*", "&", "|", "^") else level + 1
+        return f"{_within(parts[0], level)} {sign} {_within(parts[1], right_level)}", level
+    if UNARY.get(expr.op):
+        return UNARY[expr.op] + _within(parts[0], PREFIX), PREFIX
+    return f"{expr.op}({', '.join(text for text, _ in parts)})", ATOM
+
+
+def _constant(value: Any) -> tuple[str, int]:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text, PREFIX if text.startswith("-") else ATOM
+
+
+def _within(part: tuple[str, int], level: int) -> str:
+    """A part of an expression, in parentheses if it binds less than its surroundings."""
+    text, own = part
+    return text if own >= level else f"({text})"
+
+
+# ---- derivatives -----------------------------------------------------------------------------------------------------
+
+def derivatives(op: Op) -> dict[str, str]:
+    """The cotangent of each differentiable operand as text: ``g`` is the cotangent of the result."""
+    if isinstance(op, Elementwise):
+        return {} if op.refuses_gradient else {name: infix(op.vjp(name, False)) for name in op.partial_formulas}
+    if isinstance(op, Movement):
+        return {"x": formula_text(op.inverse)}
+    if isinstance(op, General):
+        return {name: formula_text(formula) for name, formula in op.vjps.items()}
+    return {}
+
+
+def formula_text(formula: Callable) -> str:
+    """A rule as text: the body of a lambda, what a function says of itself."""
+    if formula.__name__ != "<lambda>":
+        return (inspect.getdoc(formula) or formula.__name__).split("\n\n")[0].rstrip(".").replace("\n", " ")
+    code = formula.__code__
+    for node in _lambdas(code.co_filename):
+        if node.lineno == code.co_firstlineno and [a.arg for a in node.args.args] == list(code.co_varnames[:code.co_argcount]):
+            return ast.unparse(node.body).replace("scalar.", "")
+    return "a function of " + ", ".join(code.co_varnames[:code.co_argcount])
+
+
+@lru_cache(maxsize=64)
+def _lambdas(path: str) -> tuple[ast.Lambda, ...]:
+    """The lambdas of a file."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
+
+
+# ---- rules of kinds ----------------------------------------------------------------------------------------------------
+
+_POLICIES = {
+    "promote": "computed in the operands' common dtype",
+    "float": "computed in the operands' common dtype, which becomes the default float if it is an integer or bool",
+    "floating": "computed in the operands' common dtype; integers and bools are refused",
+    "integer": "of integers and bools only, in their common dtype",
+    "first": "of the first operand's dtype",
+}
+
+
+def dtype_rule(op: Op) -> str:
+    """In which dtype an operation computes, and what it refuses; empty where the kind does not say."""
+    if isinstance(op, Movement):
+        return "any; the result has the operand's" if op.retype is None else "the same memory, read as another dtype"
+    if not isinstance(op, Elementwise):
+        return ""
+    words = ["bool, from operands of any dtype" if op.predicate else _POLICIES[op.policy]]
+    if op.refuses_bool and op.policy not in ("floating",):
+        words.append("bool is refused")
+    if not (op.complex or op.complex_form or op.policy == "integer"):
+        words.append("complex numbers are refused")
+    return "; ".join(words)
+
+
+def shape_rule(op: Op) -> str:
+    """The shape of the result; empty where the kind does not say."""
+    if isinstance(op, Movement):
+        return "views of x: they share its memory" if op.multiple else "a view of x: it shares the memory"
+    if isinstance(op, Elementwise):
+        return "of x's shape" if len(op.operands) == 1 else "of the shape that the operands broadcast to"
+    names = op.signature.parameters
+    if "keepdim" in names:
+        return "x's shape without the reduced dimensions, which keepdim=True leaves with size 1"
+    return ""
+
+
+# What torch's users call the first two operands.
+PUBLIC_NAMES = {"x": "input", "y": "other"}
+
+
+def public_signature(op: Op) -> str:
+    """The signature under public names."""
+    parameters = [p.replace(name=PUBLIC_NAMES.get(name, name)) for name, p in op.signature.parameters.items()]
+    return str(op.signature.replace(parameters=parameters))
+
+
+def operand_line(op: Op) -> str:
+    """The operands by their public names, and by those that formulas give them."""
+    public = [PUBLIC_NAMES.get(name, name) for name in op.operands]
+    own = [name for name in op.operands if name in PUBLIC_NAMES]
+    formulas = f" ({' and '.join(own)} in formulas)" if own else ""
+    return f"{', '.join(public) or 'input'}: {operand_rule(op)}{formulas}."
+
+
+def operand_rule(op: Op) -> str:
+    """What the operands may be."""
+    if isinstance(op, Elementwise) and len(op.operands) > 1:
+        return "tensors, NumPy arrays or numbers, at least one of them no number"
+    if getattr(op, "variadic", False):
+        return "a sequence of tensors"
+    return "a tensor or a NumPy array" if len(op.operands) == 1 else "tensors"
+
+
+def implied_errors(op: Op) -> dict[str, str]:
+    """``{error: when}``, as far as kind and policy imply them."""
+    errors = {"ArgumentError": "an operand is none of these; arguments that do not fit the signature"}
+    if isinstance(op, Elementwise):
+        if op.policy in ("floating", "integer") or op.refuses_bool or not (op.complex or op.complex_form):
+            errors["DTypeError"] = "a dtype that is refused"
+        if len(op.operands) > 1:
+            errors["ShapeError"] = "shapes that do not broadcast"
+        if op.integer_divisor:
+            errors["DivisionError"] = f"integers, and {op.integer_divisor} is 0 somewhere"
+        if op.refuses_gradient:
+            errors["NotSupportedError"] = "a gradient through it is asked for"
+    elif {"dim", "dims", "dim0", "dimension"} & set(op.signature.parameters):
+        errors["DimError"] = "a dimension out of range"
+    return errors
+
+
+# ---- the docstring -----------------------------------------------------------------------------------------------------
+
+def describe(op: Op, *, name: str | None = None, doc: str | None = None, signature: str | None = None, like: tuple[Op, ...] = (),
+             dtypes: str = "", shapes: str = "", errors: dict[str, str] | None = None, numpy: str = "", example: str = "") -> str:
+    """The docstring of an operation's public forms.
+
+    Args:
+        op: the declaration.
+        name, doc, signature: of the public function, where they are not the operation's own.
+        like: the operations that it chooses among, if that is what it does: their derivatives are its own.
+        dtypes, shapes, errors, numpy, example: what the declaration does not know.
+    """
+    name = name or op.name
+    doc = doc or op.doc
+    head, _, rest = doc.strip().partition("\n\n")
+    parts = [fill(head), *([textwrap.dedent(rest)] if rest else [])]
+    parts.append("Signature: " + name + (signature or public_signature(op)))
+    parts.append(section("Operands", [operand_line(op)]))
+    shape, dtype = shapes or shape_rule(op), dtypes or dtype_rule(op)
+    if shape or dtype:
+        parts.append(section("Returns", [*([f"Shape: {shape}."] if shape else []), *([f"Dtype: {dtype}."] if dtype else [])]))
+    parts.append(section("Raises", [f"{error}: {when}." for error, when in ({**implied_errors(op), **(errors or {})}).items()]))
+    parts.append(derivative_section(like or (op,)))
+    parts.append(forms_section(op, name, numpy))
+    parts.append(example)
+    return "\n\n".join(part for part in parts if part)
+
+
+def derivative_section(ops: tuple[Op, ...]) -> str:
+    """The cotangents of one or several operations."""
+    lines = [f"{f'{op.name}, ' if len(ops) > 1 else ''}{name}: {text}" for op in ops for name, text in derivatives(op).items()]
+    if lines:
+        return section("Derivative (g: the cotangent of the result, out: the result)", lines)
+    op = ops[0]
+    if isinstance(op, Composite):
+        return "Derivative: that of the operations it is written in."
+    return "Derivative: refused." if getattr(op, "refuses_gradient", False) else "Derivative: none; the result requires no grad."
+
+
+def forms_section(op: Op, name: str, numpy: str) -> str:
+    """The public forms beside the function."""
+    forms = [f"x.{name}" if getattr(op, "is_property", False) else f"x.{name}(...)"] if op.method else []
+    forms += [f"x.{name}_(...)"] if op.inplace else []
+    forms += ["out="] if op.function and op.out else []
+    others = [f"also called {', '.join(op.aliases)}"] if op.aliases else []
+    others += [f"NumPy: {numpy}"] if numpy else []
+    text = "; ".join([*([", ".join(forms)] if forms else []), *others])
+    return f"Forms: {text}." if text else ""
+
+
+def section(title: str, lines: list[str]) -> str:
+    """A title, and its lines indented."""
+    return f"{title}:\n" + "\n".join(fill(line, "    ") for line in lines) if lines else ""
+
+
+def fill(text: str, indent: str = "") -> str:
+    """A paragraph in lines."""
+    return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent=indent, subsequent_indent=indent * 2,
+                         break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,417 @@
+"""Functions of functions, against formulas, loops and one another, in every order."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from tests.samples import SAMPLES
+from tests.samples.batches import called
+from tests.samples.checking import close, holds_numbers, results, to_tensor, waves
+
+
+def wave(*shape):
+    """Numbers of no symmetry."""
+    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5))
+
+
+def agree(got, want, tolerance=1e-8):
+    """Assert that tensors are equal."""
+    close(results((got,))[0], results((want,))[0], tolerance, "func")
+
+
+def number(x):
+    """A function of many derivatives."""
+    return (x.sin() * x.exp()).sum() + x[0] * x[1] ** 2
+
+
+# ---- every operation -----------------------------------------------------------------------------------------------
+
+# dropout draws; strides and offsets of memory are those of a batch. Complex operands have no Jacobian of real numbers.
+OTHERS = ("dropout", "as_strided", "as_strided_from", "conj", "conj_view", "real", "imag", "real_view", "imag_view", "view_as_real")
+ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
+              and not {"gradient", "second order"} & set(row.unlike) and name not in OTHERS)
+SIZE = 3
+
+
+def of_leaves(row, call):
+    """The operation as a function of its arrays of numbers alone, to its floating real results, and those arrays; None without."""
+    arrays, function = row.arrays(call), called(row, call)
+    found: list = []
+
+    def placed(x):
+        if isinstance(x, list):
+            return [placed(each) for each in x]
+        if holds_numbers(x):
+            found.append(x)
+            return len(found) - 1
+        return to_tensor(x)
+    spots = [placed(x) for x in arrays]
+    attributes = tuple(to_tensor(x) for x in call.attributes.values())
+
+    def filled(spot, leaves):
+        if isinstance(spot, list):
+            return [filled(each, leaves) for each in spot]
+        return leaves[spot] if type(spot) is int else spot
+
+    # Numbers among the operands are not places: they are put in afterwards.
+    numbers = {k: x for k, x in enumerate(arrays) if isinstance(x, (int, float, complex, bool)) and not isinstance(x, np.ndarray)}
+
+    def run(*leaves):
+        operands = [numbers.get(k, spot) if k in numbers else filled(spot, leaves) for k, spot in enumerate(spots)]
+        return tuple(x for x in function(operands, attributes) if x.dtype.is_floating_point)
+    return run, found
+
+
+def weighted(run):
+    """One number of the results."""
+    return lambda *leaves: sum(((out * to_tensor(waves(np.empty(out.shape), k))).sum() for k, out in enumerate(run(*leaves))),
+                               nbgrad.zeros((), dtype=nbgrad.float64))
+
+
+def real_cases(name):
+    """The calls of an operation on real numbers that have gradients."""
+    for call in SAMPLES[name].calls:
+        run, leaves = of_leaves(SAMPLES[name], call)
+        if leaves and not any(np.iscomplexobj(x) for x in leaves):
+            leaves = [to_tensor(x) for x in leaves]
+            if run(*leaves):
+                yield call, run, leaves
+
+
+def shuffled(leaves):
+    """A batch of the leaves: their numbers in other orders."""
+    return [nbgrad.stack([x.reshape(-1).roll(k).reshape(x.shape) for k in range(SIZE)]) for x in leaves]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_gradients_of_a_batch(name):
+    """vmap of grad, and grad of vmap, are the gradients of the single elements."""
+    cases = list(real_cases(name))
+    assert cases or name in COMPLEX
+    for call, run, leaves in cases:
+        batch, slope = shuffled(leaves), grad(weighted(run), tuple(range(len(leaves))))
+        want = [slope(*each) for each in zip(*(x.unbind() for x in batch))]
+        inside = vmap(slope)(*batch)
+        outside = grad(lambda *xs, run=run: vmap(weighted(run))(*xs).sum(), tuple(range(len(leaves))))(*batch)
+        for k, (a, b, rows) in enumerate(zip(inside, outside, zip(*want))):
+            close(a.numpy(), np.stack(results(rows)), 1e-9, f"{name}{call}: vmap(grad), operand {k}")
+            close(b.numpy(), np.stack(results(rows)), 1e-9, f"{name}{call}: grad(vmap), operand {k}")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_jacobians_agree(name):
+    """Batched pull-backs (jacrev) and batched tangents (jacfwd) find the same Jacobian."""
+    for call, run, leaves in real_cases(name):
+        places = tuple(range(len(leaves)))
+        for k, (rows, columns) in enumerate(zip(jacrev(run, places)(*leaves), jacfwd(run, places)(*leaves))):
+            for a, b in zip(rows, columns):
+                close(results((a,))[0], results((b,))[0], 1e-9, f"{name}{call}: result {k}")
+
+
+# ---- compositions --------------------------------------------------------------------------------------------------
+
+JACOBIANS = {"jacrev": jacrev, "jacfwd": jacfwd}
+
+
+def finite_differences(function, x, step=1e-6):
+    """The Jacobian of a function by central differences."""
+    columns = []
+    for k in range(x.numel()):
+        e = nbgrad.zeros(x.numel(), dtype=nbgrad.float64)
+        e[k] = step
+        e = e.reshape(x.shape)
+        columns.append((function(x + e) - function(x - e)) / (2 * step))
+    return nbgrad.stack(columns, -1)
+
+
+@pytest.mark.parametrize("outer, inner", list(itertools.product(JACOBIANS, JACOBIANS)))
+def test_second_derivatives(outer, inner):
+    """Any Jacobian of any Jacobian is the Hessian."""
+    x = wave(4)
+    agree(JACOBIANS[outer](JACOBIANS[inner](number))(x), finite_differences(grad(number), x), 1e-7)
+
+
+@pytest.mark.parametrize("order", list(itertools.product(JACOBIANS, repeat=3)))
+def test_third_derivatives(order):
+    """Three Jacobians in any order."""
+    f = number
+    for name in order:
+        f = JACOBIANS[name](f)
+    x = wave(3)
+    agree(f(x), jacrev(jacrev(grad(number)))(x))
+    agree(f(x), finite_differences(hessian(number), x), 1e-6)
+
+
+@pytest.mark.parametrize("derivative", [grad, lambda f: lambda x: jvp(f, (x,), (wave(4),))[1],
+                                        lambda f: lambda x: vjp(f, x)[1](nbgrad.tensor(2.0, dtype=nbgrad.float64))[0],
+                                        hessian, jacrev, jacfwd, lambda f: lambda x: linearize(f, x)[1](wave(4))])
+def test_vmap_of_a_derivative(derivative):
+    """It is the loop over the batch, one or two levels deep."""
+    x, f = wave(3, 4), derivative(number)
+    want = nbgrad.stack([f(row) for row in x])
+    agree(vmap(f)(x), want)
+    agree(vmap(vmap(f))(x.reshape(1, 3, 4))[0], want)
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_jacobian_of_a_map(name):
+    """The Jacobian of a mapped function is block diagonal."""
+    x = wave(3, 4)
+    blocks = JACOBIANS[name](vmap(number))(x)
+    agree(blocks[nbgrad.arange(3), nbgrad.arange(3)], vmap(grad(number))(x))
+    assert float(blocks.abs().sum()) == pytest.approx(float(vmap(grad(number))(x).abs().sum()))
+
+
+def test_forward_over_reverse_over_a_map():
+    """A Hessian-vector product of a sum over a mapped function."""
+    x, t = wave(3, 4), wave(3, 4) * 2
+    _, product = jvp(grad(lambda z: vmap(number)(z).sum()), (x,), (t,))
+    agree(product, nbgrad.stack([hessian(number)(row) @ s for row, s in zip(x, t)]))
+
+
+def test_no_perturbation_confusion():
+    """An inner derivative by another variable does not see the outer one: d/dx (x d/dy (x + y)) = 1."""
+    x, one = nbgrad.tensor(3.0), nbgrad.tensor(1.0)
+    forward = jvp(lambda a: a * jvp(lambda b: a + b, (one,), (one,))[1], (x,), (one,))[1]
+    reverse = grad(lambda a: a * grad(lambda b: a + b)(one))(x)
+    reverse_over_forward = grad(lambda a: a * jvp(lambda b: a + b, (one,), (one,))[1])(x)
+    forward_over_reverse = jvp(lambda a: a * grad(lambda b: a + b)(one), (x,), (one,))[1]
+    assert [float(each) for each in (forward, reverse, reverse_over_forward, forward_over_reverse)] == [1.0] * 4
+
+
+def test_per_sample_gradients_of_shared_weights():
+    """The weights are not mapped, and each element of the batch has a gradient of its own."""
+    w, x, y = wave(2, 4), wave(5, 4), wave(5, 2)
+
+    def loss(w, x, y):
+        return ((w @ x).tanh() - y).square().sum()
+    got = vmap(grad(loss), (None, 0, 0))(w, x, y)
+    agree(got, nbgrad.stack([grad(loss)(w, a, b) for a, b in zip(x, y)]))
+
+
+# ---- reverse mode --------------------------------------------------------------------------------------------------
+
+def test_arguments_to_differentiate_by():
+    """argnums names one argument, or several in any order; arguments may be nested."""
+    a, b = wave(3), wave(3) + 1
+    product = lambda x, y: (x * y).sum()
+    agree(grad(product)(a, b), b)
+    agree(grad(product, -1)(a, b), a)
+    first, second = grad(product, (1, 0))(a, b)
+    agree(first, a)
+    agree(second, b)
+    nested = grad(lambda d: (d["a"] * d["b"][0]).sum())({"a": a, "b": [b]})
+    agree(nested["b"][0], a)
+
+
+def test_values_and_other_results():
+    """grad_and_value has the value second; aux comes along."""
+    x = wave(3)
+    slope, (value, extra) = grad_and_value(lambda x: (x.square().sum(), {"x": x + 1}), has_aux=True)(x)
+    agree(slope, 2 * x)
+    agree(value, x.square().sum())
+    agree(extra["x"], x + 1)
+    slope, extra = grad(lambda x: (x.square().sum(), x + 1), has_aux=True)(x)
+    agree(extra, x + 1)
+    assert value_and_grad is grad_and_value
+
+
+def test_pull_back_may_be_called_again():
+    """vjp's function is linear in its argument and keeps what it needs."""
+    x = wave(3)
+    output, pull_back = vjp(lambda x: (x.square(), x.sum()), x)
+    agree(output[0], x.square())
+    for factor in (1.0, 2.0):
+        cotangent, = pull_back((x * factor, x.sum()))
+        agree(cotangent, 2 * factor * x * x + x.sum())
+
+
+@pytest.mark.parametrize("program, wanted", [
+    (lambda x, w: grad(number)(x), False), (lambda x, w: grad(number)(w), True),
+    (lambda x, w: grad(lambda z: (z * z * w).sum())(x), True),
+    (lambda x, w: grad_and_value(number)(x)[1], False), (lambda x, w: grad_and_value(lambda z: (z * w).sum())(x)[1], True),
+    (lambda x, w: vjp(nbgrad.sin, x)[0], False), (lambda x, w: vjp(nbgrad.sin, x)[1](x)[0], False),
+    (lambda x, w: vjp(nbgrad.sin, x)[1](w)[0], True),
+    (lambda x, w: grad(lambda z: (z.square().sum(), z), has_aux=True)(x)[1], False), (lambda x, w: jacrev(nbgrad.sin)(x), False),
+    (lambda x, w: jacrev(nbgrad.sin)(w), True), (lambda x, w: jacfwd(nbgrad.sin)(x), False),
+    (lambda x, w: jacfwd(nbgrad.sin)(w), True),
+    (lambda x, w: grad(lambda z: grad(number)(x).sum() * z.sum())(x), False), (lambda x, w: hessian(number)(x), False),
+    (lambda x, w: jvp(nbgrad.sin, (x,), (x,))[1], False), (lambda x, w: jvp(nbgrad.sin, (x,), (w,))[1], True),
+])
+def test_history_of_results(program, wanted):
+    """Results are recorded where they depend on something that the user differentiates, and nowhere else."""
+    x, w = wave(3), wave(3).requires_grad_()
+    assert program(x, w).requires_grad is wanted
+    with nbgrad.no_grad():
+        assert not program(x, w).requires_grad
+
+
+def test_gradients_reach_through_transforms():
+    """A penalty on an inner gradient has the gradient of the formula."""
+    w = wave(3).requires_grad_()
+    x = wave(3) + 2
+    penalty = grad(lambda z: (z * z * w).sum())(x).square().sum()
+    agree(nbgrad.grad(penalty, w)[0], 8 * x * x * w)
+
+
+def test_grad_mode_inside_and_outside():
+    """no_grad around a transform does not switch it off; inside it hides what it computes."""
+    x = wave(3)
+    with nbgrad.no_grad():
+        agree(grad(lambda z: z.square().sum())(x), 2 * x)
+
+    def partly(z):
+        with nbgrad.no_grad():
+            hidden = z.square()
+        return (z * hidden).sum()
+    agree(grad(partly)(x), x.square())
+
+
+def test_arguments_are_left_alone():
+    """A transform sets neither requires_grad nor grad of what it is given."""
+    x = wave(3)
+    grad(number)(x), vjp(number, x), jvp(number, (x,), (x,)), hessian(number)(x)
+    assert not x.requires_grad and x.grad is None
+
+
+# ---- forward mode --------------------------------------------------------------------------------------------------
+
+def test_products_with_tangents():
+    """jvp takes and returns structures; what does not depend on the primals has zeros, or is refused."""
+    x, t = wave(3), wave(3) * 2
+    output, tangents = jvp(lambda x, d: {"y": x * d["z"], "c": nbgrad.ones(2)}, (x, {"z": x}), (t, {"z": t}))
+    agree(output["y"], x * x)
+    agree(tangents["y"], 2 * x * t)
+    agree(tangents["c"], nbgrad.zeros(2))
+    with pytest.raises(RuntimeError, match="strict"):
+        jvp(lambda x: nbgrad.ones(2), (x,), (t,), strict=True)
+    _, product, aux = jvp(lambda x: (x.square(), x), (x,), (t,), has_aux=True)
+    agree(product, 2 * x * t)
+    agree(aux, x)
+
+
+def test_linearize_runs_the_function_once():
+    """Products of many tangents, and batches of them, from one run."""
+    calls = []
+
+    def function(x):
+        calls.append(None)
+        return x.sin(), x.sum()
+    x = wave(3)
+    output, push_forward = linearize(function, x)
+    for t in (x, x * 2):
+        agree(push_forward(t)[0], x.cos() * t)
+    batch = wave(4, 3)
+    agree(vmap(push_forward)(batch)[1], batch.sum(1))
+    assert len(calls) == 1
+
+
+# ---- Jacobians -----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_structure_of_jacobians(name):
+    """Outputs outside, arguments inside, shapes one after the other."""
+    x, y = wave(2), wave(3)
+    found = JACOBIANS[name](lambda x, d: {"outer": nbgrad.outer(x, d["y"]), "x": (x * 2,)}, (0, 1))(x, {"y": y})
+    assert tuple(found["outer"][0].shape) == (2, 3, 2) and tuple(found["outer"][1]["y"].shape) == (2, 3, 3)
+    agree(found["x"][0][0], 2 * nbgrad.eye(2, dtype=nbgrad.float64))
+    agree(found["x"][0][1]["y"], nbgrad.zeros(2, 3))
+    jacobian, aux = JACOBIANS[name](lambda x: (x.square(), x + 1), has_aux=True)(x)
+    agree(jacobian, 2 * nbgrad.eye(2, dtype=nbgrad.float64) * x)
+    agree(aux, x + 1)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 100])
+def test_chunks_of_pull_backs(chunk_size):
+    """A Jacobian in parts is the same Jacobian."""
+    x = wave(5)
+    agree(jacrev(nbgrad.sin, chunk_size=chunk_size)(x), nbgrad.eye(5, dtype=nbgrad.float64) * x.cos())
+
+
+# ---- modules -------------------------------------------------------------------------------------------------------
+
+def test_module_as_a_function_of_its_parameters():
+    """Other tensors stand in for one call; the module is as before, also after an error."""
+    layer, x = nn.Linear(3, 2), nbgrad.randn(4, 3)
+    given = {"weight": nbgrad.randn(2, 3), "bias": nbgrad.randn(2)}
+    before = layer.weight
+    agree(functional_call(layer, given, x), x @ given["weight"].T + given["bias"], 1e-6)
+    agree(functional_call(layer, [{"weight": given["weight"]}, {"bias": given["bias"]}], (x,)), functional_call(layer, given, x))
+    with pytest.raises(RuntimeError):
+        functional_call(layer, {"weight": nbgrad.randn(2, 5)}, x)
+    assert layer.weight is before
+    slopes = grad(lambda p: functional_call(layer, p, x).square().sum())(given)
+    agree(slopes["bias"], 2 * functional_call(layer, given, x).sum(0), 1e-5)
+
+
+def test_ensemble_of_modules():
+    """One vmap over stacked parameters is a loop over the modules."""
+    models, x = [nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)) for _ in range(3)], nbgrad.randn(5, 3)
+    parameters, buffers = stack_module_state(models)
+    got = vmap(lambda p: functional_call(models[0], (p, buffers), x))(parameters)
+    agree(got, nbgrad.stack([model(x) for model in models]), 1e-5)
+    assert all(p.requires_grad and p.is_leaf for p in parameters.values())
+
+
+def test_tied_parameters():
+    """A tensor given under one name is used under all names of the same parameter, unless told otherwise."""
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(2, 2, bias=False)
+            self.b = nn.Linear(2, 2, bias=False)
+            self.b.weight = self.a.weight
+
+        def forward(self, x):
+            return self.b(self.a(x))
+    model, x, w = Tied(), nbgrad.randn(3, 2), nbgrad.randn(2, 2)
+    agree(functional_call(model, {"a.weight": w}, x), x @ w.T @ w.T, 1e-5)
+    agree(functional_call(model, {"a.weight": w}, x, tie_weights=False), x @ w.T @ model.b.weight.T, 1e-5)
+    with pytest.raises(ValueError, match="one tensor"):
+        functional_call(model, {"a.weight": w, "b.weight": w * 2}, x)
+
+
+# ---- errors --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("program, error", [
+    (lambda x: grad(nbgrad.sin)(x), RuntimeError), (lambda x: grad(lambda z: 1.0)(x), RuntimeError),
+    (lambda x: grad(number, 1)(x), RuntimeError), (lambda x: grad(number, ())(x), RuntimeError),
+    (lambda x: grad(number, "0")(x), RuntimeError),
+    (lambda x: grad(number, (0, 0))(x), RuntimeError), (lambda x: grad(lambda z: z)(2.0), ValueError),
+    (lambda x: grad(nbgrad.sum)(nbgrad.ones(2, dtype=nbgrad.int64)), RuntimeError),
+    (lambda x: grad(number, has_aux=True)(x), RuntimeError),
+    (lambda x: grad(lambda z: (z.sum(), 1), has_aux=True)(x), RuntimeError), (lambda x: vjp(lambda z: 1.0, x), RuntimeError),
+    (lambda x: vjp(lambda z: (), x), RuntimeError), (lambda x: vjp(nbgrad.sin, x)[1](x[:1]), RuntimeError),
+    (lambda x: vjp(nbgrad.sin, x)[1]((x,)), RuntimeError), (lambda x: jvp(nbgrad.sin, x, x), RuntimeError),
+    (lambda x: jvp(nbgrad.sin, (x,), (x, x)), RuntimeError), (lambda x: jvp(nbgrad.sin, (x,), (x[:1],)), RuntimeError),
+    (lambda x: jvp(nbgrad.sin, (), ()), RuntimeError), (lambda x: jvp(lambda z: 1.0, (x,), (x,)), RuntimeError),
+    (lambda x: jacrev(nbgrad.sin, chunk_size=0), ValueError), (lambda x: jacfwd(nbgrad.sin)(2.0), ValueError),
+    (lambda x: linearize(nbgrad.sin, x)[1](x[:1]), RuntimeError), (lambda x: functional_call(nn.Linear(2, 2), 3, x), ValueError),
+    (lambda x: functional_call(nn.Linear(2, 2), ({"weight": x}, {"weight": x}), x), ValueError),
+    (lambda x: functional_call(nn.Linear(2, 2), {"weight": x}, x, strict=True), RuntimeError),
+    (lambda x: stack_module_state([]), RuntimeError),
+    (lambda x: stack_module_state([nn.Linear(2, 2), nn.Tanh()]), RuntimeError),
+    (lambda x: stack_module_state([nn.Linear(2, 2), nn.Linear(2, 2).eval()]), RuntimeError),
+])
+def test_errors(program, error):
+    """What does not fit is refused with torch's types of error."""
+    with pytest.raises(error):
+        program(wave(3))

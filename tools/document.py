@@ -1,0 +1,318 @@
+"""Write what is derived from the table of operations: ``nbgrad/docstrings.py`` and ``docs/operations.md``.
+
+Sentences, rules and derivatives are those of the declarations. Inputs of the examples are those of the samples, written in round
+numbers; what an example shows is computed here, and once more by the tests.
+
+    python -m tools.document            # write
+    python -m tools.document --check    # fail if a file would change
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import numpy as np
+
+import nbgrad
+from nbgrad.dispatch import CALLS
+from nbgrad.install import FUNCTIONS
+from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
+from nbgrad.ops.describe import derivatives, describe, dtype_rule
+from nbgrad.ops.variants import VARIANTS, Variant
+from tests.samples import SAMPLES, Case, Row
+from tests.samples.checking import attributes_of, to_tensor
+
+ROOT = Path(__file__).parents[1]
+MODULE, PAGE = ROOT / "nbgrad" / "docstrings.py", ROOT / "docs" / "operations.md"
+
+NUMBERS = (1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5, -0.5, 2.5, -3.0, -1.5, -2.5, 0.25, -0.25, 0.75, -0.75, 0.125, 0.625, -0.125, 0.875)
+DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64")
+LARGEST = 12        # elements of an operand that an example spells out
+
+# Calls of functions whose operations have no public samples of their own; x, y are the usual tensors.
+VARIANT_CALLS = {
+    "add": "x, y, alpha=2", "sub": "x, y, alpha=2", "rsub": "x, y", "addcmul": "x, y, y, value=0.5",
+    "addcdiv": "x, y, y, value=0.5", "div": "x, y, rounding_mode='floor'",
+    "pow": "x, 3", "clamp": "x, -0.5, 2.0", "round": "x * 1.234, decimals=1", "gelu": "x", "relu": "x",
+    "silu": "x", "leaky_relu": "x, 0.1", "elu": "x", "where": "x > 0, x, y",
+}
+X = "x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)"
+Y = "y = nbgrad.tensor([2.0, 0.5, -1.0])"
+
+
+class Entry(NamedTuple):
+    """What is said of one public name."""
+
+    name: str
+    op: Op
+    docstring: str
+
+
+# ---- inputs as source ------------------------------------------------------------------------------------------------
+
+def source_of(x: Any, domain: tuple, phase: int = 0, requires_grad: bool = False, kind: type = float) -> str:
+    """An operand of a case as Python: shapes as tensors of round numbers of the domain, arrays as tensors."""
+    if isinstance(x, tuple):
+        count = math.prod(x)
+        usable = [v for v in NUMBERS if any(a <= v <= b for a, b in domain)] or [domain[0][0]]
+        values = np.array([usable[(k + phase) % len(usable)] for k in range(count)]).reshape(x)
+        values = values if kind is float else values > 0 if kind is bool else np.abs(values * 4).astype(int)
+        return f"nbgrad.tensor({values.tolist()}{', requires_grad=True' if requires_grad else ''})"
+    if isinstance(x, list):
+        return "[" + ", ".join(source_of(each, domain, phase + 3 * k, requires_grad, kind) for k, each in enumerate(x)) + "]"
+    return literal(x)
+
+
+def literal(x: Any) -> str:
+    """An attribute as Python; arrays as tensors."""
+    if isinstance(x, np.ndarray):
+        return f"nbgrad.tensor({x.tolist()})"
+    if isinstance(x, (tuple, list)):
+        parts = ", ".join(map(literal, x))
+        return f"[{parts}]" if isinstance(x, list) else f"({parts}{',' * (len(x) == 1)})"
+    return "..." if x is Ellipsis else repr(x)
+
+
+def kind_of(op: Op, operand: str) -> type:
+    """Of which numbers an operand is in an example."""
+    return bool if operand in getattr(op, "boolean", ()) else int if getattr(op, "policy", "") == "integer" else float
+
+
+def size_of(call: Case) -> int:
+    """Elements of the largest operand."""
+    return max((math.prod(x) if isinstance(x, tuple) else size_of(Case(tuple(x), {})) if isinstance(x, list) else
+                x.size if isinstance(x, np.ndarray) else 1 for x in call.operands), default=0)
+
+
+def chosen_case(row: Row) -> Case | None:
+    """The first case that is small enough to be spelled out; of an elementwise operation, of one dimension."""
+    if isinstance(row.op, Elementwise) and not row.cases:
+        return Case(((3,),) * len(row.op.operands), {})
+    small = [call for call in row.calls if 0 < size_of(call) <= LARGEST and "dtype" not in call.attributes]
+    return small[0] if small else None
+
+
+# ---- examples --------------------------------------------------------------------------------------------------------
+
+def example_of(op: Op, row: Row | None) -> str:
+    """The first sample of an operation as a session; empty where there is none that can be shown."""
+    call = None if row is None else chosen_case(row)
+    if call is None:
+        return ""
+    names = ["x", "y", "z", "u", "v"]
+    grad = bool(derivatives(op)) and (isinstance(op, Elementwise) or len(op.operands) <= 2)
+    lines, passed = [], []
+    operands = [*op.operands, *(f"operand{k}" for k in range(len(op.operands), len(call.operands)))]
+    for k, (x, operand) in enumerate(zip(call.operands, operands)):
+        if isinstance(x, (tuple, list, np.ndarray)) and not (isinstance(x, tuple) and x == ()):
+            domain = row.domains.get(operand, row.domain)
+            wanted, kind = grad and operand in derivatives(op), kind_of(op, operand)
+            lines.append(f"{names[len(lines)]} = {source_of(x, domain, 4 * k, wanted, kind)}")
+            passed.append(names[len(lines) - 1])
+        else:
+            passed.append(source_of(x, row.domains.get(operand, row.domain)))
+    passed += [f"{name}={literal(value)}" for name, value in call.attributes.items()]
+    return session([*lines, call_text(op, passed)])
+
+
+def call_text(op: Op, passed: list[str]) -> str:
+    """The call as users write it: the function, else the method or property."""
+    if op.function:
+        return f"nbgrad.{op.name}({', '.join(passed)})"
+    if getattr(op, "is_property", False):
+        return f"{passed[0]}.{op.name}"
+    return f"{passed[0]}.{op.name}({', '.join(passed[1:])})"
+
+
+def session(lines: list[str]) -> str:
+    """A session in which the last line is shown with its result, and the gradient where there is one; empty if it fails."""
+    scope: dict[str, Any] = {"nbgrad": nbgrad}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            for line in lines[:-1]:
+                exec(line, scope)
+            shown = [(line, None) for line in lines[:-1]]
+            result = eval(lines[-1], scope)
+            shown.append((lines[-1], None if result is None else repr(result)))
+            gradient = gradient_line(lines, scope, result)
+            if gradient:
+                shown.append((gradient, repr(eval(gradient, scope))))
+        except Exception as error:
+            print(f"no example of {lines[-1]}: {type(error).__name__}: {error}", file=sys.stderr)
+            return ""
+    return "\n".join(part for line, output in shown for part in ([f">>> {line}"] + ([output] if output is not None else [])))
+
+
+def gradient_line(lines: list[str], scope: dict, result: Any) -> str:
+    """A call that shows the gradients of the sum of a result by the operands that require grad."""
+    leaves = [name for name in ("x", "y", "z") if getattr(scope.get(name), "requires_grad", False)]
+    if not leaves or not isinstance(result, nbgrad.Tensor) or not result.requires_grad or result.is_complex():
+        return ""
+    whole = lines[-1] if result.ndim == 0 else f"{lines[-1]}.sum()"
+    return f"nbgrad.grad({whole}, {leaves[0] if len(leaves) == 1 else '[' + ', '.join(leaves) + ']'})"
+
+
+# ---- what is found by trying -----------------------------------------------------------------------------------------
+
+def tried_dtypes(op: Op, row: Row | None) -> str:
+    """In which dtypes an operation without a policy computes: what its first sample gives in each."""
+    if row is None or dtype_rule(op) or not row.calls:
+        return ""
+    found: dict[str, list[str]] = {}
+    for dtype in DTYPES:
+        found.setdefault(result_dtype(row, dtype), []).append(dtype)
+    groups = merged(found)
+    if list(groups) == ["kept"]:
+        return "any; the result has the operand's"
+    return "; ".join(f"{', '.join(dtypes)}: {result}" for result, dtypes in groups.items())
+
+
+def merged(found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Dtypes that give themselves in one group."""
+    same = [dtype for result, dtypes in found.items() for dtype in dtypes if result == dtype]
+    rest = {result: [d for d in dtypes if d != result] for result, dtypes in found.items()}
+    return {**({"kept": same} if same else {}), **{result: dtypes for result, dtypes in rest.items() if dtypes}}
+
+
+def result_dtype(row: Row, dtype: str) -> str:
+    """The dtype of the first result for operands of a dtype, or ``refused``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            call = row.calls[0]
+            operands = [to_tensor(x) for x in row.arrays(call, dtype)]
+            out = CALLS[row.name](*operands, **attributes_of(call))
+        except (nbgrad.NbgradError, TypeError):
+            return "refused"
+    out = out[0] if isinstance(out, (tuple, list)) else out
+    return out.dtype.name if isinstance(out, nbgrad.Tensor) else type(out).__name__
+
+
+def tried_errors(row: Row | None) -> dict[str, str]:
+    """``{error: example}`` from the samples that must fail."""
+    errors: dict[str, str] = {}
+    for failure in () if row is None else row.errors:
+        operands = ", ".join(str(list(x)) if isinstance(x, tuple) else f"{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
+                             for x in failure.case.operands)
+        named = "".join(f", {name}={value!r}" for name, value in failure.case.attributes.items())
+        kind = f" of {failure.dtype}" if failure.dtype != "float64" else ""
+        kinds = failure.error if isinstance(failure.error, tuple) else (failure.error,)
+        errors.setdefault(" or ".join(each.__name__ for each in kinds), f"such as for ({operands}{named}){kind}")
+    return errors
+
+
+# ---- entries ---------------------------------------------------------------------------------------------------------
+
+def numpy_name(name: str) -> str:
+    """NumPy's function of the same name."""
+    return f"np.{name}" if callable(getattr(np, name, None)) and not isinstance(getattr(np, name), type) else ""
+
+
+def entry_of(op: Op) -> Entry:
+    """What is said of an operation."""
+    row = SAMPLES.get(op.name)
+    return Entry(op.name, op, describe(op, dtypes=tried_dtypes(op, row), errors=tried_errors(row), numpy=numpy_name(op.name),
+                                       example=example_of(op, row)))
+
+
+def entry_of_variant(variant: Variant) -> Entry:
+    """What is said of a function over several operations."""
+    names: list[str] = []
+
+    def noted(name: str):
+        names.append(name)
+        return CALLS[name]
+    function, name = variant.build(noted if variant.method or not variant.function else lambda n: FUNCTIONS.get(n, CALLS.get(n))), \
+        variant.names[0]
+    like = tuple(OPS[each] for each in names if each in OPS) or (OPS[name],)
+    calls = VARIANT_CALLS.get(name)
+    lines = [X, Y] if calls and "y" in calls else [X]
+    example = session([*lines, f"nbgrad.{name}({calls})"]) if calls else ""
+    signature = str(inspect.signature(function)) if "args" not in str(inspect.signature(function)) else None
+    return Entry(name, like[0], describe(like[0], name=name, doc=OPS[name].doc if signature is None else function.__doc__,
+                                         signature=signature, like=like, numpy=numpy_name(name), example=example))
+
+
+def is_public(op: Op) -> bool:
+    """Whether users call it; the methods of other operations with loops are parts of what users call."""
+    return op.function or (op.method and (isinstance(op, (Elementwise, Composite)) or getattr(op, "is_property", False)))
+
+
+@functools.lru_cache(maxsize=1)
+def entries() -> dict[str, Entry]:
+    """What is said of every public operation, by name."""
+    found = {op.name: entry_of(op) for op in OPS.values() if is_public(op)}
+    for variant in VARIANTS:
+        if variant.function or variant.method:
+            found[variant.names[0]] = entry_of_variant(variant)
+    return dict(sorted(found.items()))
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+def module_text() -> str:
+    """The module of docstrings."""
+    parts = ['"""Docstrings of all operations, by name. Written by `make docs`: change the declaration, not this file."""',
+             "# ruff: noqa: E501", "", "DOCSTRINGS = {"]
+    parts += [f'    {name!r}: """\\\n{escaped(entry.docstring)}\n""",' for name, entry in entries().items()]
+    return "\n".join([*parts, "}", ""])
+
+
+def escaped(text: str) -> str:
+    """Text inside three double quotes."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+KINDS = (("Elementwise", Elementwise, "Applied to every element, with broadcasting and promotion."),
+         ("Views", Movement, "The same memory under another shape and strides; the derivative is the inverse movement."),
+         ("With a loop of their own", General, "Reductions, products, indexing, joining."),
+         ("Written in others", Composite, "Their derivatives are those of what they are written in."))
+
+
+def page_text() -> str:
+    """The table of operations by kind."""
+    lines = ["# Operations", "",
+             "Written by `make docs` from the declarations. In derivatives `x` and `y` are the operands, `g` the",
+             "cotangent of the result and `out` the result. Formulas consist of operations, hence derivatives of every order.", ""]
+    for title, kind, sentence in KINDS:
+        lines += [f"## {title}", "", sentence, "", "| operation | what | dtype | derivative |", "|---|---|---|---|"]
+        lines += [page_row(entry) for entry in entries().values() if isinstance(entry.op, kind)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def page_row(entry: Entry) -> str:
+    """One line of the table."""
+    lines = entry.docstring.splitlines()
+    signature = next(line for line in lines if line.startswith("Signature: "))[len("Signature: "):]
+    what = " ".join(entry.docstring.split("\n\n")[0].split())
+    dtype = dtype_rule(entry.op) or tried_dtypes(entry.op, SAMPLES.get(entry.op.name))
+    rules = "; ".join(f"{name}: `{text}`" for name, text in derivatives(entry.op).items())
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{signature}`", what, dtype, rules)) + " |"
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """The files and what they should hold."""
+    yield MODULE, module_text()
+    yield PAGE, page_text()
+
+
+def main() -> int:
+    """Write the files, or with ``--check`` say which are stale."""
+    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if "--check" in sys.argv:
+        print("\n".join(f"{path.relative_to(ROOT)} is stale. Hint: make docs." for path, _ in stale))
+        return bool(stale)
+    for path, text in stale:
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
