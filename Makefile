@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 FUZZ ?= 2000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench cubins fuzz clean
+.PHONY: help demo test lint docs bench cubins fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,13 +28,16 @@ lint: $(INSTALLED)  ## ruff and mypy alone
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(INSTALLED)  ## derive docstrings and docs/operations.md from the declarations
+	$(BIN)/python -m tools.document
+
 # Other libraries' warnings are no failures here.
 bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
 	$(BIN)/python -m pytest benchmarks -q -W default
 	$(BIN)/python -m benchmarks.report
 
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
-	$(BIN)/python -m nbgrad.kernels.cuda.cubins
+	$(BIN)/python -m nbgrad.cubins
 
 fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py

@@ -12,8 +12,10 @@ from .graph_task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
+from .tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 
 __all__ = ["_autograd", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-           "_get_current_graph_task_keep_graph", "_increment_version", "_is_multithreading_enabled", "_will_engine_execute_node"]
+           "_get_current_graph_task_keep_graph", "_increment_version", "_is_fwd_grad_enabled",
+           "_is_multithreading_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node"]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)

@@ -21,6 +21,7 @@ import threading
 from sys import getrefcount
 from typing import Callable
 
+from . import graph
 from .errors import ArgumentError, GradError
 from .grad_mode import mode
 from .graph import grad_dtype_of
@@ -106,6 +107,14 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 raise (GradError if isinstance(returned, Tensor) else ArgumentError)(
                     f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None; the hook may change "
                     "leaf.grad itself.")
+
+
+def accumulate_by_hand(node: graph.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
+    """What calling a leaf's AccumulateGrad does: the pass does so without the node. ``accumulate`` reads grad mode itself."""
+    accumulate(node.variable, g)
+
+
+graph.leaf_backward = accumulate_by_hand
 
 
 def own_copy(leaf: Tensor, g: Tensor) -> Tensor:

@@ -246,7 +246,8 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
     """
     _running.append(None)
     try:
-        run = watched_run(task, current, nan_finder()) if _mode.check_nan else None
+        internal = task.captures is not None and task.captures.internal
+        run = watched_run(task, current, nan_finder()) if _mode.check_nan and not internal else None
         engine.walk(task, seeds, create_graph, current, run)
     except Exception as error:
         report(failed_node(error), error)

@@ -362,6 +362,9 @@ def variable(*args: Any, **kwargs: Any) -> None:
     raise GradError("variable: was replaced. Hint: nbgrad.tensor(data, requires_grad=True).")
 
 
+variable.Variable = Variable        # `autograd.variable.Variable`: the function hides torch's module
+
+
 def __getattr__(name: str) -> Any:
     """The names of the package: programs look for ``Function``, ``graph`` and their like here."""
     if name.startswith("__"):

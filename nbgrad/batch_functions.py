@@ -11,7 +11,7 @@ from .errors import GradError
 from .function import Function, vmap_rule
 from .function_node import FunctionCtx
 from .interpreters import Call
-from .levels import Level, hidden_levels, state
+from .levels import Level, hidden_levels, noted, state
 from .tensor import Tensor
 from .trees import flatten, map_leaves, spread
 
@@ -139,7 +139,8 @@ def over_batches(cls: type[Function]) -> type[Function]:
         def backward(ctx, *grads):
             levels = hidden_levels(ctx.sizes)
             element = ctx.element.seen(ctx.saved_tensors, ctx.saved_batched, levels, ctx.needs_input_grad[2:])
-            results = cls._backward_method()(element, *wrapped(grads, (True,) * len(grads), levels))
+            with noted(levels):
+                results = cls._backward_method()(element, *wrapped(grads, (True,) * len(grads), levels))
             results = results if isinstance(results, tuple) else (results,)
             return (None, None, *(cotangent(cls, k, g, mapped, levels, layout) for k, (g, mapped, layout) in
                                   enumerate(zip(results, ctx.mapped, ctx.input_layouts[2:]))))
@@ -149,7 +150,8 @@ def over_batches(cls: type[Function]) -> type[Function]:
             levels = hidden_levels(ctx.sizes)
             saved = () if ctx.saved_for_forward is None else ctx.saved_for_forward
             element = ctx.element.seen(saved, ctx.forward_batched, levels, ctx.needs_input_grad[2:])
-            made = cls.jvp(element, *wrapped(tangents, ctx.mapped, levels))
+            with noted(levels):
+                made = cls.jvp(element, *wrapped(tangents, ctx.mapped, levels))
             results = tuple(None if t is None else lowered(t, levels) for t in (made if isinstance(made, tuple) else (made,)))
             return results if isinstance(made, tuple) else results[0]
 

@@ -7,7 +7,7 @@ from .batching import Batched, levels_of, lifted, lowered
 from .dispatch import CALLS
 from .errors import GradError, RangeError, ShapeError
 from .graph import GradientEdge
-from .levels import Level, hidden_levels
+from .levels import Level, hidden_levels, noted
 from .tensor import Tensor
 
 __all__ = ["with_batched_cotangents", "with_batched_tensors"]
@@ -38,7 +38,8 @@ def with_batched_cotangents(grad: Callable, outputs: Any, inputs: Any, grad_outp
     level = hidden_levels(tuple(sizes))
     hidden = [lifted(CALLS["alias"](g), level) if isinstance(g, Tensor) else g for g in cotangents]
     materialize = options.pop("materialize_grads", False)
-    results = grad(outputs, inputs, hidden, **options)
+    with noted(level):
+        results = grad(outputs, inputs, hidden, **options)
     wanted = inputs.values() if isinstance(inputs, dict) else many(inputs)
     found = [shown(g, x, level, materialize) for g, x in zip(results.values() if isinstance(results, dict) else results, wanted)]
     return dict(zip(results, found)) if isinstance(results, dict) else tuple(found)

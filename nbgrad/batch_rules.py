@@ -5,6 +5,7 @@ Most are derived from what an operation's attributes are called: ``dim`` and its
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Callable
 
 from .batching import Batch, Batched, batch_rule, has_batched, looped, wrap
@@ -58,13 +59,17 @@ def behind(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
 
 def shifted(call: Call, name: str, value: Any, shown: int, batch: Batch) -> Any:
     """An attribute as the operation on the whole batch has it."""
-    if name == "shape":
-        return (*batch.sizes, *value)
     if name in DIMS:
-        if isinstance(value, int):
-            return wrap_dim(call.op.name, value, shown) + batch.depth
-        return tuple(d + batch.depth for d in reduced_dims(call.op.name, shown, value))
-    return batch.fulls(value)
+        return behind_batch(call.op.name, tuple(value) if isinstance(value, list) else value, shown, batch.depth)
+    return (*batch.sizes, *value) if name == "shape" else batch.fulls(value)
+
+
+@lru_cache(maxsize=4096)
+def behind_batch(op: str, dim: Any, shown: int, depth: int) -> Any:
+    """A dimension, or several, of all dimensions."""
+    if isinstance(dim, int):
+        return wrap_dim(op, dim, shown) + depth
+    return tuple(d + depth for d in reduced_dims(op, shown, dim))
 
 
 def on_numbers(call: Call, batch: Batch) -> Any:

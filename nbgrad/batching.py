@@ -31,7 +31,7 @@ from .ops.core import Elementwise, Movement
 from .rules import Cotangents, movement_call
 from .tensor import Tensor, native
 
-__all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "wrap"]
+__all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values", "wrap"]
 
 
 # ---- the tensors ---------------------------------------------------------------------------------------------------
@@ -64,8 +64,10 @@ class Batched(Tensor):
         raise BatchingError("bool: the truth value differs from element to element of the batch, and a program takes one way. "
                             "Hint: choose with nbgrad.where.")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise BatchingError("a batched tensor cannot be pickled or deep-copied. Hint: clone it.")
+    def __reduce_ex__(self, *protocol: Any) -> Any:
+        raise BatchingError("a batched tensor can be neither pickled nor copied by module copy. Hint: clone it.")
+
+    __copy__ = __deepcopy__ = __reduce_ex__
 
 
 def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
@@ -97,18 +99,12 @@ def element_layout(layout: Layout, depth: int) -> Layout:
     return layout_of(layout.dtype, layout.shape[depth:], layout.strides[depth:], layout.device, layout.conj, layout.neg)
 
 
-def batched_in(values: Iterable[Any]) -> Iterable[Batched]:
-    """The batched tensors among values and in their tuples and lists."""
-    for x in values:
-        if type(x) is Batched:
-            yield x
-        elif isinstance(x, (tuple, list)):
-            yield from batched_in(x)
-
-
 def has_batched(values: Iterable[Any]) -> bool:
     """Whether one of the values, or in their tuples and lists, is batched."""
-    return any(True for _ in batched_in(values))
+    for x in values:
+        if type(x) is Batched or (isinstance(x, (tuple, list)) and has_batched(x)):
+            return True
+    return False
 
 
 def levels_of(tensors: Iterable[Any]) -> tuple[Level, ...]:
@@ -117,13 +113,22 @@ def levels_of(tensors: Iterable[Any]) -> tuple[Level, ...]:
     Raises:
         GradError: one is no longer open.
     """
-    levels: tuple[Level, ...] = ()
-    for x in batched_in(tensors):
-        if x.levels != levels:
-            levels = tuple(sorted({*levels, *x.levels}, key=number_of)) if levels else x.levels
-    if not all(level.open for level in levels):
-        raise GradError("vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
-                        "Hint: return it from the function.")
+    levels = joined_levels((), tensors)
+    for level in levels:
+        if not level.open:
+            raise GradError("vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
+                            "Hint: return it from the function.")
+    return levels
+
+
+def joined_levels(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Level, ...]:
+    """``levels`` and those of the values and of what their tuples and lists hold."""
+    for x in values:
+        if type(x) is Batched:
+            if x.levels is not levels and x.levels != levels:
+                levels = tuple(sorted({*levels, *x.levels}, key=number_of)) if levels else x.levels
+        elif isinstance(x, (tuple, list)):
+            levels = joined_levels(levels, x)
     return levels
 
 
@@ -205,6 +210,19 @@ def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     return wrap(moved_levels(x.value, now, wanted), wanted)
 
 
+def on_values(function: Callable, *tensors: Tensor, **options: Any) -> Any:
+    """A function of the values of tensors, over all levels that one of them depends on; a tensor or a tuple of them is batched again.
+
+    Expanded values are copied: a tangent needs memory of its own at every position.
+    """
+    levels = levels_of(tensors)
+    values = [lowered(x, levels) for x in tensors]
+    result = function(*(CALLS["contiguous_copy"](x) if x.layout.expanded else x for x in values), **options)
+    if isinstance(result, tuple):
+        return tuple(None if x is None else lifted(x, levels) for x in result)
+    return lifted(result, levels)
+
+
 def moved_levels(value: Tensor, now: tuple[Level, ...], wanted: tuple[Level, ...]) -> Tensor:
     """The value with its leading dimensions in another order."""
     if now == wanted:
@@ -250,11 +268,13 @@ register("batching", Batching())
 
 def elementwise(call: Call, batch: Batch) -> Any:
     """Broadcast: the batch is in front of everything."""
-    operands = call.operands
-    if any(isinstance(x, (tuple, list)) for x in operands):
-        check_operands(call.op, operands)       # type: ignore[arg-type]
-    ndim = max([x.layout.ndim for x in operands if isinstance(x, Tensor)])
-    aligned = [batch.loose(x, ndim) for x in promoted(call.op, operands)]
+    operands, ndim = call.operands, 0
+    for x in operands:
+        if isinstance(x, Tensor):
+            ndim = max(ndim, x.layout.ndim)
+        elif isinstance(x, (tuple, list)):
+            check_operands(call.op, operands)       # type: ignore[arg-type]
+    aligned = [batch.loose(x, ndim) for x in (operands if len(operands) == 1 else promoted(call.op, operands))]
     if not call.form:
         return wrap(CALLS[call.op.name](*aligned), batch.levels)
     require_target(call, batch)
@@ -264,8 +284,8 @@ def elementwise(call: Call, batch: Batch) -> Any:
 
 def promoted(op: Any, operands: tuple) -> tuple:
     """The operands, 0-d ones converted where the batch would give them more weight in promotion than they show."""
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    if all(x.layout.ndim for x in tensors) or all(x.layout.dtype is tensors[0].layout.dtype for x in tensors):
+    layouts = [x.layout for x in operands if isinstance(x, Tensor)]
+    if len({layout.dtype for layout in layouts}) == 1 or all(layout.ndim for layout in layouts):
         return operands
     dtype = compute_dtype(op, operands)
     if compute_dtype(op, tuple(x.value if type(x) is Batched else x for x in operands)) is dtype:
@@ -425,18 +445,24 @@ KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "gen
 
 # ---- methods that are no operations --------------------------------------------------------------------------------
 
-def refusing(name: str) -> Callable:
-    """A method that would need one number where there is a batch of them."""
+ONE_VALUE = ("it would read one value, and the batch has one for each of its elements. "
+             "Hint: write it with operations on tensors, or call it outside of vmap.")
+NO_MEMORY = "an element of a batch has no memory of its own. Hint: call it outside of vmap."
+
+
+def refusing(name: str, reason: str) -> Callable:
+    """A method that has no meaning for an element of a batch."""
     def refuse(x, *args, **kwargs):
-        raise BatchingError(f"{name}: it would read one value, and the batch has one for each of its elements. "
-                            "Hint: write it with operations on tensors, or call it outside of vmap.")
+        raise BatchingError(f"{name}: {reason}")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
 
 
 for _name in ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__", "__index__", "__contains__",
               "__dlpack__", "data_ptr"):
-    setattr(Batched, _name, refusing(_name))
+    setattr(Batched, _name, refusing(_name, ONE_VALUE))
+for _name in ("set_", "resize_", "resize_as_"):
+    setattr(Batched, _name, refusing(_name, NO_MEMORY))
 
 
 def of_value(name: str) -> property:

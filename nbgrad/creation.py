@@ -1,7 +1,6 @@
 """New tensors from data, from numbers, and like others."""
 from __future__ import annotations
 
-import functools
 import math
 import operator
 import warnings
@@ -20,7 +19,7 @@ from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import from_numpy, item, values_of
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from .levels import BATCHED, whole
+from .levels import is_batched, open_levels, whole
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
@@ -368,6 +367,9 @@ def without_tensors(data):
     if isinstance(data, SEQUENCES):
         return [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
+        if has_grad(data):
+            warnings.warn("tensor: tensors that require grad are copied without their history. Hint: stack them, or detach() them.",
+                          stacklevel=4)
         return values_of(data)
     if isinstance(data, (bool, int, float, complex, np.ndarray, np.generic)):
         return data
@@ -480,37 +482,36 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 # ---- like others ---------------------------------------------------------------------------------------------------
 
-def batched_like(factory):
-    """A factory whose result is batched over the same levels as its model."""
-    @functools.wraps(factory)
-    def make(x, *args, **kwargs):
-        if isinstance(x, Tensor) and x.layout.special is BATCHED:
-            return levels.hide(factory(whole(x), *args, **kwargs), x.levels)
-        return factory(x, *args, **kwargs)
-    return make
+def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
+    """What a factory makes like the tensor that holds a batch, batched in turn."""
+    return levels.hide(factory(whole(x), *args, **kwargs), x.levels)
 
 
-@batched_like
 def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape and memory order of ``x``."""
+    if open_levels and is_batched(x):
+        return of_batch(zeros_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device), 0), requires_grad)
 
 
-@batched_like
 def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape and memory order of ``x``."""
+    if open_levels and is_batched(x):
+        return of_batch(ones_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device), 1), requires_grad)
 
 
-@batched_like
 def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``x``."""
+    if open_levels and is_batched(x):
+        return of_batch(empty_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device)), requires_grad)
 
 
-@batched_like
 def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """One number in the shape, memory order and dtype of ``x``."""
+    if open_levels and is_batched(x):
+        return of_batch(full_like, x, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     layout = layout_like("full_like", x, dtype, device)
     value = fit_number("full_like", python_number("full_like", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)

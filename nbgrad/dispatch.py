@@ -18,7 +18,7 @@ from . import tensor as tensor_module
 from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
-from .graph import Node, RawSaved, alias_with, edge_of, requires_grad, tangents_of, unpack
+from .graph import Node, RawSaved, alias_with, edge_of, require_history, requires_grad, tangents_of, unpack
 from .inference import elementwise_caller
 from .interpreters import Call, interpret, is_marked
 from .kernels.codegen import register_source
@@ -190,7 +190,7 @@ KINDS: dict[str, dict] = {}
 
 
 def kind_of(one: Any, other: Any) -> Any:
-    """The key in ``KINDS`` of a call on one contiguous layout, twice the same, or one and a Python number; else one that is not there.
+    """The key in ``KINDS`` of a call on one contiguous layout, twice the same, or one and a number; None for any other.
 
     Args:
         one, other: the operands' layouts, types of numbers; the layout twice where it is the only one.
@@ -256,7 +256,7 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
         return
     divisor = operands[op.operands.index(op.integer_divisor)]
     if (divisor.numpy() == 0).any() if isinstance(divisor, Tensor) else divisor == 0:
-        raise DivisionError(f"{op.name}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
+        raise DivisionError(f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
                             "Hint: convert an operand to a floating dtype, or mask the zeros.")
 
 
@@ -266,14 +266,14 @@ def check_operands(op: Elementwise, operands: tuple) -> None:
     for name, x in zip(op.operands, operands):
         if isinstance(x, Tensor):
             if device is not None and x.layout.device is not device and x.layout.ndim:
-                raise DeviceError(f"{op.name}: {name} is on {x.layout.device}, another operand on {device}. "
+                raise DeviceError(f"{op.public}: {name} is on {x.layout.device}, another operand on {device}. "
                                   "Hint: move one with x.to(device).")
             device = x.layout.device
         elif not isinstance(x, NUMBERS):
-            raise ArgumentError(f"{op.name}: {name} must be a Tensor or a number, got {type(x).__name__}. "
+            raise ArgumentError(f"{op.public}: {name} must be a Tensor or a number, got {type(x).__name__}. "
                                 "Hint: nbgrad.asarray(x).")
     if device is None:
-        raise ArgumentError(f"{op.name}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
+        raise ArgumentError(f"{op.public}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
 
 
 def compute_dtype(op: Elementwise, operands: tuple) -> DType:
@@ -291,17 +291,17 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
     if op.policy == "float" and not dtype.differentiable:
         dtype = get_default_dtype()
     if op.policy == "integer" and dtype.differentiable:
-        raise DTypeError(f"{op.name}: expected integer or bool operands, got {dtype}.")
-    if op.policy == "floating" and not result_dtype(tensors, []).differentiable:
-        raise DTypeError(f"{op.name}: expected floating operands, got {dtype}. Hint: x.to(nbgrad.float32).")
+        raise DTypeError(f"{op.public}: expected integer or bool operands, got {dtype}.")
+    if op.policy == "floating" and not (given := result_dtype(tensors, [])).differentiable:
+        raise DTypeError(f"{op.public}: expected floating operands, got {given}. Hint: x.to(nbgrad.float32).")
     if op.refuses_bool and dtype is bool_:
-        raise DTypeError(f"{op.name}: not defined for bool. Hint: logical_not, logical_xor and their like are.")
+        raise DTypeError(f"{op.public}: not defined for bool. Hint: logical_not, logical_xor and their like are.")
     if dtype.is_complex and not op.complex:
-        raise DTypeError(f"{op.name}: not defined for {dtype}.")
+        raise DTypeError(f"{op.public}: not defined for {dtype}.")
     for name in op.boolean:
         x = operands[op.operands.index(name)]
         if isinstance(x, Tensor) and x.layout.dtype is not bool_:
-            raise DTypeError(f"{op.name}: {name} must be a bool tensor, got {x.layout.dtype}.")
+            raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.layout.dtype}.")
     return dtype
 
 
@@ -319,7 +319,7 @@ def make_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in operands)
     dtype = compute_dtype(op, operands)
     tensors = [layout for layout in layouts if layout is not None]
-    shape = broadcast_shapes(op.name, [layout.shape for layout in tensors])
+    shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
     out = result_layout(bool_ if op.predicate else dtype, shape, tensors)
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan)
     return finish_plan(plan, op, operands, layouts, dtype, out)
@@ -394,8 +394,9 @@ class ElementwiseRule(Rule):
         out = plan.outs[0].layout
         layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
         backs = plan.backs[self.mask]
-        if backs is not None and layouts in backs:
-            return backs[layouts]
+        key = g.layout if self._usual(plan, saved) else layouts
+        if backs is not None and key in backs:
+            return backs[key]
         # A hook may have brought back a tensor of another shape than was saved: the kernel must not read beyond its end.
         shapes = [layout.shape for layout in layouts if layout is not None and layout.shape != out.shape]
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
@@ -415,7 +416,7 @@ class ElementwiseRule(Rule):
         elif len(backs) > 64:
             backs.clear()
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
-        backs[g.layout if self._usual(plan, saved) else layouts] = made
+        backs[key] = made
         return made
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
@@ -435,6 +436,9 @@ class ElementwiseRule(Rule):
 
     def differentiable(self, node: Node, g: Tensor, values: dict) -> Any:
         """The cotangents by operations on tensors, so that they are recorded in turn."""
+        for place, k in enumerate(self.wanted):
+            if self.op.operands[k] in values:
+                require_history(node, place, values[self.op.operands[k]])
         if "out" in values:
             values["out"] = saved_output(node, values["out"])
         if self.symbolic is None:
@@ -589,18 +593,18 @@ def refuse_gradient(node: Node, g, create_graph: bool):
 
 def backward_text(rule: ElementwiseRule) -> str:
     """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel."""
-    lines = ["def backward(node, g, create_graph):"]
+    lines = ["def backward(node, g, create_graph):", "    hooked = None"]
     for i, name in enumerate(rule.saved_names):
         lines.append(f"    {name} = node.s{i}")
         if not rule.is_number(name):
-            lines.append(f"    if {name}.storage.version != node.v{i}: {name} = unpack(node, {i})")
+            lines.append(f"    if {name}.storage.version != node.v{i}: {name} = hooked = unpack(node, {i})")
     saved = "".join(f", {name}" for name in rule.saved_names)
     values = ", ".join(f"{name!r}: {name}" for name in rule.saved_names)
     lines.append(f"    if create_graph: return rule.differentiable(node, g, {{{values}}})")
     if rule.computed:
         lines += [f"    try: back = node.plan.backs[{rule.mask}][g.layout]",
                   "    except (TypeError, KeyError): back = None",
-                  "    if back is None:",
+                  "    if back is None or hooked is not None:",
                   f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}})",
                   f"        back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
                   f"    r = fresh(back, g{saved})"]
@@ -731,9 +735,9 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
     for name, default in zip(op.operands[len(values):], defaults[len(values):]):
         value = named.pop(name, default)
         if value is empty:
-            raise ArgumentError(f"{op.name}: missing argument {name!r}; expected {op.name}{op.signature}.")
+            raise ArgumentError(f"{op.public}: missing argument {name!r}; expected {op.name}{op.signature}.")
         values.append(value)
     if named or len(values) > len(op.operands):
-        raise ArgumentError(f"{op.name}: unexpected arguments {list(named) or values[len(op.operands):]}; "
+        raise ArgumentError(f"{op.public}: unexpected arguments {list(named) or values[len(op.operands):]}; "
                             f"expected {op.name}{op.signature}.")
     return tuple(values)

@@ -1674,7 +1674,7 @@ Forms: NumPy: np.dstack.
 tensor([[[ 1.0000,  0.5000],
          [-2.0000,  2.0000],
          [ 3.0000, -1.0000]],
-
+<BLANKLINE>
         [[ 0.5000,  1.5000],
          [ 2.0000, -0.5000],
          [-1.0000,  2.5000]]])
@@ -2941,10 +2941,6 @@ Raises:
 Derivative: that of the operations it is written in.
 
 Forms: x.iterate(...); also called __iter__.
-
->>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
->>> x.iterate()
-<tuple_iterator object at 0x7faf75d39210>
 """,
     'kl_div': """\
 target (log(target) - input), where input is a log-probability, and target too with ``log_target``.
@@ -5252,7 +5248,7 @@ Forms: NumPy: np.stack.
 >>> nbgrad.stack(x)
 tensor([[[ 1.0000, -2.0000,  3.0000],
          [ 0.5000,  2.0000, -1.0000]],
-
+<BLANKLINE>
         [[ 0.5000,  2.0000, -1.0000],
          [ 1.5000, -0.5000,  2.5000]]], grad_fn=<StackBackward0>)
 """,
@@ -5607,7 +5603,7 @@ Forms: x.tile(...); NumPy: np.tile.
 >>> nbgrad.tile(x, 2, 1, 2)
 tensor([[[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
          [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]],
-
+<BLANKLINE>
         [[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
          [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]]])
 """,
@@ -5929,7 +5925,7 @@ Forms: x.unsqueeze(...).
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.unsqueeze(x, 1)
 tensor([[[ 1.0000, -2.0000,  3.0000]],
-
+<BLANKLINE>
         [[ 0.5000,  2.0000, -1.0000]]], grad_fn=<UnsqueezeBackward0>)
 >>> nbgrad.grad(nbgrad.unsqueeze(x, 1).sum(), x)
 (tensor([[1., 1., 1.],
@@ -6101,7 +6097,7 @@ Derivative (g: the cotangent of the result, out: the result):
 >>> nbgrad.view_as_real(x)
 tensor([[[ 1.5000, -0.5000],
          [-2.0000,  1.0000]],
-
+<BLANKLINE>
         [[ 0.3000,  2.0000],
          [-1.0000, -1.0000]]])
 """,

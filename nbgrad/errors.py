@@ -1,4 +1,7 @@
-"""The error family. Every member also is the builtin that users of NumPy and torch already catch.
+"""The error family. Every member also is the builtins that users of Python, NumPy and torch already catch.
+
+torch raises ``RuntimeError`` in many places where Python raises ``TypeError`` or ``ValueError``: the family's errors are all
+``RuntimeError``, and besides what Python's users expect.
 
 A message names the operation, the argument, what came, what was expected and the remedy:
 
@@ -7,24 +10,24 @@ A message names the operation, the argument, what came, what was expected and th
 """
 from __future__ import annotations
 
-__all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "DimError", "GradError",
-           "VersionError", "DivisionError", "InplaceError", "CacheError", "KernelError", "NotSupportedError", "RangeError",
-           "RootError", "UsageError"]
+__all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "OperatorError",
+           "SubscriptError", "DimError", "GradError", "VersionError", "DivisionError", "InplaceError", "CacheError",
+           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError"]
 
 
-class NbgradError(Exception):
+class NbgradError(RuntimeError):
     """Base of all errors that nbgrad raises on purpose."""
 
 
-class ShapeError(NbgradError, RuntimeError):
+class ShapeError(NbgradError, ValueError):
     """Shapes that do not fit together, or a size that cannot be."""
 
 
-class DTypeError(NbgradError, RuntimeError):
+class DTypeError(NbgradError, NotImplementedError):
     """A dtype that the operation does not take, or a conversion that would lose the kind of number."""
 
 
-class DeviceError(NbgradError, RuntimeError):
+class DeviceError(NbgradError):
     """Operands on different devices, or a device that is not there."""
 
 
@@ -40,11 +43,19 @@ class RootError(ArgumentError, AssertionError):
     """A root of a backward pass that is no tensor."""
 
 
+class OperatorError(DTypeError, TypeError):
+    """A Python operator on a dtype that it does not take."""
+
+
+class SubscriptError(ArgumentError, IndexError):
+    """A subscript that is no index."""
+
+
 class DimError(NbgradError, IndexError):
     """A dimension or an index out of range."""
 
 
-class GradError(NbgradError, RuntimeError):
+class GradError(NbgradError):
     """A request for gradients that cannot be met."""
 
 
@@ -60,19 +71,19 @@ class InplaceError(GradError):
     """An in-place write that autograd cannot allow."""
 
 
-class DivisionError(NbgradError, ZeroDivisionError, RuntimeError):
+class DivisionError(NbgradError, ZeroDivisionError):
     """An integer divided by 0."""
 
 
-class NumberError(NbgradError, RuntimeError, OverflowError):
+class NumberError(NbgradError, OverflowError):
     """A number that does not fit a dtype."""
 
 
-class CacheError(NbgradError, RuntimeError):
+class CacheError(NbgradError):
     """A compiled kernel that cannot be loaded or stored."""
 
 
-class KernelError(NbgradError, RuntimeError):
+class KernelError(NbgradError):
     """A kernel that cannot be built or launched."""
 
 

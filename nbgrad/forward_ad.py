@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from .batching import has_batched, on_values
 from .dispatch import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from .function_node import function_tangents
@@ -20,15 +21,20 @@ from .grad_mode import ModeContext, mode
 from .graph import requires_grad
 from .interpreters import Call, register
 from .jvp import Tangents, needed_values, tangents_of_call
+from .levels import open_levels
 from .rules import tensors_in
 from .tangents import (
+    are_tangents_seen,
     beneath,
     dual_levels,
     fitted,
     give,
     hold,
+    node_of,
     pop_level,
     push_level,
+    set_tangents_seen,
+    share_memory,
     share_with_overwritten,
     sight,
     tangent_of,
@@ -99,9 +105,7 @@ class dual_level(ModeContext):      # torch's name
         exit_dual_level()
 
 
-def _is_fwd_grad_enabled() -> bool:     # torch's name
-    """Whether this thread sees tangents."""
-    return sight.below > 0
+_is_fwd_grad_enabled = are_tangents_seen        # torch's name
 
 
 class _set_fwd_grad_enabled(ModeContext):       # torch's name
@@ -109,7 +113,8 @@ class _set_fwd_grad_enabled(ModeContext):       # torch's name
 
     def __init__(self, mode: bool):
         self.mode = mode
-        self.before, sight.below = sight.below, type(sight).below if mode else 0
+        self.before = sight.below
+        set_tangents_seen(mode)
 
     def __enter__(self):
         return self
@@ -144,6 +149,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     check_dual("tangent", tangent, level)
     if tensor.shape != tangent.shape:
         raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected the primal's, {list(tensor.shape)}.")
+    if open_levels and has_batched((tensor, tangent)):
+        return on_values(make_dual, tensor, tangent, level=level)
     dual = beneath(level, CALLS["primal"], tensor)
     hold(dual, level, beneath(level, fitted, tangent, dual))
     return dual
@@ -174,6 +181,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"unpack_dual: expected a Tensor, got {type(tensor).__name__}.")
+    if open_levels and has_batched((tensor,)):
+        return UnpackedDualTensor(*on_values(unpack_dual, tensor, level=level))
     seen = level in visible_levels()
     return UnpackedDualTensor(beneath(level, CALLS["primal"], tensor), tangent_of(tensor, level) if seen else None)
 
@@ -184,17 +193,20 @@ class Forward:
     """The interpreter of rank "tangents": see NOTE [Levels] in tangents.py."""
 
     def concerns(self, call: Call) -> bool:
-        """Calls with a dual operand."""
-        return bool(dual_levels) and bool(levels_of(call))
+        """Calls with an operand that may be dual; ``run`` looks closer."""
+        return bool(dual_levels) and any(x.meta is not None for x in call.tensors())
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on the values; then the tangents of its results, level by level."""
+        levels = levels_of(call)
+        if not levels:
+            return below(call)
         if call.form == "out":
             raise NotSupportedError(f"{call.op.name}: out= is not differentiable, and an argument is dual. "
                                     "Hint: use unpack_dual(x).primal.")
         if call.op.kind == "function":
-            return of_function(call, below)
-        return (in_place if call.form == "_" else out_of_place)(call, below)
+            return of_function(call, below, levels)
+        return (in_place if call.form == "_" else out_of_place)(call, below, levels)
 
 
 def levels_of(call: Call) -> list[int]:
@@ -229,9 +241,8 @@ def flat(tangents: Tangents) -> list[Tensor | None]:
     return [each for t in tangents.values() for each in (t if isinstance(t, tuple) else (t,))]
 
 
-def out_of_place(call: Call, below: Callable[[Call], Any]) -> Any:
+def out_of_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call that returns new tensors."""
-    levels = levels_of(call)
     result = beneath(0, below, call)
     results = result if isinstance(result, (tuple, list)) else (result,)
     for level in levels:
@@ -247,36 +258,22 @@ def out_of_place(call: Call, below: Callable[[Call], Any]) -> Any:
     return result
 
 
-def in_place(call: Call, below: Callable[[Call], Any]) -> Any:
+def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call that writes to its first operand."""
-    x = call.operands[0]
-    levels = levels_of(call)
-    names = tuple(name for name in call.op.operands if any(name in operand_tangents(call, level) for level in levels))
-    before = values_before(call, needed_values(call.op, names))
-    recorded = mode.enabled and any(map(requires_grad, call.tensors()))
-    overwritten = tangents_before(x, levels) if recorded else {}
+    x, own, node = call.operands[0], call.op.operands[0], node_of(call.operands[0])[0]
+    tangents = {level: operand_tangents(call, level) for level in levels}
+    names = {name: None for found in tangents.values() for name in found}
+    values = beneath(max(tangents), values_before, call, needed_values(call.op, tuple(names)))
+    if mode.enabled and any(map(requires_grad, tensors_in((call.operands, *map(flat, tangents.values()))))):
+        tangents = {level: beneath(level, tangents_before, found, found.get(own)) for level, found in tangents.items()}
     result = beneath(0, below, call)
-    share_with_overwritten(x, call.op.operands[0], overwritten)
+    if node_of(x)[0] is not node:
+        share_with_overwritten(x, own, {level: found[own] for level, found in tangents.items() if own in found})
     if x.layout.dtype.differentiable:
-        for level in levels:
-            tangents = operand_tangents(before, level)
-            if mode.enabled and any(map(requires_grad, tensors_in((before.operands, tuple(tangents.values()))))):
-                tangents = {name: copied(t, tangent_of(x, level)) for name, t in tangents.items()}
-            made = beneath(level, tangents_of_call, before, tangents, x)
+        for level, found in tangents.items():
+            made = beneath(level, tangents_of_call, values, found, x)
             beneath(level, write, x, level, made[0])
     return result
-
-
-def copied(tangent: Any, written: Tensor | None) -> Any:
-    """A tangent that a graph may save: a copy if its memory is going to be written to."""
-    shared = written is not None and isinstance(tangent, Tensor) and tangent.storage is written.storage
-    return CALLS["clone"](tangent) if shared else tangent
-
-
-def tangents_before(x: Tensor, levels: list[int]) -> dict[int, Tensor]:
-    """Copies of the tangents of a tensor that is about to be written to, for the copy of its value that a node may save."""
-    found = {level: tangent_of(x, level) for level in levels}
-    return {level: beneath(level, CALLS["clone"], t) for level, t in found.items() if t is not None}
 
 
 def values_before(call: Call, needed: set[str]) -> Call:
@@ -287,13 +284,19 @@ def values_before(call: Call, needed: set[str]) -> Call:
     return call.with_operands(kept)
 
 
-def of_function(call: Any, below: Callable[[Call], Any]) -> Any:
+def tangents_before(tangents: Tangents, written: Tensor | None) -> Tangents:
+    """The tangents with copies of those that will be overwritten: a graph may save them."""
+    def is_overwritten(t: Any) -> bool:
+        return written is not None and isinstance(t, Tensor) and share_memory(t, written)
+    return {name: CALLS["clone"](t) if is_overwritten(t) else t for name, t in tangents.items()}
+
+
+def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call of a custom Function: ``forward`` sees no tangents, ``jvp`` computes those of the results.
 
     Raises:
         GradError: ``jvp`` returned what cannot be the tangent of a result: see ``shares``.
     """
-    levels = levels_of(call)
     result = beneath(0, below, call)
     results = result if isinstance(result, tuple) else (result,)
     for level in levels:
@@ -312,12 +315,12 @@ def shares(call: Call, x: Tensor, tangent: Tensor, tangents: tuple) -> bool:
         GradError: it does not.
     """
     for operand, own in zip(call.operands, tangents):
-        if not isinstance(operand, Tensor) or operand.storage is not x.storage or own is None:
+        if not isinstance(operand, Tensor) or own is None or not share_memory(operand, x):
             continue
         if operand is x and tangent is not own:
             raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
                             "return it; it returned another tensor.")
-        if operand is not x and (tangent is own or tangent.storage is not own.storage):
+        if operand is not x and (tangent is own or not share_memory(tangent, own)):
             raise GradError(f"{call.op.name}: forward returned a view of an argument, or the argument itself, so jvp must return "
                             "the same view of its tangent; it returned another tensor. Hint: tangent.view_as(tangent).")
         return True

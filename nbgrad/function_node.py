@@ -24,7 +24,7 @@ from .graph import (
 from .graph_task import state
 from .layout import Layout
 from .node import Node, Rule
-from .tensor import Tensor, native
+from .tensor import Tensor
 
 __all__ = ["FunctionCtx", "BackwardCFunction", "FunctionPlan", "FunctionRule", "Saved", "new_context", "result_edge",
            "function_tangents"]

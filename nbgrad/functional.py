@@ -45,10 +45,10 @@ def as_tensors(op: str, what: str, value: Any) -> tuple[bool, Tensors]:
 
 def fresh_inputs(inputs: Tensors, create_graph: bool, need_graph: bool) -> Tensors:
     """What the function is called with: views of tensors to be differentiated later, detached aliases otherwise."""
-    if create_graph:
-        return tuple(x.view_as(x) if x.dtype.differentiable and requires_grad(x) else x.detach().requires_grad_(need_graph)
-                     for x in inputs)
-    return tuple(x.detach().requires_grad_(need_graph) for x in inputs)
+    if not create_graph:
+        return tuple(x.detach().requires_grad_(need_graph) for x in inputs)
+    views = tuple(x.view_as(x) for x in inputs)         # not detached: tangents of an enclosing jvp remain
+    return tuple(x if requires_grad(x) or not need_graph else x.requires_grad_() for x in views)
 
 
 def finished(values: Any, create_graph: bool) -> Any:
@@ -304,8 +304,9 @@ def require_strategy(op: str, what: str, strategy: str) -> None:
 def looped_rows(output: Tensor, given: Tensors, create_graph: bool, strict: bool) -> Tensors:
     """The Jacobians of one result by every input: a pass for each of its elements."""
     rows: list[Tensors] = []
-    for element in output.reshape(-1).unbind() if requires_grad(output) else ():
-        grads = grad(element, given, create_graph=create_graph, retain_graph=True, allow_unused=True)
+    flat = output.reshape(-1)
+    for k in range(flat.numel() if requires_grad(output) else 0):       # select by select: the transpose of unbind fills all rows
+        grads = grad(flat[k], given, create_graph=create_graph, retain_graph=True, allow_unused=True)
         rows.append(with_zeros("jacobian", grads, given, strict, create_graph))
     if not rows:
         return tuple(CALLS["zeros_like"](x).new_zeros((*output.shape, *x.shape)) for x in given)

@@ -18,8 +18,9 @@ from weakref import WeakKeyDictionary, ref
 
 from . import node as node_module
 from .dtypes import DType
-from .errors import ArgumentError, GradError, VersionError
+from .errors import ArgumentError, DTypeError, GradError, ShapeError, VersionError
 from .grad_mode import mode, special
+from .layout import Layout
 from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, RemovableHandle, Rule, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
@@ -59,6 +60,9 @@ class AccumulateGrad(Node):
 
 _new_accumulator: Callable | None = None
 
+# What an AccumulateGrad that is called by hand does with a gradient, as a node's ``backward``; set by accumulate.py.
+leaf_backward: Callable = None       # type: ignore[assignment]
+
 
 def accumulator_builder() -> Callable:
     """``build(leaf)`` -> AccumulateGrad; made when first used."""
@@ -68,6 +72,7 @@ def accumulator_builder() -> Callable:
         if not slot.startswith("__"):
             setattr(template, slot, None)
     template.seq, template.rule, template.edges, template.outputs = LEAF_SEQ, LeafRule(), (), 1
+    template.backward = leaf_backward
     _new_accumulator = native.builder(template, ("variable",))
     return _new_accumulator
 
@@ -107,10 +112,11 @@ def edge_of(x: Tensor):
 
 
 def requires_grad(x: Tensor) -> bool:
-    """Whether gradients flow into ``x``, views asked."""
+    """Whether gradients flow into ``x``. A view is asked: its base may have got a history since, or have been cut off its own."""
     needs = x.needs_grad
     if needs is ASK:
-        return x.meta.base.needs_grad is True and x.layout.dtype.differentiable
+        meta = x.meta
+        return (meta.base.needs_grad is True or meta.node is not None) and x.layout.dtype.differentiable
     return needs
 
 
@@ -204,10 +210,10 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 class SavedTensor:
     """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
 
-    __slots__ = ("packed", "unpack", "edge", "tangent")
+    __slots__ = ("packed", "unpack", "edge", "tangent", "layout")
 
-    def __init__(self, packed: Any, unpack: Callable, edge: Any = None, tangent: Any = None):
-        self.packed, self.unpack, self.edge, self.tangent = packed, unpack, edge, tangent
+    def __init__(self, packed: Any, unpack: Callable, layout: Layout, edge: Any = None, tangent: Any = None):
+        self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, layout, edge, tangent
 
     class storage:          # looked at as `saved.storage.version` by generated code
         """Never at the version that a node noted."""
@@ -233,6 +239,35 @@ def unpack(node: Node, slot: int):
         f"{node.rule.name}: saved tensor '{name}' ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
         f"it is at version {value.storage.version}, expected {expected}{writer_of(value.storage, expected)}.\n"
         "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly().")
+
+
+def unpack_alike(node: Node, slot: int):
+    """``unpack`` for kernels that rely on the layouts that were recorded.
+
+    Raises:
+        ShapeError, DTypeError: a hook brought back a tensor of another shape or dtype than was saved.
+    """
+    value, saved = unpack(node, slot), (node.s0, node.s1, node.s2)[slot].layout
+    if value.layout.shape != saved.shape or value.layout.dtype is not saved.dtype:
+        kind = ShapeError if value.layout.shape != saved.shape else DTypeError
+        raise kind(f"{node.name()}: unpack_hook returned {value.layout.dtype.name} {list(value.layout.shape)} for a saved tensor "
+                   f"{saved.dtype.name} {list(saved.shape)}.")
+    return value
+
+
+def require_history(node: Node, place: int, value: Tensor) -> None:
+    """Refuse a saved operand that was cut off its history since: a derivative of the derivative would miss the way through it.
+
+    Args:
+        place: which edge of the node is the operand's.
+
+    Raises:
+        GradError: ``detach_()`` was called on it.
+    """
+    edge = node.edges[place]
+    if not value.needs_grad and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
+        raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in place "
+                        "after it was used. Hint: y = x.detach() instead of x.detach_().")
 
 
 # Where storages were written to, last writes last: ``{storage: [(version before, place or None)]}``. Filled by anomaly.py.
@@ -408,7 +443,7 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
     # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
     edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
-    return SavedTensor(packed, unpack_hook, accumulator_of(value) if edge is value else edge, tangents_of(value))
+    return SavedTensor(packed, unpack_hook, value.layout, accumulator_of(value) if edge is value else edge, tangents_of(value))
 
 
 def unpacked(saved: SavedTensor) -> Tensor:

@@ -83,7 +83,7 @@ def nodes_needed(counts: dict[Target, int], roots: Iterable[Target], wanted: Ite
 
 
 def all_lead_to(counts: dict[Target, int], wanted: set[Target]) -> bool:
-    """Whether every path ends in a wanted leaf, as where the gradients of all leaves are asked for (a fifth of the longer search)."""
+    """Whether every path ends in a wanted leaf, as where the gradients of all leaves are asked for: a quarter of the search."""
     for place in counts:
         if isinstance(place, Tensor):
             if place not in wanted:
@@ -102,9 +102,14 @@ def all_none(edges: tuple) -> bool:
 
 
 class Captures:
-    """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived."""
+    """Where ``inputs`` ask for gradients: ``{node: {output number: [positions]}}``, and what arrived.
+
+    Attributes:
+        internal: the pass is part of an operation, and none of anomaly mode's business: 0 / 0 is no mistake of the user there.
+    """
 
     __slots__ = ("wanted", "values")
+    internal = False
 
     def __init__(self, count: int):
         self.wanted: dict[Target, dict[int, list[int]]] = {}

@@ -36,7 +36,7 @@ def inplace_call(op: Elementwise) -> Callable:
         if named or 1 + len(others) < len(names):
             others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
         if not isinstance(x, Tensor):
-            raise ArgumentError(f"{op.name}_: expected a Tensor, got {type(x).__name__}.")
+            raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
         operands = (x, *[y if type(y) in PLAIN else apart(op, x, unwrap_number(y)) for y in others])
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
@@ -94,10 +94,10 @@ def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     assert op.complex_form is not None
     result = op.complex_form(*operands)
     if result.layout.dtype is not out.layout.dtype:
-        raise DTypeError(f"{op.name}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
+        raise DTypeError(f"{op.public}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
                          "tensor. Hint: use the out-of-place form.")
     if result.layout.shape != out.layout.shape:
-        raise ShapeError(f"{op.name}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
+        raise ShapeError(f"{op.public}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
     return dispatch.CALLS["copy_"](out, result)
 
 
@@ -110,7 +110,7 @@ def apart(op: Elementwise, x: Tensor, y):
     if not isinstance(y, Tensor) or not partially_overlaps(x, y):
         return y
     if x.layout.dense and y.layout.dense:
-        raise InplaceError(f"{op.name}_: an operand overlaps the memory that is written, at another offset or with other strides. "
+        raise InplaceError(f"{op.public}_: an operand overlaps the memory that is written, at another offset or with other strides. "
                            "Hint: clone it first.")
     return dispatch.CALLS["clone"](y)
 
@@ -159,12 +159,12 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     result = bool_ if op.predicate else dtype
     own = x.layout
     if not can_cast(result, own.dtype):
-        raise DTypeError(f"{op.name}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
+        raise DTypeError(f"{op.public}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
                          "Hint: use the out-of-place form.")
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.name + "_", [layout.shape for layout in layouts if layout is not None])
     if shape != own.shape:
-        raise ShapeError(f"{op.name}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
+        raise ShapeError(f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
                          "operations cannot change a shape. Hint: use the out-of-place form.")
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan)
     return finish_plan(plan, op, operands, layouts, dtype, own)
@@ -178,9 +178,9 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
         ShapeError, DTypeError: ``out`` does not fit.
     """
     if not isinstance(out, Tensor):
-        raise ArgumentError(f"{op.name}: out must be a Tensor, got {type(out).__name__}.")
-    if mode.enabled and any(isinstance(t, Tensor) and t.needs_grad and requires_grad(t) for t in (*operands, out)):
-        raise GradError(f"{op.name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
+        raise ArgumentError(f"{op.public}: out must be a Tensor, got {type(out).__name__}.")
+    if mode.enabled and wants_gradient((*operands, out)):
+        raise GradError(f"{op.public}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
     operands = tuple(map(unwrap_number, operands))
     if op.complex_form is not None and dispatch.any_complex(operands):
         return store_complex_form(op, operands, out)
@@ -189,15 +189,24 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     return write_out(op, operands, out)
 
 
+def wants_gradient(operands: tuple) -> bool:
+    """Whether gradients flow into one of the tensors among the operands."""
+    for x in operands:
+        if isinstance(x, Tensor) and x.needs_grad and requires_grad(x):
+            return True
+    return False
+
+
 def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     """``out=`` beneath all interpreters."""
     out.storage.require_writable(op.name)
-    key = (op.name, out.layout, *(t.layout if isinstance(t, Tensor) else type(t) for t in operands))
+    key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
     plan = _out_plans.get(key)
     if plan is None:
         plan = dispatch.keep(_out_plans, key, out_plan(op, operands, out))
-    if any(isinstance(t, Tensor) and partially_overlaps(out, t) for t in operands):
-        raise InplaceError(f"{op.name}: out overlaps an operand in memory. Hint: clone it first.")
+    for x in operands:
+        if isinstance(x, Tensor) and partially_overlaps(out, x):
+            raise InplaceError(f"{op.public}: out overlaps an operand in memory. Hint: clone it first.")
     if op.integer_divisor:
         dispatch.require_divisor(op, dispatch.compute_dtype(op, operands), operands)
     native.into(plan, out, *operands)
@@ -216,13 +225,13 @@ def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
     dispatch.check_operands(op, operands)
     dtype = dispatch.compute_dtype(op, operands)
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
-    shape = broadcast_shapes(op.name, [layout.shape for layout in layouts if layout is not None])
+    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
     if out.layout.shape != shape:
-        raise ShapeError(f"{op.name}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
+        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
     if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
-        raise DTypeError(f"{op.name}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
+        raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
     if out.layout.expanded:
-        raise InplaceError(f"{op.name}: several elements of out share one memory location. Hint: clone it first.")
+        raise InplaceError(f"{op.public}: several elements of out share one memory location. Hint: clone it first.")
     return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
 
 

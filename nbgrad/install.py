@@ -6,16 +6,18 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import accumulate
+from . import accumulate, dispatch
 from .dispatch import CALLS, call_of
 from .docstrings import DOCSTRINGS
-from .errors import ArgumentError
+from .errors import ArgumentError, DTypeError, OperatorError
 from .inplace import inplace_call, inplace_plan, write_result
 from .kernels.codegen import computable
 from .numpy_protocol import install_numpy_protocol
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
+from .ops.spellings import foreign_names, own_arguments
 from .ops.variants import VARIANTS, Variant
+from .outs import require_no_grad, store_results
 from .overrides import functions_of
 from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
 from .tensor import Tensor
@@ -76,10 +78,14 @@ def with_out(op: Elementwise, call: Callable) -> Callable:
     """The function of an operation that also takes ``out=``."""
     def function(*operands, out=None, **named):
         if out is None:
-            return call(*operands, **named)
+            try:
+                return call(*operands, **named)
+            except TypeError:
+                if not named:
+                    raise
+            return call(*dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty))
         if named or len(operands) < len(op.operands):
-            from .dispatch import bind
-            operands = bind(op, operands, named, op.defaults, op.signature.empty)
+            operands = dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
     document(function, op, op.name)
     return function
@@ -107,31 +113,65 @@ def publish(op: Op, call: Callable) -> None:
     call.__doc__ = docstring(op.name)
     for name in (op.name, *op.aliases):
         if op.function:
-            FUNCTIONS[name] = tensor_first(op, call)
+            FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
             setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else call)
 
 
-def tensor_first(op: Op, call: Callable) -> Callable:
-    """The function form of an operation: an array as first argument is taken as a tensor, anything else but a tensor refused.
+def function_form(op: Op, call: Callable) -> Callable:
+    """The function of an operation with a loop of its own, a view or a composite.
 
-    Methods need no such look: their first argument is a tensor.
+    It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
     """
     names = list(op.signature.parameters)
-    if not names or names[0] not in ("x", "input", "self") or getattr(op, "variadic", False) or isinstance(op, Elementwise):
-        return call
-    name = names[0]
+    takes_array = bool(names) and names[0] in ("x", "input", "self") and not getattr(op, "variadic", False)
 
-    def function(*args, **kwargs):
-        if args and not isinstance(args[0], Tensor):
-            args = (as_tensor(op, name, args[0]), *args[1:])
-        return call(*args, **kwargs)
+    def function(*args, **named):
+        try:
+            if takes_array and args and not isinstance(args[0], Tensor):
+                args = (as_tensor(op, names[0], args[0]), *args[1:])
+            return call(*args, **named)
+        except AttributeError as error:
+            refuse_what_is_no_tensor(op, args, named, error)
+            raise
+        except TypeError:
+            if not foreign_names(op, named):
+                raise
+        return otherwise(op, call, args, named)     # see NOTE [Spellings]
     document(function, op, op.name)
-    function.__doc__ = call.__doc__
     for attribute in ("plain", "plans"):
         if hasattr(call, attribute):
             setattr(function, attribute, getattr(call, attribute))
     return function
+
+
+def refuse_what_is_no_tensor(op: Op, args: tuple, named: dict[str, Any], error: AttributeError) -> None:
+    """Say which argument of a composite is no tensor, where that is why an attribute is missing.
+
+    Raises:
+        ArgumentError: it is.
+    """
+    for name, x in {**dict(zip(op.signature.parameters, args)), **named}.items():
+        if x is error.obj and not isinstance(x, Tensor):
+            raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).") from None
+
+
+def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any:
+    """A call with arguments under other names, or into ``out``.
+
+    Raises:
+        ArgumentError: unknown names. Others: see ``store_results``.
+    """
+    named = dict(named)
+    out = named.pop("out", None) if op.out else None
+    args, named = own_arguments(op, args, named)
+    first = next(iter(op.signature.parameters))
+    if first in named and isinstance(named[first], np.ndarray):
+        named[first] = as_tensor(op, first, named[first])
+    if out is None:
+        return call(*args, **named)
+    require_no_grad(op.name, (*args, *named.values(), out))
+    return store_results(op.name, call(*args, **named), out)
 
 
 def as_tensor(op: Op, name: str, value) -> Tensor:
@@ -160,7 +200,18 @@ def install_operators() -> None:
             setattr(Tensor, f"__i{symbol}__", CALLS[name + "_"])
     for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():
         if name in CALLS:
-            setattr(Tensor, f"__{symbol}__", equality(CALLS[name]) if symbol in ("eq", "ne") else CALLS[name])
+            wrap = equality if symbol in ("eq", "ne") else inversion if symbol == "invert" else lambda call: call
+            setattr(Tensor, f"__{symbol}__", wrap(CALLS[name]))
+
+
+def inversion(call: Callable) -> Callable:
+    """``~x``."""
+    def invert(self):
+        try:
+            return call(self)
+        except DTypeError as error:
+            raise OperatorError(str(error)) from None
+    return invert
 
 
 def equality(call: Callable) -> Callable:

@@ -165,6 +165,13 @@ def in_place_of(x: Any, tangent: Any) -> Any:
     return new_full(x.layout.like(), 0) if tangent is None else tangent
 
 
+class InternalCaptures(Captures):
+    """Those of the pass below."""
+
+    __slots__ = ()
+    internal = True
+
+
 def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     """The tangent by a double pass: the cotangent formula is linear in ``g``, and its transpose applied to a tangent is J t."""
     op: Any = call.op
@@ -178,18 +185,23 @@ def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
         g.needs_grad = True
         seeds = []
         for name, tangent in tangents.items():
-            formula = op.vjps[name]
-            cotangent = formula(*(values[p] for p in inspect.signature(formula).parameters))
+            cotangent = op.vjps[name](*(values[parameter] for parameter in parameters_of(op, name)))
             if requires_grad(cotangent):
                 seeds.append((edge_of(cotangent), tangent))
     finally:
         mode.enabled = enabled
     if not seeds:
         return None
-    captures = Captures(1)
+    captures = InternalCaptures(1)
     captures.wanted[g] = {0: [0]}
     run_backward(seeds, record, record, captures)
     return captures.values[0]
+
+
+@cache
+def parameters_of(op: General, name: str) -> tuple[str, ...]:
+    """What the cotangent formula of an operand takes."""
+    return tuple(inspect.signature(op.vjps[name]).parameters)
 
 
 RULES: dict[str, Callable] = {Elementwise.kind: elementwise_tangent, Movement.kind: movement_tangent, General.kind: general_tangent,

@@ -135,7 +135,7 @@ def _new_layout(key) -> Layout:
         raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
     layout.numel, layout.ndim, layout.special = numel, len(shape), conj or neg
     layout.contiguous = strides == contiguous_strides(shape) or _is_contiguous(shape, strides)
-    layout.expanded = not layout.contiguous and 0 in strides and any([t == 0 and s > 1 for s, t in zip(shape, strides)])
+    layout.expanded = not layout.contiguous and 0 in strides and any(t == 0 and s > 1 for s, t in zip(shape, strides))
     layout.dense = layout.contiguous or (not layout.expanded and _is_dense(shape, strides))
     layout.kind = (dtype, device, bool(shape)) if layout.contiguous and not layout.special else None
     layout.descr, layout.record = dtype.numpy, _SIZE.pack(numel)

@@ -12,8 +12,8 @@ from typing import Any, Callable, Iterator
 from .errors import NotSupportedError
 from .layout import Layout
 
-__all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "random_levels",
-           "require_values", "whole"]
+__all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
+           "noted", "random_levels", "require_values", "whole"]
 
 # Marks the layouts of batched tensors: see layout.marked_layout.
 BATCHED = "batched"
@@ -84,6 +84,17 @@ def opened(size: int, randomness: str = "error") -> Iterator[Level]:
         state.levels = before
 
 
+@contextmanager
+def noted(levels: tuple[Level, ...]) -> Iterator[None]:
+    """While user code may meet tensors of levels that no ``vmap`` of its own has opened: in a backward pass."""
+    open_levels.extend(levels)
+    try:
+        yield
+    finally:
+        for level in levels:
+            open_levels.remove(level)
+
+
 def hidden_levels(sizes: tuple[int, ...]) -> tuple[Level, ...]:
     """Levels that only the tensors made with them know: inner to all that are open."""
     return tuple(map(Level, sizes))
@@ -99,6 +110,11 @@ def random_levels() -> tuple[Level, ...]:
         raise BatchingError("vmap: a random operation is called, and it is not said whether it draws the same numbers for all "
                             "elements of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside.")
     return tuple(level for level in state.levels if level.randomness == "different")
+
+
+def is_batched(x: Any) -> bool:
+    """Whether ``x`` is a batched tensor."""
+    return getattr(getattr(x, "layout", None), "special", None) is BATCHED
 
 
 def whole(x: Any) -> Any:

@@ -13,13 +13,14 @@ from typing import Any, Callable
 from .dispatch import CALLS, compile_text, keep, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .graph import Edge, Node, RawSaved, edge_of, next_seq, requires_grad, unpack, writer_of
+from .graph import Edge, Node, RawSaved, edge_of, next_seq, require_history, requires_grad, unpack_alike, writer_of
 from .inference import general_in_mode, is_inference, refuse_saving
 from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .node import Rule
 from .ops.core import General, Movement, Op
+from .ops.spellings import foreign_names, own_arguments
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
 
 __all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "general_call", "movement_call", "record_run"]
@@ -163,9 +164,8 @@ class GeneralRule(Rule):
         lines = ["def backward(node, g, create_graph):"]
         for i, name in enumerate(self.saved_names):
             lines += [f"    {name} = node.s{i}",
-                      f"    if {name} is None or {name}.storage.version != node.v{i}: {name} = unpack(node, {i})"]
-            if name == "out":
-                lines.append("    if create_graph: out = saved_output(node, out)")
+                      f"    if {name} is None or {name}.storage.version != node.v{i}: {name} = unpack_alike(node, {i})"]
+        lines += self.histories()
         known = {"g", *self.saved_names}
         if any(p not in known for names in self.params for p in names):
             lines += ["    facts = node.plan.facts",
@@ -176,10 +176,17 @@ class GeneralRule(Rule):
                       "    return results[0] if len(node.edges) == 1 else results"]
         else:
             lines.append(f"    return {', '.join(calls)}")
-        scope: dict[str, Any] = {"unpack": unpack, "saved_output": saved_output,
+        scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
                                  **{f"f{k}": f for k, f in enumerate(self.formulas)}}
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(self.wanted)}"), scope)
         return scope["backward"]
+
+    def histories(self) -> list[str]:
+        """For a derivative that is to be differentiated: the saved result gets its history back, and operands must still have theirs."""
+        steps = ["out = saved_output(node, out)"] if "out" in self.saved_names else []
+        steps += [f"require_history(node, {place}, {name})" for place, name in enumerate(self.wanted)
+                  if name in self.saved_names and not self.spread]
+        return ["    if create_graph: " + "; ".join(steps)] if steps else []
 
 
 _ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}
@@ -290,10 +297,12 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """
     if len(args) == len(op.operands) and tuple(kwargs) == attribute_names(op):
         return args, kwargs     # as interpreters pass them on: 0.4 us instead of 8
+    if kwargs and foreign_names(op, kwargs):
+        args, kwargs = own_arguments(op, args, kwargs)
     try:
         bound = op.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise ArgumentError(f"{op.name}: {error}; expected {op.name}{op.signature}.") from None
+        raise ArgumentError(f"{op.public}: {error}; expected {op.name}{op.signature}.") from None
     bound.apply_defaults()
     values = bound.arguments
     count = len(op.operands)
@@ -310,7 +319,7 @@ def attribute_names(op: Op) -> tuple[str, ...]:
 def check_tensor(op: Op, name: str, x) -> None:
     """Refuse anything but a tensor."""
     if not isinstance(x, Tensor):
-        raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
+        raise ArgumentError(f"{op.public}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
 
 
 def general_call(op: General) -> Callable:
@@ -366,7 +375,8 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
 
     def new(key, layouts):
         if keepdim and type(key[keepdim]) is not bool:
-            raise ArgumentError(f"{op.name}: keepdim must be a bool, got {key[keepdim]!r}. Hint: several dims are a tuple, dim=(0, 1).")
+            raise ArgumentError(f"{op.public}: keepdim must be a bool, got {key[keepdim]!r}. "
+                                "Hint: several dims are a tuple, dim=(0, 1).")
         attributes = dict(zip(attribute_names, key[count:]))
         made = plan_for(op, layouts, attributes)
         if isinstance(made, Plan):
@@ -381,6 +391,11 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
         for name, x in zip(op.operands, tensors):
             check_tensor(op, name, x)
         return beneath(*tensors, *attributes.values())
+
+    def respelled(values, *given):
+        named = {n: v for n, v in zip(names, values) if v is not op.signature.parameters[n].default}
+        named |= {n: v for n, v in zip(aliases, given) if v is not None}
+        return scope["call"](**own_arguments(op, (), named)[1])
 
     def miss(*values):
         tensors = values[:count]
@@ -411,11 +426,14 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     keepdim = names.index("keepdim") if "keepdim" in names else 0
     operands, attributes = names[:count], names[count:]
     attribute_names = tuple(attributes)
-    parameters = argument_text(op, "_defaults")
+    aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in names and op.function]
+    parameters = argument_text(op, "_defaults", tuple(aliases))
     key = ", ".join([f"{n}.layout" for n in operands] + attributes)
     passed = ", ".join(names)
     needs = " or ".join(f"{n}.needs_grad" for n in operands)
     lines = [f"def call({parameters}):",
+             *([f"    if {' or '.join(f'{n} is not None' for n in aliases)}: return respelled(({passed},), {', '.join(aliases)})"]
+               if aliases else []),
              f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
              f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
              f"    except (AttributeError, KeyError, TypeError): return miss({passed})",
@@ -432,6 +450,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     lines.append("    return out")
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
              "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
+             "respelled": respelled,
              "_defaults": default_values(op)}
     exec(compile_text("\n".join(lines) + "\n", f"{op.name} call"), scope)
     scope["call"].plans = plans
@@ -444,15 +463,22 @@ def default_values(op: Op) -> dict:
     return {n: p.default for n, p in op.signature.parameters.items() if p.default is not p.empty}
 
 
-def argument_text(op: Op, defaults: str) -> str:
-    """The parameters of a signature as source; defaults are looked up in a dict named ``defaults``."""
-    parts, star = [], False
+def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
+    """The parameters of a signature as source; defaults are looked up in a dict named ``defaults``.
+
+    Other names of arguments are None where they are not given. They have positions, since what has none takes 13 ns a call more: they
+    stand before attributes that are given by name alone, so that no position of those leads anywhere.
+    """
+    required, optional, named = [], [], []
     for name, p in op.signature.parameters.items():
-        if p.kind is p.KEYWORD_ONLY and not star:
-            parts.append("*")
-            star = True
-        parts.append(name if p.default is p.empty else f"{name}={defaults}[{name!r}]")
-    return ", ".join(parts)
+        if p.default is p.empty and not (aliases and name == "dim"):
+            required.append(name)
+        else:
+            default = "None" if p.default is p.empty else f"{defaults}[{name!r}]"
+            (named if p.kind is p.KEYWORD_ONLY else optional).append(f"{name}={default}")
+    others = [f"{name}=None" for name in aliases]
+    separator = ["*"] if named and not aliases else []
+    return ", ".join([*required, *optional, *others, *separator, *named])
 
 
 def run_call(op: General, run: Callable) -> Callable:
@@ -616,14 +642,26 @@ class Cotangents(tuple):
 
 
 @lru_cache(maxsize=256)
-def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
-    """``new_node(seq, plan, edges)`` of a movement."""
+def view_node_template(op: Movement, outputs: int = 1) -> Node:
+    """What the nodes of a movement share."""
     rule, template = ViewRule(op), Node()
     for slot in Node.__slots__:
         if slot not in ("seq", "plan", "edges") and not slot.startswith("__"):
             setattr(template, slot, None)
     template.rule, template.backward, template.outputs = rule, rule.backward, outputs
-    return native.builder(template, ("seq", "plan", "edges"), True)
+    return template
+
+
+@lru_cache(maxsize=256)
+def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
+    """``new_node(seq, plan, edges)`` of a movement."""
+    return native.builder(view_node_template(op, outputs), ("seq", "plan", "edges"), True)
+
+
+def viewer(op: Movement) -> Callable:
+    """``view(plan, x, enabled)``: native unless ``x`` is a view with its own history, or out of date (a slice 0.83 -> 0.66 us)."""
+    return native.viewer(view_node_template(op), META_OF_VIEW, ViewPlan, ASK, (DEFAULT, NO_GRAD),
+                         lambda plan, x, enabled: one_view(op, x, plan))
 
 
 # A view is made by text specialised to the signature: a transpose with grad takes 0.6 us; by binding the signature, 8.9.
@@ -634,18 +672,7 @@ VIEW_TEXT = """def call({parameters}):
         if is_marked((x,)): return intercept(op, (x,), {named})
         plan = find({passed})
 """
-ONE_VIEW = """    node, creation = None, DEFAULT
-    if mode.enabled:
-        needs = x.needs_grad
-        if needs and (needs is not ASK or requires_grad(x)):
-            node = build(next_seq(), plan, (x.edge or edge_of(x),))
-    else:
-        creation = NO_GRAD
-    storage, meta = x.storage, x.meta
-    if meta is None or meta.base is None:
-        return wrap(plan.outs[0], storage, x.offset + plan.offset, ASK,
-                    new_meta(x, (None, plan, None), creation, storage.version, node))
-    return wrap(plan.outs[0], storage, x.offset + plan.offset, ASK, nested(x, meta, plan, None, creation, node))
+ONE_VIEW = """    return view(plan, x, mode.enabled)
 """
 SEVERAL_VIEWS = """    return several(op, x, plan)
 """
@@ -683,10 +710,7 @@ def movement_call(op: Movement) -> Callable:
         parameters=argument_text(op, "_defaults"), named="{" + ", ".join(f"{n!r}: {n}" for n in names) + "}",
         key=", ".join(["x.layout", *names]), passed=", ".join(["x", *names]))
     scope = {"special": special, "is_marked": is_marked, "intercept": intercept_general, "op": op, "plans": plans, "find": find,
-             "mode": mode, "ASK": ASK,
-             "requires_grad": requires_grad, "edge_of": edge_of, "next_seq": next_seq, "build": view_node_builder(op),
-             "DEFAULT": DEFAULT, "NO_GRAD": NO_GRAD, "wrap": native.tensor, "new_meta": view_meta_builder(), "nested": nested_meta,
-             "several": several_views, "_defaults": default_values(op)}
+             "mode": mode, "view": viewer(op), "several": several_views, "_defaults": default_values(op)}
     exec(compile_text(text, f"{op.name} view"), scope)
     call = scope["call"]
     call.__name__ = call.__qualname__ = op.name
@@ -733,7 +757,7 @@ def record_view(op: Movement, x: Tensor, plan: ViewPlan) -> Node | None:
 
 
 def one_view(op: Movement, x: Tensor, plan: ViewPlan) -> Tensor:
-    """What the generated calls do inline."""
+    """What the native call does, for views of views too."""
     meta = nested_meta(x, x.meta or META_TEMPLATE, plan, None, DEFAULT if mode.enabled else NO_GRAD, record_view(op, x, plan))
     return native.tensor(plan.outs[0], x.storage, x.offset + plan.offset, ASK, meta)
 
@@ -771,7 +795,9 @@ def inplace_view(name: str) -> Callable:
         x.layout, x.offset = view.layout, view.offset
         x.storage.version += 1
         if own is not None and own.base is not None and x.needs_grad is ASK:
-            own.chain, own.node, own.version = meta.chain, meta.node, x.storage.version
+            own.chain = meta.chain
+            if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
+                own.node, own.version = meta.node, x.storage.version
         elif meta is not None and meta.node is not None:
             x.edge, x.needs_grad = meta.node, True
         if own is not None and own.tangent:

@@ -30,8 +30,8 @@ from .layout import layout_of
 from .tensor import Meta, Tensor, native, new_meta
 from .views import CopySlicesRule, replay
 
-__all__ = ["dual_levels", "push_level", "pop_level", "tangent_of", "visible_levels", "beneath", "give", "write", "hold", "fitted",
-           "share_with_overwritten"]
+__all__ = ["dual_levels", "push_level", "pop_level", "visible_levels", "beneath", "sight", "are_tangents_seen", "set_tangents_seen",
+           "tangent_of", "hold", "give", "write", "fitted", "share_memory", "node_of", "share_with_overwritten"]
 
 
 # ---- levels --------------------------------------------------------------------------------------------------------
@@ -109,6 +109,16 @@ def visible_levels() -> list[int]:
     return [level.number for level in dual_levels if level.number < limit]
 
 
+def set_tangents_seen(enabled: bool) -> None:
+    """Whether this thread sees tangents at all."""
+    sight.below = ALL_LEVELS if enabled else 0
+
+
+def are_tangents_seen() -> bool:
+    """Whether this thread sees tangents."""
+    return sight.below > 0
+
+
 def beneath(limit: int, function: Callable, *args: Any) -> Any:
     """``function(*args)``, which sees levels below ``limit`` only."""
     before, sight.below = sight.below, limit
@@ -172,8 +182,7 @@ def give(x: Tensor, level: int, tangent: Tensor, others: Iterable[Tensor | None]
     Args:
         tangent: computed for it; it is copied if it lies in another place, or shares memory with one of ``others``.
     """
-    storage = None if tangent.layout.special else tangent.storage
-    if storage is not None and any(t is not None and not t.layout.special and t.storage is storage for t in others):
+    if any(t is not None and share_memory(t, tangent) for t in others):
         tangent = CALLS["clone"](tangent)
     hold(x, level, fitted(tangent, x))
     share_with_saved(x, level)
@@ -187,7 +196,7 @@ def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
             give(x, level, CALLS["clone"](tangent))
             return
         base = x.meta.base
-        hold(base, level, zeros_in_place_of(base, tangent.layout.dtype))
+        hold(base, level, zeros_in_place_of(base, base.layout.dtype))
         held = tangent_of(x, level)
     if held is not None:
         CALLS["zero_"](held) if tangent is None else CALLS["copy_"](held, tangent)
@@ -196,12 +205,20 @@ def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
 
 # ---- place in memory -----------------------------------------------------------------------------------------------
 
+def has_memory(x: Tensor) -> bool:
+    """Whether the layout says where the elements are: of a marked tensor, a batched one first of all, its interpreter knows."""
+    return isinstance(x.layout.special, bool)
+
+
+def share_memory(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors lie in one storage."""
+    return has_memory(x) and has_memory(y) and x.storage is y.storage
+
+
 def fitted(tangent: Tensor, x: Tensor) -> Tensor:
     """``tangent`` itself if it lies in its storage as ``x`` does in its own, else a copy that does."""
     own, layout = x.layout, tangent.layout
-    if own.special is not layout.special and not (isinstance(own.special, bool) and isinstance(layout.special, bool)):
-        return tangent      # its memory is another interpreter's business
-    if lies_alike(tangent, x):
+    if not (has_memory(x) and has_memory(tangent)) or lies_alike(tangent, x):
         return tangent
     if own.dense and not x.offset and x.storage.array.nbytes == own.numel * own.dtype.itemsize:
         placed = layout_of(layout.dtype, own.shape, own.strides, own.device, own.conj, own.neg)

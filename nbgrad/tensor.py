@@ -281,7 +281,7 @@ class _Lazy:
         from .kernels.cpu import launcher
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "recorder", "caller",
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
                          "differentiator", "place", "watch", "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

@@ -39,9 +39,14 @@ def is_leaf(x: Tensor) -> bool:
     return grad_fn(x) is None
 
 
+def has_history(x: Tensor) -> bool:
+    """Whether the tensor was computed; also of a view whose history cannot be told any more."""
+    return x.edge is not None or x.needs_grad is ASK and x.meta.node is not None and requires_grad(x)
+
+
 def output_nr(x: Tensor) -> int:
     """Which result of its ``grad_fn`` the tensor is."""
-    edge = x.edge if x.needs_grad is not ASK or not requires_grad(x) else edge_of(x)
+    edge = x.edge if x.needs_grad is not ASK else x.meta.node
     return edge.nr if type(edge) is Edge else 0
 
 
@@ -59,8 +64,10 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
     if value:
         require_differentiable("requires_grad", x.layout.dtype)
         inference.require_ordinary("requires_grad", x)
-    if requires_grad(x) is not value:
-        x.needs_grad = value
+    if value:
+        x.needs_grad = True         # a view becomes a leaf of its own, even if its base makes it require grad already
+    elif x.needs_grad is True:
+        x.needs_grad = ASK if is_view(x) else False
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
@@ -101,7 +108,7 @@ def get_grad(x: Tensor) -> Tensor | None:
     """The gradient accumulated so far; of leaves, and of tensors that retain it."""
     meta = x.meta
     grad = None if meta is None else meta.grad
-    if grad is None and not (meta is not None and meta.retains) and not is_leaf(x):
+    if grad is None and not (meta is not None and meta.retains) and has_history(x):
         warnings.warn("grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
                       "backward(), or look at the leaf's.", UserWarning, stacklevel=2)
     return grad

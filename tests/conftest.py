@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import anomaly, dtypes, grad_mode, graph_task, levels, printing
+from nbgrad import anomaly, dtypes, grad_mode, graph_task, levels, printing, tangents
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -32,6 +32,7 @@ GLOBAL_STATE: dict[str, State] = {
                             lambda enabled: setattr(graph_task.state, "multithreading", enabled)),
     "running pass": State(graph_task.current_graph_task_id, lambda _: setattr(graph_task.state, "task", None)),
     "batch levels": State(lambda: levels.state.levels, lambda open_levels: setattr(levels.state, "levels", open_levels)),
+    "dual levels": State(tangents.dual_levels.copy, lambda levels: tangents.dual_levels.__setitem__(slice(None), levels)),
     "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }
 

@@ -32,7 +32,7 @@ LAYERS = (
     ("dispatch", "dispatch", "one call of one elementwise operation"),
     ("doors", "interop dlpack casting creation printing pickling",
     "how tensors are made, converted, shown and handed over"),
-    ("rules", "rules views inplace fused accumulate lazy_bits", "calls and derivatives of all other operations; writes"),
+    ("rules", "rules views inplace outs fused accumulate lazy_bits", "calls and derivatives of all other operations; writes"),
     ("lowering", "lowering random", "from general operations on tensors to kernels"),
     ("batching", "batching batch_rules batch_grad", "what operations mean on a batch that is hidden"),
     ("tangents", "tangents", "directions of differentiation, and what tensors know of them"),
@@ -46,8 +46,7 @@ LAYERS = (
     ("checks", "gradcheck", "derivatives against finite differences"),
     ("package", "__init__", "the public names"),
     ("libraries", "nn optim", "written in the public names"),
-    ("tools", "kernels.cuda.operations kernels.cuda.table kernels.cuda.cubins",
-    "every CUDA kernel of the table, compiled and inspected"),
+    ("tools", "cubins", "every CUDA kernel of the table, compiled and inspected"),
 )
 
 # Imports inside functions that point up, each with the reason why it cannot point down.
@@ -62,7 +61,7 @@ CONFINED = {
     "numba.cuda": ("kernels.cuda.build", "kernels.cuda.intrinsics"),
     "llvmlite": ("kernels",),
     "ml_dtypes": ("dtypes",),
-    "rich": ("kernels.cuda.cubins",),
+    "rich": ("cubins.command",),
 }
 NOWHERE = ("torch", "jax", "scipy", "matplotlib", "pytest")
 

@@ -107,9 +107,10 @@ def test_data_of_other_types(data):
 
 
 def test_tensor_of_a_tensor_has_no_history():
-    """``tensor`` copies the values of a tensor, not where they came from."""
+    """``tensor`` copies the values of tensors, not where they came from: with a warning, since a gradient may be missed."""
     x = nbgrad.ones(2, requires_grad=True)
-    t = nbgrad.tensor([x * 2, x])
+    with pytest.warns(UserWarning, match="tensor: .*without their history. Hint"):
+        t = nbgrad.tensor([x * 2, x])
     assert t.is_leaf and not t.requires_grad and t.tolist() == [[2.0, 2.0], [1.0, 1.0]]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import optim
-from nbgrad.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from nbgrad.errors import ArgumentError, GradError, RangeError, ShapeError
 from nbgrad.ops import expr
 from nbgrad.optim import rules
 
@@ -233,7 +233,6 @@ def test_state_dict_of_other_groups():
     (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
     (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
     (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),
-    (lambda: optim.Adam([nbgrad.zeros(1, dtype=nbgrad.complex64)]), NotSupportedError, "complex64"),
 ])
 def test_errors(make, error, message):
     """What cannot be optimised, or options out of range, are refused with the reason."""
@@ -246,3 +245,17 @@ def test_repr_lists_the_options_of_every_group():
     assert repr(optim.SGD([parameter()], lr=0.5)) == (
         "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n    maximize: False\n    momentum: 0.0\n"
         "    nesterov: False\n    weight_decay: 0.0\n)")
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
+def test_complex_parameters_move_as_pairs_of_real_ones(kind):
+    """A step of a complex parameter is the step of its parts, with as many degrees of freedom."""
+    z = nbgrad.tensor([1 + 2j, 3 - 1j], dtype=nbgrad.complex128, requires_grad=True)
+    pairs = nbgrad.tensor([[1, 2], [3, -1]], dtype=nbgrad.float64, requires_grad=True)
+    for p, parts in ((z, nbgrad.view_as_real), (pairs, lambda x: x)):
+        optimizer = kind([p], lr=0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (parts(p) ** 2 * nbgrad.tensor([1.0, 3.0], dtype=nbgrad.float64)).sum().backward()
+            optimizer.step()
+    np.testing.assert_allclose(nbgrad.view_as_real(z.detach()).numpy(), pairs.detach().numpy(), rtol=1e-14)

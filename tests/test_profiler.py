@@ -414,3 +414,12 @@ def test_stacks_for_flame_graphs(x, tmp_path):
         x.sin()
     with pytest.raises(AssertionError, match="with_stack"):
         p.export_stacks(path)
+
+
+def test_a_profile_prints_its_table(x):
+    """``str`` of a finished profile names the events; the table can be sorted and cut."""
+    with profile() as p:
+        x.sin().cos()
+    table = p.key_averages().table(sort_by="cpu_time_total", row_limit=1)
+    assert "sin" in str(p) and "cos" in str(p) and isinstance(table, str)
+    assert ("sin" in table) is not ("cos" in table)

@@ -143,10 +143,17 @@ def session(lines: list[str]) -> str:
             gradient = gradient_line(lines, scope, result)
             if gradient:
                 shown.append((gradient, repr(eval(gradient, scope))))
+            if any(" object at 0x" in (output or "") for _, output in shown):
+                return ""
         except Exception as error:
             print(f"no example of {lines[-1]}: {type(error).__name__}: {error}", file=sys.stderr)
             return ""
-    return "\n".join(part for line, output in shown for part in ([f">>> {line}"] + ([output] if output is not None else [])))
+    return "\n".join(part for line, output in shown for part in (f">>> {line}", output and blank_lines_marked(output)) if part)
+
+
+def blank_lines_marked(output: str) -> str:
+    """Output as doctest expects it."""
+    return "\n".join(line or "<BLANKLINE>" for line in output.split("\n"))
 
 
 def gradient_line(lines: list[str], scope: dict, result: Any) -> str:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..batching import Batched, levels_of, lifted, lowered
 from ..dispatch import CALLS
 from ..errors import GradError, ShapeError
 from ..forward_ad import make_dual, unpack_dual
@@ -11,7 +10,7 @@ from ..tangents import pop_level, push_level
 from ..tensor import Tensor
 from ..trees import Tree, flatten, map_leaves
 from .reverse import vjp
-from .runs import pair_of, tensor_leaves, value_of
+from .runs import ordinary, outside_inference_mode, pair_of, tensor_leaves
 
 __all__ = ["jvp", "linearize"]
 
@@ -20,7 +19,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     """``func(*primals)``, and the product of its Jacobian with ``tangents``, from the right.
 
     Args:
-        func: of tensors, or nested tuples, lists and dicts of them; returns such, with ``has_aux`` a pair of that and other tensors.
+        func: of tensors, or nested tuples, lists and dicts of them; returns such. With ``has_aux`` a pair of that and others.
         primals, tangents: tuples of one structure; tensors of the same shapes.
         strict: refuse outputs that do not depend on the primals, instead of giving zeros.
 
@@ -35,6 +34,13 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     (tensor([1., 4.]), tensor([2., 0.]))
     """
     leaves, directions, tree = checked_directions(primals, tangents)
+    with outside_inference_mode():
+        return pushed_forward(func, leaves, directions, tree, strict, has_aux)
+
+
+def pushed_forward(func: Callable, leaves: list[Tensor], directions: list[Tensor], tree: Tree, strict: bool,
+                   has_aux: bool) -> tuple:
+    """``jvp`` at a level of its own."""
     level = push_level()
     try:
         duals = [dual_of(x, t, level) for x, t in zip(leaves, directions)]
@@ -71,14 +77,11 @@ def checked_directions(primals: Any, tangents: Any) -> tuple[list[Tensor], list[
 
 
 def dual_of(x: Tensor, tangent: Tensor, level: int) -> Tensor:
-    """An argument with its tangent; both over all levels of the batch that either depends on."""
+    """An argument with its tangent."""
     if x.shape != tangent.shape:
         raise ShapeError(f"jvp: a tangent has shape {list(tangent.shape)}, its primal {list(x.shape)}.")
-    levels = levels_of((x, tangent))
-    value = lowered(x, levels)
-    if value.layout.expanded:       # its tangent needs memory of its own at every position
-        value = CALLS["contiguous_copy"](value)
-    return lifted(make_dual(value, lowered(tangent, levels), level=level), levels)
+    x = CALLS["contiguous_copy"](x) if x.layout.expanded else x         # a tangent needs memory of its own at every position
+    return make_dual(ordinary(x), ordinary(tangent), level=level)
 
 
 def primal_and_tangent(x: Tensor, level: int, strict: bool) -> tuple[Tensor, Tensor]:
@@ -87,13 +90,12 @@ def primal_and_tangent(x: Tensor, level: int, strict: bool) -> tuple[Tensor, Ten
     Raises:
         GradError: it has none, and ``strict`` refuses that.
     """
-    levels = x.levels if type(x) is Batched else ()
-    primal, tangent = unpack_dual(value_of(x), level=level)
+    primal, tangent = unpack_dual(x, level=level)
     if tangent is None:
         if strict:
             raise GradError("jvp: an output does not depend on the primals, which strict=True refuses.")
         tangent = CALLS["zeros_like"](primal)
-    return lifted(primal, levels), lifted(tangent, levels)
+    return primal, tangent
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:

@@ -13,7 +13,7 @@ from ..trees import Tree, flatten, map_leaves
 from ..vmap import vmap
 from .forward import jvp
 from .reverse import vjp
-from .runs import Argnums, chosen_arguments, tensor_leaves, with_arguments
+from .runs import Argnums, chosen_arguments, real_tensors, tensor_leaves, with_arguments
 
 __all__ = ["forward_columns", "hessian", "jacfwd", "jacrev"]
 
@@ -47,6 +47,8 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
         output, pull_back, *aux = vjp(lambda x: func(*with_arguments(args, argnums, x), **kwargs), chosen, has_aux=has_aux)
         outputs, out_tree = tensor_leaves("jacrev", output)
         inputs, in_tree = flatten(chosen)
+        real_tensors("jacrev", "arguments", inputs)
+        real_tensors("jacrev", "results", outputs)
         bases = unit_batches(outputs)
         rows = vmap(lambda *g: flatten(pull_back(out_tree.unflatten(g))[0])[0], chunk_size=chunk_size)(*bases)
         made = out_tree.unflatten([in_tree.unflatten(blocks) for blocks in zip(*(row_blocks(row, x, outputs)
@@ -107,12 +109,9 @@ def columns_of(func: Callable, inputs: tuple, has_aux: bool = False, randomness:
         seen[:] = [tree, *aux]
         return found
 
-    for x in inputs:
-        if not isinstance(x, Tensor):
-            raise RangeError(f"jacfwd: expected tensors to differentiate by, got {type(x).__name__}.")
-    columns = vmap(push_forward, randomness=randomness)(*unit_batches(list(inputs)))
+    columns = vmap(push_forward, randomness=randomness)(*unit_batches(real_tensors("jacfwd", "arguments", list(inputs))))
     blocks = []
-    for column in columns:
+    for column in real_tensors("jacfwd", "results", columns):
         shape = column.shape[1:]
         parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
         blocks.append([part.reshape((*shape, *x.shape)) for part, x in zip(parts, inputs)])

@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..autograd import grad as gradients_of
 from ..dispatch import CALLS
 from ..errors import GradError, ShapeError
-from ..grad_mode import mode, set_grad_enabled
+from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad
 from ..tensor import Tensor
 from ..trees import Tree, flatten
@@ -103,7 +103,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """``func(*primals)``, and a function that multiplies vectors with its Jacobian, from the left.
 
     Args:
-        func: of tensors, or nested tuples, lists and dicts of them; returns such, with ``has_aux`` a pair of that and other tensors.
+        func: of tensors, or nested tuples, lists and dicts of them; returns such. With ``has_aux`` a pair of that and others.
 
     Returns:
         ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)``, of the output's structure, gives a tuple with
@@ -129,7 +129,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         vectors = matching_cotangents(cotangents, outputs, out_tree)
         record = mode.enabled if create_graph is None else create_graph
         outside = record and (depends_outside(outputs, run) or any(requires_grad(value_of(v)) for v in vectors))
-        with set_grad_enabled(True):
+        with inference_mode(False):
             return tree.unflatten(pulled_back(outputs, starts, vectors, outside))
 
     shown = released(output, run, recorded)

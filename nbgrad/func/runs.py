@@ -13,17 +13,18 @@ from typing import Any, Iterator, Sequence
 
 from ..batching import Batched, lifted, lowered, number_of
 from ..dispatch import CALLS
-from ..errors import GradError, RangeError
-from ..grad_mode import set_grad_enabled
+from ..errors import DTypeError, GradError, RangeError
+from ..grad_mode import inference_mode, mode, set_grad_enabled
 from ..graph import edge_of, requires_grad
 from ..graph_task import count_edges, target
+from ..inference import is_inference
 from ..levels import state
 from ..tangents import dual_levels
 from ..tensor import Tensor, require_differentiable
 from ..trees import Tree, flatten, map_leaves
 
-__all__ = ["Argnums", "Run", "chosen_arguments", "depends_outside", "pair_of", "released", "running", "start", "tensor_leaves",
-           "value_of", "with_arguments"]
+__all__ = ["Argnums", "Run", "chosen_arguments", "depends_outside", "ordinary", "outside_inference_mode", "pair_of", "real_tensors",
+           "released", "running", "start", "tensor_leaves", "value_of", "with_arguments"]
 
 Argnums = int | tuple[int, ...]
 
@@ -41,13 +42,28 @@ class Run:
 
 @contextmanager
 def running() -> Iterator[Run]:
-    """A run, with recording on."""
+    """A run, with recording on, also in inference mode."""
     run = Run()
     try:
-        with set_grad_enabled(True):
+        with inference_mode(False):
             yield run
     finally:
         run.live = False
+
+
+@contextmanager
+def outside_inference_mode() -> Iterator[None]:
+    """Where tangents are computed: not in inference mode, in which nothing has any."""
+    if not mode.inference:
+        yield
+        return
+    with inference_mode(False), set_grad_enabled(False):
+        yield
+
+
+def ordinary(x: Tensor) -> Tensor:
+    """The tensor itself; of an inference tensor a copy that may be differentiated."""
+    return CALLS["clone"](x) if is_inference(x) else x
 
 
 def start(x: Any, run: Run) -> Tensor:
@@ -61,7 +77,7 @@ def start(x: Any, run: Run) -> Tensor:
     require_differentiable("func", x.dtype)
     own = x.levels if type(x) is Batched else ()
     levels = tuple(sorted({*own, *state.levels}, key=number_of))
-    alias = CALLS["alias"](lowered(x, levels))
+    alias = CALLS["alias"](ordinary(lowered(x, levels)))
     if not requires_grad(alias):
         alias.requires_grad_().__dict__["_run"] = run
     return lifted(alias, levels)
@@ -161,3 +177,17 @@ def tensor_leaves(op: str, output: Any) -> tuple[list[Tensor], Tree]:
     if not leaves:
         raise GradError(f"{op}: the function returned no tensors.")
     return leaves, tree
+
+
+def real_tensors(op: str, what: str, leaves: list) -> list[Tensor]:
+    """The tensors that a Jacobian is about.
+
+    Raises:
+        RangeError: something else among them. DTypeError: complex ones, whose derivatives are no matrix of numbers.
+    """
+    for x in leaves:
+        if not isinstance(x, Tensor):
+            raise RangeError(f"{op}: expected tensors as {what}, got {type(x).__name__}.")
+        if x.is_complex():
+            raise DTypeError(f"{op}: {what} must be real, got {x.dtype.name}. Hint: nbgrad.view_as_real.")
+    return leaves

@@ -7,4 +7,4 @@
 def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
-    from . import complex, copy, indexing, join, linalg, losses, reduce, scan, softmax, sort, subscript  # noqa: F401
+    from . import complex, compositions, copy, indexing, join, linalg, losses, reduce, scan, softmax, sort, subscript  # noqa: F401

@@ -119,11 +119,12 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])
-    direct = (all([_writes_directly(out, name, first) for out, name in zip(outs, results)])
-              and all([x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)]))
+    direct = (False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)] and False not in
+              [x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)])
     templates = tuple([out.template for out in outs])
     if config.DEBUG >= 2:
-        print(f"nbgrad:   plan {formula.name} in {dtype}: {'direct' if direct else 'iterated'}, {first.numel} elements", file=sys.stderr)
+        how = "direct" if direct else "iterated"
+        print(f"nbgrad:   plan {formula.name} in {dtype}: {how}, {first.numel} elements", file=sys.stderr)
     numbers = tuple([x is None for x in operands])
     if direct:
         return plan_type(direct_record(formula, dtype, numbers, singles, inplace), templates, operands[inplace:])
@@ -159,7 +160,7 @@ def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singl
 
 def is_single(layout: Layout) -> bool:
     """Whether every position shows the same element: one element, or expanded from one."""
-    return layout.numel == 1 or (layout.expanded and not any([t for s, t in zip(layout.shape, layout.strides) if s > 1]))
+    return layout.numel == 1 or (layout.expanded and not any(t for s, t in zip(layout.shape, layout.strides) if s > 1))
 
 
 def _writes_directly(out: Layout, name: str, first: Layout) -> bool:
@@ -238,6 +239,7 @@ def _width(name: str) -> int:
 def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
     """Strides in bytes of an operand that broadcasts to ``ndim`` dimensions."""
     width = layout.dtype.itemsize
-    return (0,) * (ndim - layout.ndim) + tuple([0 if size == 1 else step * width for size, step in zip(layout.shape, layout.strides)])
+    own = [0 if size == 1 else step * width for size, step in zip(layout.shape, layout.strides)]
+    return (*(0,) * (ndim - layout.ndim), *own)
 
 

@@ -307,7 +307,7 @@ def rows_walk(op: str, layout: Layout, dim: int, index) -> Walk:
     """The walk of index_select and its like: a one-dimensional index names slices of a dimension."""
     index = int64_index(op, index)
     if index.layout.ndim > 1:
-        raise ShapeError(f"{op}: index must have at most 1 dimension, got {index.layout.ndim}.")
+        raise DimError(f"{op}: index must have at most 1 dimension, got {index.layout.ndim}.")
     dim, count = shapes.wrap(op, dim, layout.ndim), index.layout.numel
     if not layout.ndim:
         return Walk(

@@ -206,6 +206,8 @@ def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]
 
 def check_members(op, members) -> tuple[Tensor, ...]:
     """The operands of a variadic operation, as a tuple."""
+    if isinstance(members, Tensor):
+        raise ArgumentError(f"{op.name}: expected a sequence of tensors, got a Tensor. Hint: {op.name}([x]).")
     members = tuple(members)
     if not members:
         raise ShapeError(f"{op.name}: expected at least one tensor.")

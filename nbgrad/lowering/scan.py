@@ -26,7 +26,7 @@ def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
 def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, reverse: bool) -> GeneralPlan:
     """The launch of a scan over contiguous operands."""
     x = layouts[0]
-    split = split_at(x.shape, wrap(name, dim, x.ndim))
+    split = split_at(x.shape, wrap({"sum": "cumsum", "product": "cumprod"}.get(name, name), dim, x.ndim))
     by_columns = split[2] > 1
     code = scan_kernel(name, x.dtype.compute, out.dtype.compute, by_columns)
     return GeneralPlan(split_launch(code, split, len(layouts), by_columns, int(reverse)), (out.template,), layouts)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..dispatch import CALLS
 from ..dtypes import bool_, uint8
-from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..grad_mode import mode, special
 from ..inference import made
 from ..interpreters import Call, interpret, is_marked
@@ -140,12 +140,12 @@ def as_int(value) -> int:
     """An int, or what has ``__index__``.
 
     Raises:
-        ArgumentError: anything else.
+        SubscriptError: anything else.
     """
     try:
         return value.__index__()
     except (AttributeError, TypeError):
-        raise ArgumentError(
+        raise SubscriptError(
             f"index: {type(value).__name__} is no index; expected ints, slices, None, '...', or tensors, arrays and "
             "lists of ints or bools."
         ) from None
@@ -563,12 +563,12 @@ def dstack(tensors):
 
 _function: Callable
 for _function in (scatter, index_put, nonzero, argwhere, repeat_interleave):
-    composite(_function.__name__, _function, doc=_function.__doc__)
+    composite(_function.__name__, _function, out=_function in (scatter, nonzero), doc=_function.__doc__)
 for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, masked_scatter_, index_put_):
     composite(_function.__name__, _function, function=False, doc=_function.__doc__)
 for _function in (hstack, dstack):
-    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
-composite("vstack", vstack, method=False, aliases=("row_stack",), doc=vstack.__doc__)
+    composite(_function.__name__, _function, method=False, out=True, doc=_function.__doc__)
+composite("vstack", vstack, method=False, out=True, aliases=("row_stack",), doc=vstack.__doc__)
 # Declared after the elementwise operation of the same public name, and so published in its place.
 composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
 composite("getitem", getitem, function=False, aliases=("__getitem__",), doc=getitem.__doc__)

@@ -29,7 +29,7 @@ from nbgrad import (
     tanh,
 )
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 
 __all__ = [
     "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "elu", "gelu", "l1_loss", "layer_norm",
@@ -52,6 +52,7 @@ def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None
         Tensor of the shape and dtype of ``x``.
 
     Raises:
+        ArgumentError: ``x`` is no tensor, or ``normalized_shape`` no sequence.
         ShapeError: ``x.shape`` does not end in ``normalized_shape``.
 
     Source: Ba, Kiros, Hinton, "Layer Normalization", 2016; the variance is the biased one.
@@ -60,6 +61,8 @@ def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None
     >>> layer_norm(nbgrad.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
+    if not isinstance(x, Tensor) or isinstance(normalized_shape, int):
+        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(x).__name__} and {normalized_shape!r}.")
     shape = tuple(normalized_shape)
     if not shape or tuple(x.shape[-len(shape):]) != shape:
         raise ShapeError(f"layer_norm: x is {tuple(x.shape)}, expected a shape that ends in normalized_shape {shape}.")

@@ -37,19 +37,20 @@ class Op:
         doc: one sentence, and what differs from NumPy where something does.
         aliases: further names of function and method.
         method, function, inplace, out: which public forms exist.
+        public: the function whose work it does, in messages.
     """
 
     kind = "op"
 
     def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
                  node: str | Callable[[dict], str] | None = None, aliases: tuple[str, ...] = (),
-                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False):
+                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False, public: str = ""):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
         self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
         self.signature = inspect.signature(formula)
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-        self.aliases, self.method, self.function = aliases, method, function
+        self.aliases, self.method, self.function, self.public = aliases, method, function, public or name
         self.inplace, self.out = inplace, out
         OPS[name] = self
 
@@ -169,8 +170,8 @@ class General(Op):
     kind = "general"
 
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
-                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, **options):
-        super().__init__(name, formula, operands, **options)
+                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True, **options):
+        super().__init__(name, formula, operands, out=out, **options)
         self.vjps, self.outputs, self.constant = vjps or {}, outputs, constant
 
     @cache

@@ -45,8 +45,8 @@ def _infix(expr: Expr) -> tuple[str, int]:
     parts = [_infix(arg) for arg in expr.args]
     if expr.op in BINARY and len(parts) == 2:
         sign, level = BINARY[expr.op]
-        right_level = level if sign in ("+", "*", "&", "|", "^") else level + 1
-        return f"{_within(parts[0], level)} {sign} {_within(parts[1], right_level)}", level
+        right_level = level if sign in ("+", "*", "&", "|", "^", "**") else level + 1
+        return f"{_within(parts[0], level + (sign == '**'))} {sign} {_within(parts[1], right_level)}", level
     if UNARY.get(expr.op):
         return UNARY[expr.op] + _within(parts[0], PREFIX), PREFIX
     return f"{expr.op}({', '.join(text for text, _ in parts)})", ATOM

@@ -16,16 +16,16 @@ where = scalar.where
 
 elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, doc="x + y.")
 elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y": lambda alpha: alpha}, complex=True,
-            method=False, function=False, node="AddBackward0", doc="x + alpha * y.")
+            method=False, function=False, node="AddBackward0", public="add", doc="x + alpha * y.")
 elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
             aliases=("subtract",), doc="x - y.")
 elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, aliases=("multiply",), doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
             doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
-            method=False, function=False, integer_divisor="y", node="DivBackward2", doc="The floor of x / y.")
+            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="The floor of x / y.")
 elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
-            method=False, function=False, integer_divisor="y", node="DivBackward2", doc="x / y rounded towards 0.")
+            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="x / y rounded towards 0.")
 elementwise("floor_divide", lambda x, y: scalar.floor_divide(x, y), {"x": undifferentiable, "y": undifferentiable},
             refuses_bool=True, integer_divisor="y", doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.")
 # The whole quotient behind a remainder, which has a derivative (0); floor(x / y) is one too many for 1.0 and 0.1.
@@ -56,12 +56,13 @@ elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + w
             doc="x + weight * (end - x).")
 elementwise("addcmul_scaled", lambda x, tensor1, tensor2, value: x + value * tensor1 * tensor2,
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value * tensor2, "tensor2": lambda tensor1, value: value * tensor1},
-            complex=True, method=False, function=False, node="AddcmulBackward0", doc="x + value * tensor1 * tensor2.")
+            complex=True, method=False, function=False, node="AddcmulBackward0", public="addcmul",
+            doc="x + value * tensor1 * tensor2.")
 elementwise("addcdiv_scaled", lambda x, tensor1, tensor2, value: x + value * (tensor1 / tensor2),
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value / tensor2,
              "tensor2": lambda tensor1, tensor2, value: -(value * tensor1 / tensor2) / tensor2},
             policy="floating", complex=True, method=False, function=False, node="AddcdivBackward0",
-            doc="x + value * tensor1 / tensor2.")
+            public="addcdiv", doc="x + value * tensor1 / tensor2.")
 
 # ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
 
@@ -94,6 +95,14 @@ elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y
             complex_form=lambda x, y: _log_of_sum(x, y),
             doc="log(e**x + e**y), without overflow.")
 
+elementwise("logaddexp2", lambda x, y: where(x == y, x + 1, scalar.maximum(x, y)
+                                             + scalar.log1p(scalar.exp2(-scalar.abs(x - y))) * (1 / LN2)),
+            {"x": lambda x, out: scalar.exp2(x - out), "y": lambda y, out: scalar.exp2(y - out)}, policy="floating", inplace=False,
+            doc="log2(2**x + 2**y), without overflow.")
+elementwise("xlogy", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log(y))),
+            {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)), "y": lambda x, y: x / y}, policy="float",
+            doc="x * log(y); 0 where x is 0, unless y is NaN.")
+
 # ---- trigonometry --------------------------------------------------------------------------------------------------
 
 elementwise("sin", lambda x: scalar.sin(x), {"x": lambda x: scalar.cos(x)}, policy="float", complex=True,
@@ -125,6 +134,14 @@ elementwise("acosh", lambda x: scalar.acosh(x), {"x": lambda x: scalar.rsqrt(x -
             complex=True, aliases=("arccosh",), doc="The inverse hyperbolic cosine; NaN below 1.")
 elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}, policy="float", complex=True,
             aliases=("arctanh",), doc="The inverse hyperbolic tangent; NaN beyond 1.")
+PI = math.pi
+elementwise("sinc", lambda x: where(x == 0, 1, scalar.sin(PI * x) / (PI * x)),
+            {"x": lambda x: where(x == 0, 0, (PI * x * scalar.cos(PI * x) - scalar.sin(PI * x)) / (PI * x * x))},
+            policy="float", doc="sin(pi x) / (pi x); 1 at 0.")
+elementwise("rad2deg", lambda x: x * (180 / math.pi), {"x": lambda: 180 / math.pi}, policy="float", node="Rad2DegBackward0",
+            doc="Radians as degrees.")
+elementwise("deg2rad", lambda x: x * (math.pi / 180), {"x": lambda: math.pi / 180}, policy="float", node="Deg2RadBackward0",
+            doc="Degrees as radians.")
 elementwise("hypot", lambda x, y: scalar.hypot(x, y), {"x": lambda x, out: where(out == 0, 0, x / out),
             "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
 elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",
@@ -138,6 +155,15 @@ elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=T
 elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",),
             doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
+
+elementwise("copysign", lambda x, y: scalar.copysign(x, y), {"x": lambda x, out: where(x == 0, 0, out / x), "y": lambda: 0},
+            policy="float", doc="The magnitude of x with the sign of y.")
+elementwise("heaviside", lambda x, values: where(x == 0, values, where(scalar.isnan(x), x, where(x > 0, 1, 0))),
+            {"x": undifferentiable, "values": undifferentiable}, doc="0 below 0, 1 above, values at 0. It has no derivative.")
+elementwise("nan_replaced", lambda x, nan, posinf, neginf:
+            where(scalar.isnan(x), nan, where(scalar.isinf(x), where(x > 0, posinf, neginf), x)),
+            {"x": lambda x: where(scalar.isfinite(x), 1, 0)}, policy="floating", method=False, function=False, inplace=False,
+            node="NanToNumBackward0", public="nan_to_num", doc="x with numbers for NaN and the infinities.")
 
 # ---- comparison, logic, bits ---------------------------------------------------------------------------------------
 
@@ -172,11 +198,17 @@ elementwise("maximum", lambda x, y: scalar.maximum(x, y),
 elementwise("minimum", lambda x, y: scalar.minimum(x, y),
             {"x": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0))},
             inplace=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
+elementwise("fmax", lambda x, y: where(scalar.isnan(y), x, where(scalar.isnan(x), y, scalar.maximum(x, y))),
+            {"x": lambda x, y: where((x >= y) | scalar.isnan(y), 1, 0), "y": lambda x, y: where((x >= y) | scalar.isnan(y), 0, 1)},
+            inplace=False, doc="The larger one; the number if the other is NaN. Ties go to x.")
+elementwise("fmin", lambda x, y: where(scalar.isnan(y), x, where(scalar.isnan(x), y, scalar.minimum(x, y))),
+            {"x": lambda x, y: where((x <= y) | scalar.isnan(y), 1, 0), "y": lambda x, y: where((x <= y) | scalar.isnan(y), 0, 1)},
+            inplace=False, doc="The smaller one; the number if the other is NaN. Ties go to x.")
 elementwise("clamp_both", lambda x, min, max: scalar.minimum(scalar.maximum(x, min), max),
             {"x": lambda x, min, max: where((x >= min) & (x <= max), 1, 0),
              "min": lambda x, min, max: where((min < max) & (x < min), 1, 0),
              "max": lambda x, min, max: where((x > max) | (max < min), 1, 0)}, method=False, function=False, node="ClampBackward1",
-            doc="x moved into [min, max].")
+            public="clamp", doc="x moved into [min, max].")
 elementwise("clamp_min", lambda x, min: scalar.maximum(x, min),
             {"x": lambda x, min: where(x >= min, 1, 0), "min": lambda x, min: where(x < min, 1, 0)}, node="ClampBackward1",
             doc="x, but at least min.")
@@ -209,12 +241,46 @@ elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x))
 _CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # of the normal distribution
 elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},
             policy="floating", method=False, function=False, node="GeluBackward0",
-            doc="x times the normal distribution function of x.")
+            public="gelu", doc="x times the normal distribution function of x.")
 _INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
             {"x": lambda x: 0.5 * (1 + scalar.tanh(_INNER(x))) + 0.5 * x * (1 - scalar.tanh(_INNER(x)) * scalar.tanh(_INNER(x)))
              * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))},
-            policy="floating", method=False, function=False, node="GeluBackward0", doc="gelu by Hendrycks and Gimpel's tanh.")
+            policy="floating", method=False, function=False, node="GeluBackward0", public="gelu",
+            doc="gelu by Hendrycks and Gimpel's tanh.")
+
+ACTIVATION = {"policy": "floating", "out": False, "method": False}
+elementwise("hardtanh", lambda x, min_val=-1.0, max_val=1.0: where(x <= min_val, min_val, where(x >= max_val, max_val, x)),
+            {"x": lambda x, min_val, max_val: where((x > min_val) & (x < max_val), 1, 0)}, **ACTIVATION,
+            doc="x moved into [min_val, max_val]; the derivative at the ends is 0.")
+elementwise("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 6) + 0.5)),
+            {"x": lambda x: where((x > -3) & (x < 3), 1 / 6, 0)}, **ACTIVATION, doc="x / 6 + 1/2, moved into [0, 1].")
+elementwise("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) * (1 / 6))),
+            {"x": lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 3) + 0.5))}, **ACTIVATION, doc="x * hardsigmoid(x).")
+elementwise("celu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x / alpha)),
+            {"x": lambda x, alpha: where(x > 0, 1, scalar.exp(x / alpha))}, **ACTIVATION,
+            doc="x where x > 0, else alpha * (e**(x / alpha) - 1).")
+# Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017: the fixed point of mean 0 and variance 1.
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+elementwise("selu", lambda x: where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALPHA * scalar.expm1(x)),
+            {"x": lambda x: where(x > 0, SELU_SCALE, SELU_SCALE * SELU_ALPHA * scalar.exp(x))}, **ACTIVATION, node="EluBackward0",
+            doc="elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).")
+_SOFTPLUS = lambda x: scalar.maximum(x, 0.0) + scalar.log1p(scalar.exp(-scalar.abs(x)))
+elementwise("mish", lambda x: x * scalar.tanh(_SOFTPLUS(x)),
+            {"x": lambda x: scalar.tanh(_SOFTPLUS(x))
+             + x * scalar.sigmoid(x) * (1 - scalar.tanh(_SOFTPLUS(x)) * scalar.tanh(_SOFTPLUS(x)))}, **ACTIVATION,
+            doc="x * tanh(log(1 + e**x)).")
+elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value, x),
+            {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION, inplace=False,
+            doc="x where x > threshold, else value.")
+elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
+            doc="x - tanh(x).")
+elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", out=False, inplace=False,
+            doc="x where |x| > lambd, else 0.")
+elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, **ACTIVATION,
+            doc="x moved towards 0 by lambd, as far as 0.")
 
 # ---- copies and writes ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ Constants are keyed by type and bits, so that -0.0 and 0.0, or 1 and True, stay 
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 from weakref import WeakValueDictionary
 
@@ -211,6 +212,12 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
     return order
 
 
+@lru_cache(maxsize=4096)
+def _kept_order(roots: tuple[Expr, ...]) -> list[Expr]:
+    """``postorder`` of what is evaluated again and again."""
+    return postorder(roots)
+
+
 def evaluate(roots: tuple[Expr, ...], values: dict[str, Any], apply: Callable[[str, tuple], Any]) -> list:
     """Compute ``roots`` with symbols bound to ``values``, by ``apply(operation, operands)``: node by node, each once.
 
@@ -218,7 +225,7 @@ def evaluate(roots: tuple[Expr, ...], values: dict[str, Any], apply: Callable[[s
     [6.0]
     """
     results: dict[Expr, Any] = {}
-    for node in postorder(roots):
+    for node in _kept_order(roots):
         if node.op == "symbol":
             results[node] = values[node.args[0]]
         elif node.op == "constant":

@@ -260,4 +260,4 @@ def take_along_dim(x, indices, dim=None):
 
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):
-    composite(function.__name__, function, doc=function.__doc__)
+    composite(function.__name__, function, out=True, doc=function.__doc__)

@@ -240,6 +240,6 @@ def trace(input):
 
 composite("linear", linear, method=False, doc=linear.__doc__)
 for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron, trace):
-    composite(_function.__name__, _function, doc=_function.__doc__)
-composite("ger", outer, doc=outer.__doc__)
-composite("tensordot", tensordot, method=False, doc=tensordot.__doc__)
+    composite(_function.__name__, _function, out=True, doc=_function.__doc__)
+composite("ger", outer, out=True, doc=outer.__doc__)
+composite("tensordot", tensordot, method=False, out=True, doc=tensordot.__doc__)

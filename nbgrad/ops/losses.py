@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..errors import ArgumentError, RangeError, ShapeError
+from ..errors import ArgumentError, DimError, RangeError, ShapeError
 from .core import composite, elementwise, general
 from .expr import scalar
 
@@ -19,10 +19,10 @@ ROWS = {"function": False}
 
 elementwise("squared_difference", lambda x, y: (x - y) * (x - y),
             {"x": lambda x, y: 2 * (x - y), "y": lambda x, y: -2 * (x - y)},
-            policy="promote", node="MseLossBackward0", doc="(x - y)**2.", **INTERNAL)
+            policy="promote", node="MseLossBackward0", public="mse_loss", doc="(x - y)**2.", **INTERNAL)
 elementwise("absolute_difference", lambda x, y: scalar.abs(x - y),
             {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)}, node="L1LossBackward0",
-            complex_form=lambda x, y: scalar.abs(x - y), doc="|x - y|.", **INTERNAL)
+            complex_form=lambda x, y: scalar.abs(x - y), public="l1_loss", doc="|x - y|.", **INTERNAL)
 
 
 def smooth(d, beta):
@@ -47,10 +47,12 @@ def huber_slope(d, delta):
 
 elementwise("smooth_difference", lambda x, y, beta: smooth(x - y, beta),
             {"x": lambda x, y, beta: smooth_slope(x - y, beta), "y": lambda x, y, beta: -smooth_slope(x - y, beta)},
-            policy="floating", node="SmoothL1LossBackward0", doc="|x - y|, quadratic below beta.", **INTERNAL)
+            policy="floating", node="SmoothL1LossBackward0", public="smooth_l1_loss",
+            doc="|x - y|, quadratic below beta.", **INTERNAL)
 elementwise("huber_difference", lambda x, y, delta: huber(x - y, delta),
             {"x": lambda x, y, delta: huber_slope(x - y, delta), "y": lambda x, y, delta: -huber_slope(x - y, delta)},
-            policy="floating", node="HuberLossBackward0", doc="(x - y)**2 / 2, linear above delta.", **INTERNAL)
+            policy="floating", node="HuberLossBackward0", public="huber_loss",
+            doc="(x - y)**2 / 2, linear above delta.", **INTERNAL)
 
 
 def log1p_exp_neg(x):
@@ -61,25 +63,27 @@ def log1p_exp_neg(x):
 elementwise("logits_difference", lambda x, y: (1 - y) * x + log1p_exp_neg(x),
             {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
             policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
-            doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
+            public="binary_cross_entropy_with_logits", doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
 elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p - 1) * y) * log1p_exp_neg(x),
             {"x": lambda x, y, p: (1 - y) - (1 + (p - 1) * y) * scalar.sigmoid(-x),
              "y": lambda x, p: (p - 1) * log1p_exp_neg(x) - x, "p": lambda x, y: y * log1p_exp_neg(x)},
-            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0", doc="The same, the first term times p.",
+            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
+            public="binary_cross_entropy_with_logits", doc="The same, the first term times p.",
             **INTERNAL)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
 elementwise("probability_difference",
             lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
             {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
              "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
-            policy="floating", node="BinaryCrossEntropyBackward0", doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
+            policy="floating", node="BinaryCrossEntropyBackward0", public="binary_cross_entropy",
+            doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
 elementwise("entropy_difference", lambda x, y: where(y > 0, y * (scalar.log(where(y > 0, y, 1.0)) - x), 0 * y),
             {"x": lambda y: -y, "y": lambda x, y: where(y > 0, scalar.log(where(y > 0, y, 1.0)) + 1 - x, 0.0)},
             policy="floating",
-            node="KlDivBackward0", doc="y (log(y) - x), 0 where y is.", **INTERNAL)
+            node="KlDivBackward0", public="kl_div", doc="y (log(y) - x), 0 where y is.", **INTERNAL)
 elementwise("log_entropy_difference", lambda x, y: scalar.exp(y) * (y - x),
             {"x": lambda y: -scalar.exp(y), "y": lambda x, y: scalar.exp(y) * (y - x + 1)}, policy="floating",
-            node="KlDivBackward0", doc="e**y (y - x).", **INTERNAL)
+            node="KlDivBackward0", public="kl_div", doc="e**y (y - x).", **INTERNAL)
 
 
 def reduced(name: str, losses, reduction: str):
@@ -229,11 +233,11 @@ def checked_mean(name: str, losses, target, classes: int, ignore_index: int, div
     """The mean (or sum) of the losses that count.
 
     Raises:
-        RangeError: a target is no class.
+        DimError: a target is no class.
     """
     result, wrong = losses.valid_mean(target, classes, ignore_index, divide)
     if wrong.item():
-        raise RangeError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index "
+        raise DimError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index "
                          f"({ignore_index}).")
     return result
 

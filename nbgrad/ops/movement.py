@@ -11,6 +11,7 @@ from typing import Callable
 from ..errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
+from .spellings import as_several, chosen
 
 # ---- the movements -------------------------------------------------------------------------------------------------
 
@@ -279,8 +280,10 @@ def broadcast_to(x, shape):
     return x.expand_shape(tuple(shape))
 
 
-def squeeze(x, dim=None):
+def squeeze(x, dim=None, axis=None):
     """Without dimensions of size 1: all, one, or some of them."""
+    if axis is not None:
+        dim = chosen("squeeze", "dim", dim, "axis", axis)
     if dim is None:
         return x.squeeze_all()
     return x.squeeze_dims(tuple(dim)) if isinstance(dim, (tuple, list)) else x.squeeze_dim(dim)
@@ -523,9 +526,9 @@ def repeated_shape(shape, repeats) -> tuple[int, ...]:
     return tuple(size for pair in zip(repeats, shape) for size in pair)
 
 
-def flip(x, *dims):
+def flip(x, *each, dims=None):
     """Dimensions in reverse order of their elements; copied."""
-    return x.flip_dims(shapes.sizes(dims))
+    return x.flip_dims(shapes.sizes(each if dims is None else as_several(dims)))
 
 
 def fliplr(x):
@@ -542,14 +545,14 @@ def flipud(x):
     return x.flip_dims((0,))
 
 
-def repeat(x, *repeats):
+def repeat(x, *each, repeats=None):
     """``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front."""
-    return x.repeat_sizes(shapes.sizes(repeats))
+    return x.repeat_sizes(shapes.sizes(each if repeats is None else as_several(repeats)))
 
 
-def tile(x, *dims):
+def tile(x, *each, dims=None):
     """``repeat`` with missing repeats in front taken as 1."""
-    dims = shapes.sizes(dims)
+    dims = shapes.sizes(each if dims is None else as_several(dims))
     return x.repeat_sizes((1,) * (x.ndim - len(dims)) + tuple(dims))
 
 

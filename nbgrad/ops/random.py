@@ -17,6 +17,6 @@ def dropout(x, p, training):
     return x * x.dropout_mask(1 - p) if training and p else x
 
 
-composite("dropout", lambda x, p=0.5, training=True: dropout(x, p, training), method=False,
+composite("dropout", lambda input, p=0.5, training=True: dropout(input, p, training), method=False,
           doc="x with each element zeroed with probability p and the others divided by 1 - p; "
               "x itself unless training.")

@@ -11,6 +11,7 @@ from ..errors import DTypeError, RangeError, ShapeError
 from .core import composite, general, movement
 from .expr import scalar
 from .shapes import inverse_permutation, wrap
+from .spellings import chosen
 
 __all__ = ["reduced_dims", "kept_shape"]
 
@@ -22,11 +23,12 @@ def reduced_dims(op: str, ndim: int, dim) -> tuple[int, ...]:
 
     Raises:
         DimError: out of range.
+        ArgumentError: no int.
         ShapeError: a dimension named twice.
     """
     if dim is None or dim == ():
         return tuple(range(ndim))
-    dims = sorted(wrap(op, d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+    dims = sorted(wrap(op, d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     if len(set(dims)) < len(dims):
         raise ShapeError(f"{op}: a dimension appears twice in dim={list(dim)}.")
     return tuple(dims) if ndim else ()
@@ -193,9 +195,16 @@ def along(x, dim, keepdim, indices) -> Extremum:
     return Extremum(scalar.view_shape(values, shape), scalar.view_shape(indices, shape))
 
 
+def numpy_spelling(op: str, dim, axis, keepdim, keepdims) -> tuple:
+    """``(dim, keepdim)`` from NumPy's names: see NOTE [Spellings]."""
+    return chosen(op, "dim", dim, "axis", axis), chosen(op, "keepdim", keepdim or None, "keepdims", keepdims) or False
+
+
 def extremum_of(name: str, whole: str, index: str, pairwise: str):
     """``max`` or ``min``: of all elements, along a dimension, or of two tensors."""
-    def function(x, dim=None, keepdim=False, *, other=None):
+    def function(x, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
+        if axis is not None or keepdims is not None:
+            dim, keepdim = numpy_spelling(name, dim, axis, keepdim, keepdims)
         if other is not None or hasattr(dim, "_apply"):
             return getattr(scalar, pairwise)(x, dim if other is None else other)
         if dim is None:
@@ -206,9 +215,9 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
 
 
 composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
+          out=True, doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
 composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
+          out=True, doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
 
 
 def aminmax(x, *, dim=None, keepdim=False):
@@ -217,7 +226,7 @@ def aminmax(x, *, dim=None, keepdim=False):
     return Extrema(x.amin(dims, keepdim), x.amax(dims, keepdim))
 
 
-composite("aminmax", aminmax, doc=aminmax.__doc__)
+composite("aminmax", aminmax, out=True, doc=aminmax.__doc__)
 
 
 # ---- truth and counts ------------------------------------------------------------------------------------------------
@@ -245,16 +254,22 @@ def variance_cotangent(g, x, x_shape, dim, correction):
     return scalar.spread(g, x_shape, dim) * (x - x.mean(dim, True))
 
 
+def quotient_or_zero(g, y):
+    """g / y; 0 where y is. Nothing infinite is computed on the way: it would make NaN of the derivative by g, which is jvp's."""
+    nothing = y == 0
+    return scalar.where(nothing, 0.0, g / scalar.where(nothing, 1.0, y))
+
+
 def deviation_cotangent(g, x, out, x_shape, dim, correction):
     """The cotangent of the variance from that of its root; 0 where the deviation is 0."""
-    g = scalar.where(out == 0, 0.0, g / (out * 2))
+    g = quotient_or_zero(g, out * 2)
     return variance_cotangent(g, x, x_shape, dim, correction)
 
 
 general("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
-        node="VarBackward0", doc="Mean squared distance from the mean, in two passes.")
+        node="VarBackward0", public="var", doc="Mean squared distance from the mean, in two passes.")
 general("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
-        node="StdBackward0", doc="Root of the variance.")
+        node="StdBackward0", public="std", doc="Root of the variance.")
 
 
 def spread_arguments(dim, unbiased, correction) -> tuple:
@@ -266,16 +281,20 @@ def spread_arguments(dim, unbiased, correction) -> tuple:
     return tuple(dim) if isinstance(dim, list) else dim, correction
 
 
-def var(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def var(x, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts, added."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_spelling("var", dim, axis, keepdim, keepdims)
     arguments = spread_arguments(dim, unbiased, correction)
     if x.dtype.is_complex:
         return scalar.variance(scalar.real(x), *arguments, keepdim) + scalar.variance(scalar.imag(x), *arguments, keepdim)
     return scalar.variance(x, *arguments, keepdim)
 
 
-def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_spelling("std", dim, axis, keepdim, keepdims)
     arguments = spread_arguments(dim, unbiased, correction)
     if x.dtype.is_complex:
         return scalar.modulus(scalar.deviation(scalar.real(x), *arguments, keepdim),
@@ -296,33 +315,35 @@ def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 for _function in (var, std, var_mean, std_mean):
-    composite(_function.__name__, _function, method=_function in (var, std), doc=_function.__doc__)
+    composite(_function.__name__, _function, method=_function in (var, std), out=_function in (var, std), doc=_function.__doc__)
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 def norm2_cotangent(g, x, out, x_shape, dim):
     """g x / out; 0 where the norm is 0."""
-    return scalar.spread(scalar.where(out == 0, 0.0, g / out), x_shape, dim) * x
+    return scalar.spread(quotient_or_zero(g, out), x_shape, dim) * x
 
 
 def power_norm_cotangent(g, x, out, x_shape, p, dim):
     """g sign(x) (|x| / out)**(p - 1); 0 where x is 0."""
-    relative = scalar.abs(x) / scalar.spread(out, x_shape, dim)
-    return scalar.where(x == 0, 0.0, scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1))
+    relative = scalar.where(x == 0, 1.0, scalar.abs(x) / scalar.spread(out, x_shape, dim))
+    return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 
 general("norm1", lambda x, dim, keepdim: x,
         {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-        method=False, function=False, node="NormBackward1", doc="Sum of magnitudes.")
+        method=False, function=False, node="NormBackward1", public="norm", doc="Sum of magnitudes.")
 general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="NormBackward1",
-        doc="Euclidean length.")
+        public="norm", doc="Euclidean length.")
 general("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
-        node="NormBackward1", doc="(sum |x|**p)**(1/p).")
+        node="NormBackward1", public="norm", doc="(sum |x|**p)**(1/p).")
 
 
-def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
+def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
     """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_spelling("norm", dim, axis, keepdim, keepdims)
     if dtype is not None:
         x = cast(x, dtype)
     if not x.dtype.differentiable:
@@ -343,7 +364,7 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
     return scalar.power_norm(x, float(p), dim, keepdim)
 
 
-composite("norm", norm, doc=norm.__doc__)
+composite("norm", norm, out=True, doc=norm.__doc__)
 
 
 # ---- scans and products ----------------------------------------------------------------------------------------------
@@ -354,7 +375,7 @@ composite("norm", norm, doc=norm.__doc__)
 
 general("scan_sum", lambda x, dim, dtype, reverse: x,
         {"x": lambda g, x_dtype, dim, reverse: cast(scalar.scan_sum(g, dim, None, not reverse), x_dtype)}, method=False,
-        function=False, node="CumsumBackward0", doc="Sums of the elements up to each.")
+        function=False, node="CumsumBackward0", public="cumsum", doc="Sums of the elements up to each.")
 
 
 def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
@@ -368,7 +389,7 @@ def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
 
 
 general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": product_cotangent}, method=False,
-        function=False, node="CumprodBackward0", doc="Products of the elements up to each.")
+        function=False, node="CumprodBackward0", public="cumprod", doc="Products of the elements up to each.")
 
 
 def factor_cotangent(g, x, out, dim, lagged, reverse):
@@ -388,18 +409,22 @@ general("shift_along", lambda x, dim, by: x, {"x": lambda g, dim, by: scalar.shi
         function=False, doc="Elements moved along dim; zeros come in.")
 
 
-def cumsum(x, dim, *, dtype=None):
+def cumsum(x, dim=None, *, dtype=None, axis=None):
     """Sums of the elements up to each along dim; integers and bools in int64."""
+    if axis is not None:
+        dim = chosen("cumsum", "dim", dim, "axis", axis)
     return scalar.scan_sum(x, dim, dtype, False)
 
 
-def cumprod(x, dim, *, dtype=None):
+def cumprod(x, dim=None, *, dtype=None, axis=None):
     """Products of the elements up to each along dim; integers and bools in int64."""
+    if axis is not None:
+        dim = chosen("cumprod", "dim", dim, "axis", axis)
     return scalar.scan_product(x, dim, dtype, False, False)
 
 
-composite("cumsum", cumsum, doc=cumsum.__doc__)
-composite("cumprod", cumprod, doc=cumprod.__doc__)
+composite("cumsum", cumsum, out=True, doc=cumsum.__doc__)
+composite("cumprod", cumprod, out=True, doc=cumprod.__doc__)
 
 
 def others_along(x, dim):
@@ -433,20 +458,22 @@ general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_
 general("argsort", lambda x, dim=-1, descending=False, stable=False: x,
         doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.")
 general("top_indices", lambda x, k, dim, largest: x, method=False, function=False,
-        doc="Indices of the k greatest elements.")
+        public="topk", doc="Indices of the k greatest elements.")
 
 
-def sort(x, dim=-1, descending=False, stable=False):
+def sort(x, dim=-1, descending=False, stable=False, *, axis=None):
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
+    dim = dim if axis is None else axis
     indices = x.argsort(dim, descending, stable)
     return Extremum(scalar.pick(x, indices, dim), indices)
 
 
-def topk(x, k, dim=-1, largest=True, sorted=True):
+def topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None):
     """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
+    dim = dim if axis is None else axis
     indices = scalar.top_indices(x, k, dim, largest)
     return Extremum(scalar.pick(x, indices, dim), indices)
 
 
-composite("sort", sort, doc=sort.__doc__)
-composite("topk", topk, doc=topk.__doc__)
+composite("sort", sort, out=True, doc=sort.__doc__)
+composite("topk", topk, out=True, doc=topk.__doc__)

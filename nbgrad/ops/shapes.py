@@ -52,7 +52,7 @@ def wrap(op: str, dim: int, ndim: int) -> int:
     """
     limit = ndim or 1
     try:
-        if -limit <= dim < limit:
+        if -limit <= (dim := as_int(dim)) < limit:
             return dim + limit if dim < 0 else dim
     except TypeError:
         raise ArgumentError(f"{op}: dim must be an int, got {type(dim).__name__}.") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
-from ..errors import ArgumentError, DTypeError
+from ..errors import DTypeError, RangeError
 from .core import composite, elementwise
 from .expr import scalar
 
@@ -129,13 +129,13 @@ def div(op):
         if rounding_mode is None:
             return plain(input, other)
         if rounding_mode not in rounded:
-            raise ArgumentError(f"div: rounding_mode is {rounding_mode!r}, expected None, 'floor' or 'trunc'.")
+            raise RangeError(f"div: rounding_mode is {rounding_mode!r}, expected None, 'floor' or 'trunc'.")
         return rounded[rounding_mode](input, other)
     return div
 
 
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
-QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0"}
+QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0", "public": "pow"}
 elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, doc="x**0.", **QUICK)
 elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1},
             doc="x**1.", **QUICK)
@@ -190,7 +190,7 @@ def clamp(op):
         """input moved into [min, max]; each may be a number, a tensor or None."""
         if min is None:
             if max is None:
-                raise ArgumentError("clamp: min and max are None, expected at least one.")
+                raise RangeError("clamp: min and max are None, expected at least one.")
             return high(input, max)
         return low(input, min) if max is None else both(input, min, max)
     return clamp
@@ -220,7 +220,7 @@ def gelu(op):
     def gelu(input, approximate="none"):
         """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
         if approximate not in forms:
-            raise ArgumentError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
+            raise RangeError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
         return forms[approximate](input)
     return gelu
 
@@ -257,13 +257,13 @@ elementwise("isclose_finite",
             lambda x, y, rtol, atol:
                 (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
             policy="floating", predicate=True, complex=True, method=False, function=False, inplace=False, out=False,
-            doc="|x - y| <= atol + rtol * |y|.")
+            public="isclose", doc="|x - y| <= atol + rtol * |y|.")
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
     if rtol < 0 or atol < 0:
-        raise ArgumentError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
+        raise RangeError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: input is {input.dtype.name}, other is {other.dtype.name}, expected one dtype.")
     if rtol == 0 and atol == 0:

@@ -5,14 +5,18 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from nbgrad import Tensor, zeros_like
+from nbgrad import Tensor, view_as_real, zeros_like
 
-from ..errors import NotSupportedError
 from ..fused import fused_update
 from . import rules
 from .optimizer import Optimizer, require
 
 __all__ = ["Adam", "AdamW"]
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones, on the same memory."""
+    return view_as_real(x.resolve_conj())
 
 
 class Adam(Optimizer):
@@ -27,8 +31,10 @@ class Adam(Optimizer):
         amsgrad: divide by the largest mean square so far.
         maximize: ascend.
 
+    A complex parameter is optimised as its real and imaginary parts, each with moments of its own.
+
     Raises:
-        RangeError: an option out of range. NotSupportedError: a complex parameter.
+        RangeError: an option out of range.
 
     Source: torch's Adam; the formulas are in ``rules``.
     """
@@ -42,15 +48,11 @@ class Adam(Optimizer):
                                   "amsgrad": amsgrad, "maximize": maximize})
 
     def check(self, group: dict[str, Any]) -> None:
-        """Nothing is negative, betas are below 1, parameters are real."""
+        """Nothing is negative, betas are below 1."""
         for name in ("lr", "eps", "weight_decay"):
             require(group[name] >= 0, self._name, name, group[name], "a number that is not negative")
         for index, beta in enumerate(group["betas"]):
             require(0 <= beta < 1, self._name, f"betas[{index}]", beta, "a number from 0 to below 1")
-        for position, p in enumerate(group["params"]):
-            if p.is_complex():
-                raise NotSupportedError(f"{self._name}: params[{position}] is {p.dtype}, expected a real dtype. "
-                                        "Hint: optimise its real and imaginary parts as two tensors.")
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
@@ -58,11 +60,13 @@ class Adam(Optimizer):
         scalars: dict[int, dict[str, float]] = {}
         for p in params:
             state = self.state[p]
-            moments = self._moments(p, state, group["amsgrad"])
+            tensors = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
+            if p.is_complex():
+                tensors = list(map(as_pairs, tensors))
             step = state["step"] = state["step"] + 1
             if step not in scalars:
                 scalars[step] = self._scalars(step, group)
-            fused_update(rule, [p, *moments], [p.grad], scalars[step])
+            fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
@@ -93,7 +97,7 @@ class AdamW(Adam):
         weight_decay: the parameter is multiplied by ``1 - lr * weight_decay`` at each step.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: a complex parameter.
+        RangeError: an option out of range.
     """
 
     decoupled = True

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 import pytest
 
@@ -496,3 +497,103 @@ def test_a_post_accumulate_hook_that_returns_a_number():
     x.register_post_accumulate_grad_hook(lambda p: 1)
     with pytest.raises(TypeError):
         (x * 2).backward()
+
+
+# ---- the layout policy ---------------------------------------------------------------------------------------------------
+
+def strides_of_a_transposed_leafs_gradient():
+    """The strides of ``.grad`` of a transposed leaf whose gradient came in row by row."""
+    x = ones(2, 3).t().detach().requires_grad_()
+    Returns.apply(x, lambda g: ones(3, 2) * 2).backward(ones(3, 2))
+    return x.grad.stride()
+
+
+def test_layout_policy_of_a_block():
+    """Where the policy is off a gradient nobody holds stays as it came; afterwards leaves dictate the layout again."""
+    with nbgrad.enforce_grad_layout_policy(False):
+        assert strides_of_a_transposed_leafs_gradient() == (2, 1)
+        with nbgrad.enforce_grad_layout_policy(True):
+            assert strides_of_a_transposed_leafs_gradient() == (1, 3)
+        assert strides_of_a_transposed_leafs_gradient() == (2, 1)
+    assert strides_of_a_transposed_leafs_gradient() == (1, 3)
+
+
+def test_layout_policy_acts_at_the_call():
+    """Called as a function it holds until the next call."""
+    nbgrad.enforce_grad_layout_policy(False)
+    try:
+        assert strides_of_a_transposed_leafs_gradient() == (2, 1)
+    finally:
+        nbgrad.enforce_grad_layout_policy(True)
+    assert strides_of_a_transposed_leafs_gradient() == (1, 3)
+
+
+def test_layout_policy_belongs_to_a_thread():
+    """Another thread's leaves keep the contract."""
+    seen = []
+    with nbgrad.enforce_grad_layout_policy(False):
+        thread = threading.Thread(target=lambda: seen.append(strides_of_a_transposed_leafs_gradient()))
+        thread.start()
+        thread.join()
+    assert seen == [(1, 3)]
+
+
+# ---- who holds a gradient --------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("register", [
+    lambda node, kept: node.variable.register_hook(kept.append),
+    lambda node, kept: node.register_prehook(lambda grads: kept.append(grads[0])),
+    lambda node, kept: node.register_hook(lambda made, grads: kept.append(grads[0])),
+], ids=["tensor hook", "pre-hook", "post hook"])
+def test_gradient_that_a_hook_kept_does_not_change(register):
+    """A hook of any kind may keep what it is given: later passes add to another tensor."""
+    x, kept = leaf([1.0, 2.0]), []
+    y = x * 3
+    handle = register(y.grad_fn.next_functions[0][0], kept)
+    y.sum().backward()
+    handle.remove()
+    (x * 5).sum().backward()
+    assert kept[0].tolist() == [3.0, 3.0] and x.grad.tolist() == [8.0, 8.0]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_seed_of_a_leaf_root_under_create_graph_has_memory_of_its_own():
+    """A write to the stored gradient does not reach the caller's seed."""
+    x, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    x.backward(seed, create_graph=True)
+    stored, x.grad = x.grad, None
+    assert stored.data_ptr() != seed.data_ptr() and stored.detach().tolist() == [3.0, 4.0]
+
+
+def test_gradients_of_a_complex_leaf_add_as_complex_numbers():
+    """Real and imaginary part of a loss fill both parts of one gradient."""
+    z = nbgrad.tensor([1 + 1j], dtype=nbgrad.complex128, requires_grad=True)
+    z.real.sum().backward()
+    z.imag.sum().backward()
+    assert z.grad.dtype is nbgrad.complex128 and z.grad.tolist() == [1 + 1j]
+
+
+def test_node_of_a_leaf_called_by_hand():
+    """The AccumulateGrad node adds what it is given to ``.grad``, returns nothing, and takes None for no gradient."""
+    x = leaf([1.0, 2.0])
+    node = nbgrad.graph.get_gradient_edge(x).node
+    assert node(None) == () and x.grad is None
+    assert [node(ones(2)), node(const([5.0, 7.0]))] == [(), ()]
+    assert x.grad.tolist() == [6.0, 8.0]
+
+
+def test_post_accumulate_hook_may_run_a_pass_into_the_same_leaf():
+    """The leaf is free again when its hook runs: a pass inside of the hook adds to what the outer one stored."""
+    x, seen = leaf(2.0), []
+
+    def again(p):
+        seen.append(p.grad.item())
+        if len(seen) == 1:
+            with nbgrad.enable_grad():
+                (p * 10).backward()
+
+    x.register_post_accumulate_grad_hook(again)
+    thread = threading.Thread(target=(x * 3).backward, daemon=True)     # a lock that is held would wait for ever
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive() and seen == [3.0, 13.0] and x.grad.item() == 13.0

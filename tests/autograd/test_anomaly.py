@@ -593,3 +593,28 @@ def test_explain_of_an_error_without_a_node():
     with pytest.raises(RuntimeError) as raised:
         nbgrad.ones(2) @ nbgrad.ones(3)
     assert nbgrad.debug.explain(raised.value).startswith(type(raised.value).__name__)
+
+
+# ---- places without the search ---------------------------------------------------------------------------------------
+
+def test_places_are_kept_where_nan_is_not_looked_for():
+    """With ``check_nan=False`` nodes still know their place, and other failures are still reported."""
+    with nbgrad.set_detect_anomaly(True, check_nan=False):
+        y = Broken.apply(leaf())
+        assert "traceback_" in y.grad_fn.metadata
+        _, texts = failure(y.sum().backward, KeyError)
+    assert "BrokenBackward" in texts[0] and here(-3) in texts[0]
+
+
+def test_nan_of_the_forward_pass_is_blamed_on_the_node_that_passes_it_on(watched):
+    """sqrt(-1) is NaN already forward; its node is the first whose gradient is."""
+    x = leaf((-1.0, 1.0))
+    error, _ = failure(((x * 2).sqrt() * 3).sum().backward)
+    assert "SqrtBackward0" in str(error) and "0th output" in str(error)
+
+
+def test_nan_in_the_seed_is_blamed_on_the_root(watched):
+    """The first node that hands a NaN on is the root's."""
+    y = leaf() * 2 + 1
+    error, _ = failure(lambda: y.backward(nbgrad.tensor([float("nan"), 1.0])))
+    assert "AddBackward0" in str(error)

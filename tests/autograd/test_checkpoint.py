@@ -760,3 +760,38 @@ def test_loop_without_grad_and_of_no_steps():
     for steps, slots in ((-1, 1), (3, 0)):
         with pytest.raises(ValueError, match="checkpoint_loop"):
             checkpoint_loop(lambda x, k: x, x, steps, slots)
+
+
+# ---- both designs alike --------------------------------------------------------------------------------------------
+
+@BOTH
+def test_results_that_are_no_tensors_pass_through(reentrant):
+    """A tuple comes back as one; the tensor in it has its gradient."""
+    x = leaf([1.0, 2.0])
+    y, n, text = checkpoint(lambda x: (x * x, 5, "text"), x, use_reentrant=reentrant)
+    y.sum().backward()
+    assert (n, text) == (5, "text") and x.grad.tolist() == [2.0, 4.0]
+
+
+@BOTH
+def test_one_run_without_recording(reentrant):
+    """Under ``no_grad`` the function runs once, nothing is recorded, and the value is the plain call's."""
+    function, runs = counted(lambda x: x * x)
+    with nbgrad.no_grad():
+        y = checkpoint(function, leaf([3.0]), use_reentrant=reentrant)
+    assert runs == [False] and not y.requires_grad and y.tolist() == [9.0]
+
+
+def test_constants_in_and_closed_over_leaves_get_gradients():
+    """The design of hooks records what the function closes over though no argument requires grad."""
+    w = leaf([2.0])
+    y = run(lambda c: (c * w).sin(), nbgrad.ones(1, dtype=nbgrad.float64))
+    y.backward()
+    np.testing.assert_allclose(w.grad.item(), math.cos(2), rtol=1e-14)
+
+
+def test_contexts_are_for_the_design_of_hooks():
+    """The reentrant one refuses ``context_fn``."""
+    with pytest.raises(ValueError, match="context_fn"):
+        checkpoint(nbgrad.sin, leaf([1.0]), use_reentrant=True,
+                   context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext()))

@@ -207,3 +207,40 @@ def test_truth_of_a_tensor():
     assert bool(x[0] > 0)
     with pytest.raises(RuntimeError):
         bool(x > 0)
+
+
+def test_array_of_a_detached_tensor_shares_its_memory():
+    """``detach().numpy()`` is a window on the same elements, in both directions."""
+    x = leaf([1.0, 2.0])
+    array = x.detach().numpy()
+    array[0] = 7.0
+    with nbgrad.no_grad():
+        x[1] = 9.0
+    assert x.tolist() == [7.0, 9.0] == array.tolist()
+
+
+def test_detached_clone_is_apart():
+    """``detach().clone()`` has neither the memory nor the history."""
+    x = leaf([1.0])
+    y = x * 2
+    c = y.detach().clone()
+    c.zero_()
+    assert not c.requires_grad and c.is_leaf and y.tolist() == [2.0]
+
+
+def test_asking_for_the_truth_is_not_recorded():
+    """A branch on a value leaves no trace: the graph holds what the branch computed."""
+    x = leaf(2.0)
+    y = x * 3 if x > 0 else x * 5
+    assert not (x > 0).requires_grad and y.grad_fn.next_functions[0][0].variable is x
+    y.backward()
+    assert x.grad.item() == 3.0
+
+
+@pytest.mark.parametrize("number, dtype", [(2.5, F32), (1j, nbgrad.complex64), (7, F32)])
+def test_numbers_do_not_raise_the_precision_of_recorded_tensors(number, dtype):
+    """A Python number changes the category at most; the gradient stays in the leaf's dtype."""
+    x = leaf([2.0], F32)
+    y = x * number
+    y.backward(nbgrad.ones(1, dtype=dtype))
+    assert y.dtype is dtype and x.grad.dtype is F32 and x.grad.tolist() == [complex(number).real]

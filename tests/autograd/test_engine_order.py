@@ -465,3 +465,62 @@ def test_undefined_gradient_beside_a_defined_one():
     h = x * x
     (Stop.apply(h) + h * 2).backward()
     assert x.grad.item() == 12.0
+
+
+# ---------------------------------------------------------------------------------------------- custom backwards in a pass
+def test_the_running_node_in_a_custom_backward_is_its_context():
+    """``ctx`` of a Function is the node that the pass says it runs."""
+    seen = []
+
+    class Asks(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(nbgrad.current_autograd_node() is ctx)
+            return g
+
+    Asks.apply(leaf(2.0)).backward()
+    assert seen == [True]
+
+
+def test_exception_from_a_custom_backward_is_the_same_object():
+    """What a backward raises reaches the caller as itself, and the next pass over another graph is right."""
+    error, x = LookupError("mine"), leaf(2.0)
+
+    class Raises(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            raise error
+
+    with pytest.raises(LookupError) as caught:
+        Raises.apply(x).backward()
+    assert caught.value is error
+    (x * 3).backward()
+    assert x.grad.item() == 3.0
+
+
+def test_what_a_custom_backward_computes_is_not_recorded():
+    """Without ``create_graph`` recording inside of a backward has to be asked for."""
+    seen, x = [], leaf(2.0)
+
+    class Watches(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append((x * 2).requires_grad)
+            with nbgrad.enable_grad():
+                seen.append((x * 2).requires_grad)
+            return g
+
+    Watches.apply(x).backward()
+    assert seen == [False, True]

@@ -694,3 +694,70 @@ def test_the_package_is_found_through_its_module():
     assert nbgrad.autograd.Function is nbgrad.Function and nbgrad.autograd.graph is nbgrad.graph
     with pytest.raises(AttributeError):
         nbgrad.autograd.no_such_name
+
+
+# ---------------------------------------------------------------------------------------------- surplus, numbers, warnings
+def test_surplus_seeds_are_ignored():
+    """Roots and seeds are paired from the front; what is left of the seeds has no root."""
+    x = leaf(2.0)
+    assert nbgrad.grad([x * 3], [x], [const(10.0), const(7.0)])[0].item() == 30.0
+
+
+@pytest.mark.parametrize("seed", [1.0, [1.0], "a"])
+def test_seed_of_backward_must_be_a_tensor(seed):
+    """``backward`` refuses what ``grad`` refuses."""
+    x = leaf([2.0])
+    with pytest.raises(TypeError):
+        (x * 2).backward(seed)
+    assert x.grad is None
+
+
+def test_none_is_no_seed_for_several_elements():
+    """None in the list asks for the implicit seed, which a root of two elements has not."""
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError):
+        nbgrad.backward([x * 2], [None])
+
+
+def test_second_pass_over_a_product_with_a_number():
+    """A number factor is among what a node saves, so the pass that frees it is the last one."""
+    y = leaf(3.0) * 2.0
+    y.backward()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def test_materialize_with_a_used_edge():
+    """An edge that the root depends on needs no zeros, and gets its gradient."""
+    x = leaf(3.0)
+    assert nbgrad.grad(x * x, [nbgrad.graph.get_gradient_edge(x)], materialize_grads=True)[0].item() == 6.0
+
+
+def test_only_inputs_is_a_thing_of_the_past():
+    """``only_inputs=False`` warns and changes nothing: other leaves still get no ``.grad``."""
+    x, w = leaf(3.0), leaf(2.0)
+    with pytest.warns(FutureWarning, match="only_inputs"):
+        g, = nbgrad.grad(x * w, x, only_inputs=False)
+    assert g.item() == 2.0 and w.grad is None
+
+
+def test_backward_with_create_graph_warns_of_the_cycle():
+    """The leaf and its differentiable ``.grad`` keep each other alive, and the user is told so."""
+    x = leaf(3.0)
+    with pytest.warns(UserWarning, match="create_graph"):
+        (x * x).backward(create_graph=True)
+    x.grad = None
+
+
+def test_node_of_a_shared_tensor_runs_once():
+    """However many uses a tensor has, its node is called once, with their sum."""
+    x, calls = leaf(3.0), []
+    h = x * x
+    h.grad_fn.register_hook(lambda made, given: calls.append(given[0].item()))
+    (h + 2 * h + h * h.detach()).backward()
+    assert calls == [1.0 + 2.0 + 9.0]
+
+
+def test_variable_is_found_behind_the_function_of_that_name():
+    """``autograd.variable`` is a function that refuses, and where old programs look for ``Variable``."""
+    assert nbgrad.autograd.variable.Variable is nbgrad.Variable

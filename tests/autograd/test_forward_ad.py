@@ -258,6 +258,14 @@ def test_case_4_from_view_to_plain_base():
         assert tangent_of(view) == [5.0, 5.0] and tangent_of(x) == [[5.0, 5.0], [0.0, 0.0]]
 
 
+def test_case_4_where_the_base_is_complex():
+    """A write to the real parts makes the complex base dual."""
+    with dual_level():
+        z = nbgrad.zeros(2, dtype=nbgrad.complex64)
+        z.real.copy_(dual([1.0, 1.0], [5.0, 6.0]))
+        assert tangent_of(z) == [5.0, 6.0] and tangent_of(z.imag) == [0.0, 0.0]
+
+
 def test_case_5_from_plain_base_to_view():
     """A write with a dual operand to a plain base makes views of it dual that were made before."""
     with dual_level():
@@ -284,6 +292,8 @@ def test_case_6_from_view_to_view():
     (lambda d: d.__setitem__(d > 2, 0.0), [[3.0, 4.0], [0.0, 0.0]]),
     (lambda d: d.index_add_(0, nbgrad.tensor([0, 0]), d.clone()), [[11.0, 14.0], [5.0, 6.0]]),
     (lambda d: d.scatter_(1, nbgrad.tensor([[1]]), 9.0), [[3.0, 0.0], [5.0, 6.0]]),
+    (lambda d: d[:, 1].mul_(2), [[3.0, 8.0], [5.0, 12.0]]), (lambda d: d.t().mul_(d.t()), [[6.0, 16.0], [30.0, 48.0]]),
+    (lambda d: d.diagonal().exp_(), [[3 * math.e, 4.0], [5.0, 6 * math.e ** 4]]),
     (lambda d: d.t_(), [[3.0, 5.0], [4.0, 6.0]]), (lambda d: d.unsqueeze_(0), [[[3.0, 4.0], [5.0, 6.0]]]),
 ])
 def test_in_place_operations_keep_the_tangent_object(write, want):
@@ -425,6 +435,20 @@ def test_a_plain_tangent_of_plain_operands_requires_no_grad():
         d = dual([[1.0, 2.0]], [[3.0, 4.0]])
         for y in (nbgrad.cross_entropy(d, nbgrad.tensor([1])), d.norm(), d.prod(), d.logsumexp(1)):
             assert not unpack_dual(y).tangent.requires_grad
+
+
+@pytest.mark.parametrize("function", [lambda d: d.norm(), lambda d: d.norm(1), lambda d: d.norm(3), lambda d: d.norm(math.inf),
+                                      lambda d: d.std(), lambda d: d.prod(), lambda d: d.abs().sum()])
+def test_tangents_where_a_derivative_is_chosen(function):
+    """At a kink or a pole the tangent is 0, as the gradient is, and never NaN."""
+    with dual_level():
+        assert tangent_of(function(dual([0.0, 0.0], [1.0, 1.0]))) == 0.0
+
+
+def test_anomaly_mode_does_not_mind_how_tangents_are_found():
+    """The deviation of infinities has a tangent, NaN as it may be: no backward pass of the user's computed it."""
+    with pytest.warns(UserWarning, match="anomaly"), nbgrad.detect_anomaly(), dual_level():
+        assert math.isnan(tangent_of(dual([math.inf, math.inf], [1.0, 1.0]).std()))
 
 
 def test_hooks_see_dual_gradients():
@@ -600,3 +624,122 @@ def test_a_function_under_nested_levels():
             return 3 * x * x * t
     x = nbgrad.tensor(2.0, dtype=nbgrad.float64)
     assert slope_of(slope_of(Cube.apply))(x).item() == 12.0
+
+
+def test_tangents_that_a_function_is_given_without_zeros():
+    """After ``set_materialize_grads(False)`` plain tensors have None for a tangent, as what is no tensor always has."""
+    seen = []
+
+    class Scaled(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            ctx.set_materialize_grads(y is None or n > 2)
+            return x * n
+
+        @staticmethod
+        def jvp(ctx, tx, ty, tn):
+            seen.append((ty if ty is None else ty.tolist(), tn))
+            return tx * 3
+    with dual_level():
+        for n in (2, 3):
+            Scaled.apply(dual([1.0], [1.0]), nbgrad.ones(1), n)
+    assert seen == [(None, None), ([0.0], None)]
+
+
+# ---- the layout of tangents ----------------------------------------------------------------------------------------
+
+def test_unpack_dual_of_a_plain_tensor():
+    """A named pair of the tensor itself and None, inside of a level and outside."""
+    x = nbgrad.ones(2)
+    outside = unpack_dual(x)
+    assert outside.primal is x and outside.tangent is None and outside._fields == ("primal", "tangent")
+    with dual_level():
+        assert unpack_dual(x).tangent is None
+
+
+@pytest.mark.parametrize("primal, tangent", [
+    (lambda: nbgrad.ones(3).as_strided((1, 3), (7, 1)), lambda: nbgrad.zeros(1, 3)),
+    (lambda: nbgrad.ones(0, 3), lambda: nbgrad.zeros(3, 0).t()),
+], ids=["a dimension of one", "no elements"])
+def test_strides_that_reach_no_element_do_not_matter(primal, tangent):
+    """Where the same indices reach the same places of memory the tangent is kept as it is."""
+    t = tangent()
+    with dual_level():
+        assert unpack_dual(make_dual(primal(), t)).tangent is t
+
+
+def test_a_lazy_conjugate_has_a_tangent_with_the_bit():
+    """The tangent of a lazily conjugated primal is stored conjugated too, and reads as what was given."""
+    with dual_level():
+        tangent = unpack_dual(make_dual(nbgrad.tensor([1 + 2j]).conj(), nbgrad.tensor([3 + 4j]))).tangent
+        assert tangent.is_conj() and tangent.tolist() == [3 + 4j]
+
+
+def test_case_4_tangents_share_memory():
+    """After a write through a view the view's tangent is that view of the base's: a later write to one shows in the other."""
+    with dual_level():
+        x = nbgrad.zeros(2, 2)
+        view = x.t()[1]
+        view.copy_(dual([1.0, 1.0], [5.0, 6.0]))
+        view.mul_(2)
+        assert tangent_of(x) == [[0.0, 10.0], [0.0, 12.0]]
+        unpack_dual(x).tangent.zero_()
+        assert tangent_of(view) == [0.0, 0.0]
+
+
+def test_case_4_view_of_the_whole_base():
+    """The written view covers all of its base: there is nothing to fill with zeros."""
+    with dual_level():
+        x = nbgrad.zeros(2, 2)
+        x.view(4).copy_(dual([1.0] * 4, [5.0, 6.0, 7.0, 8.0]))
+        assert tangent_of(x) == [[5.0, 6.0], [7.0, 8.0]]
+
+
+def test_case_4_through_the_parts_of_a_complex_base():
+    """A dual written into the imaginary part gives the base an imaginary tangent."""
+    with dual_level():
+        z = nbgrad.zeros(2, dtype=nbgrad.complex64)
+        z.imag.copy_(dual([1.0, 1.0], [5.0, 6.0]))
+        assert tangent_of(z) == [5j, 6j]
+
+
+def test_case_5_parts_and_conjugates():
+    """Parts and lazy conjugates of a plain base, taken before a dual was written to it, have theirs of its tangent."""
+    with dual_level():
+        z = nbgrad.zeros(2, dtype=nbgrad.complex64)
+        imag, conj = z.imag, z.conj()
+        z.copy_(dual([1 + 1j, 2 + 2j], [5 + 1j, 6 + 2j]))
+        assert tangent_of(imag) == [1.0, 2.0] and tangent_of(conj) == [5 - 1j, 6 - 2j]
+
+
+def test_a_view_made_before_and_one_made_after_agree():
+    """The tangent of a view does not depend on whether it was taken before or after the base became dual."""
+    with dual_level():
+        x = nbgrad.zeros(4)
+        before = x[1:3]
+        x.add_(dual([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]))
+        after = x[1:3]
+        before.mul_(2)
+        assert tangent_of(before) == tangent_of(after) == [12.0, 14.0] and tangent_of(x) == [5.0, 12.0, 14.0, 8.0]
+
+
+@pytest.mark.parametrize("primal, tangent", [
+    (lambda: nbgrad.ones(2, 3).t(), lambda: nbgrad.arange(6.0).reshape(3, 2)),
+    (lambda: nbgrad.ones(2, 2), lambda: nbgrad.ones(1).expand(2, 2)),
+], ids=["transposed", "expanded tangent"])
+def test_strides_alone_make_another_layout(primal, tangent):
+    """Sizes, offset and memory agree and the strides do not: the tangent is copied into the primal's."""
+    x, t = primal(), tangent()
+    with dual_level():
+        held = unpack_dual(make_dual(x, t)).tangent
+        assert held is not t and held.stride() == x.stride() and held.tolist() == t.tolist()
+
+
+def test_no_grad_views_carry_tangents():
+    """What no_grad leaves out of the graph it does not leave out of forward mode: cases 3 and 4 hold inside of it."""
+    with dual_level(), nbgrad.no_grad():
+        x = nbgrad.zeros(2, 2)
+        view = x[0]
+        x.copy_(dual([[1.0, 1.0], [1.0, 1.0]], [[5.0, 6.0], [7.0, 8.0]]))
+        view.mul_(2)
+        assert tangent_of(view) == [10.0, 12.0] and tangent_of(x) == [[10.0, 12.0], [7.0, 8.0]]

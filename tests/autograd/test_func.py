@@ -44,8 +44,9 @@ def number(x):
 
 # ---- every operation -----------------------------------------------------------------------------------------------
 
-# dropout draws; strides and offsets of memory are those of a batch. Complex operands have no Jacobian of real numbers.
-OTHERS = ("dropout", "as_strided", "as_strided_from", "conj", "conj_view", "real", "imag", "real_view", "imag_view", "view_as_real")
+# dropout draws; strides and offsets of memory are those of a batch; the last have complex operands or results only.
+OTHERS = ("dropout", "as_strided", "as_strided_from",
+          "complex", "conj_view", "imag", "imag_view", "polar", "real_view", "view_as_complex", "view_as_real")
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
               and not {"gradient", "second order"} & set(row.unlike) and name not in OTHERS)
 SIZE = 3
@@ -105,7 +106,7 @@ def shuffled(leaves):
 def test_gradients_of_a_batch(name):
     """vmap of grad, and grad of vmap, are the gradients of the single elements."""
     cases = list(real_cases(name))
-    assert cases or name in COMPLEX
+    assert cases
     for call, run, leaves in cases:
         batch, slope = shuffled(leaves), grad(weighted(run), tuple(range(len(leaves))))
         want = [slope(*each) for each in zip(*(x.unbind() for x in batch))]
@@ -119,7 +120,9 @@ def test_gradients_of_a_batch(name):
 @pytest.mark.parametrize("name", ROWS)
 def test_jacobians_agree(name):
     """Batched pull-backs (jacrev) and batched tangents (jacfwd) find the same Jacobian."""
-    for call, run, leaves in real_cases(name):
+    cases = list(real_cases(name))
+    assert cases
+    for call, run, leaves in cases:
         places = tuple(range(len(leaves)))
         for k, (rows, columns) in enumerate(zip(jacrev(run, places)(*leaves), jacfwd(run, places)(*leaves))):
             for a, b in zip(rows, columns):
@@ -285,6 +288,16 @@ def test_grad_mode_inside_and_outside():
     agree(grad(partly)(x), x.square())
 
 
+def test_transforms_work_in_inference_mode():
+    """Derivatives are computed of inference tensors too, where nothing is recorded otherwise."""
+    with nbgrad.inference_mode():
+        x = wave(3) * 1
+        found = [grad(number)(x), vjp(nbgrad.sin, x)[1](x)[0], jvp(nbgrad.sin, (x,), (x,))[1], vmap(grad(nbgrad.sin))(x)]
+    agree(found[0], finite_differences(number, x))
+    for got, want in zip(found[1:], (x.cos() * x, x.cos() * x, x.cos())):
+        agree(got, want)
+
+
 def test_arguments_are_left_alone():
     """A transform sets neither requires_grad nor grad of what it is given."""
     x = wave(3)
@@ -403,6 +416,8 @@ def test_tied_parameters():
     (lambda x: vjp(nbgrad.sin, x)[1]((x,)), RuntimeError), (lambda x: jvp(nbgrad.sin, x, x), RuntimeError),
     (lambda x: jvp(nbgrad.sin, (x,), (x, x)), RuntimeError), (lambda x: jvp(nbgrad.sin, (x,), (x[:1],)), RuntimeError),
     (lambda x: jvp(nbgrad.sin, (), ()), RuntimeError), (lambda x: jvp(lambda z: 1.0, (x,), (x,)), RuntimeError),
+    (lambda x: jacrev(nbgrad.sin)(nbgrad.complex(x, x)), RuntimeError),
+    (lambda x: jacfwd(lambda z: nbgrad.complex(z, z))(x), RuntimeError),
     (lambda x: jacrev(nbgrad.sin, chunk_size=0), ValueError), (lambda x: jacfwd(nbgrad.sin)(2.0), ValueError),
     (lambda x: linearize(nbgrad.sin, x)[1](x[:1]), RuntimeError), (lambda x: functional_call(nn.Linear(2, 2), 3, x), ValueError),
     (lambda x: functional_call(nn.Linear(2, 2), ({"weight": x}, {"weight": x}), x), ValueError),

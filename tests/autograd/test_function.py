@@ -881,3 +881,96 @@ def test_special_modes_see_a_call_by_the_name_of_its_class():
     finally:
         special.remove(watch)
     assert seen == ["mul", "Double"]
+
+
+# ---------------------------------------------------------------------------------------------- what nobody checks
+def test_undefined_gradients_without_zeros():
+    """Where nothing came in and zeros are not wanted, backward still runs, on None."""
+    seen = []
+
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 1
+
+    stop = function(identity, lambda ctx, g: None)
+    stop.apply(function(forward, lambda ctx, g: seen.append(g) or g).apply(leaf([2.0]))).sum().backward()
+    assert seen == [None]
+
+
+def test_saved_output_comes_back_on_its_node():
+    """What backward reads of a saved output has the Function's node as its history."""
+    seen = []
+
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    y = function(forward, lambda ctx, g: seen.append(ctx.saved_tensors[0].grad_fn is ctx) or g).apply(leaf([0.0]))
+    y.sum().backward()
+    assert seen == [True]
+
+
+def test_tensors_kept_as_attributes_are_not_guarded():
+    """An attribute of ctx is neither compared by version nor freed: a later write is what backward sees, pass after pass."""
+    def forward(ctx, x):
+        ctx.x = x
+        return x * 1
+
+    x = leaf([2.0])
+    h = x * 1
+    y = function(forward, lambda ctx, g: g * ctx.x.detach()).apply(h).sum()
+    h.detach().mul_(5)
+    y.backward()
+    assert x.grad.tolist() == [10.0] and y.grad_fn.next_functions[0][0].x is h
+
+
+def test_undeclared_write():
+    """A change that forward keeps to itself leaves the input's history alone; only the version tells."""
+    h = leaf([1.0]) * 1
+    node = h.grad_fn
+    function(lambda ctx, x: x.mul_(2) * 1, first).apply(h)
+    assert h.grad_fn is node and h._version == 1 and h.tolist() == [2.0]
+
+
+def test_tensors_inside_dicts_are_not_seen():
+    """A dict of outputs comes back as it is, without history."""
+    made = function(lambda ctx, x: {"y": x * 1}, first).apply(leaf([2.0]))
+    assert type(made) is dict and not made["y"].requires_grad
+
+
+def test_what_setup_context_returns_is_ignored():
+    """Only what it does to ctx counts."""
+    F = function(lambda x: x * 2, lambda ctx, g: g * 2, setup_context=lambda ctx, inputs, output: "nothing")
+    x = leaf([1.0])
+    y = F.apply(x)
+    y.sum().backward()
+    assert y.tolist() == x.grad.tolist() == [2.0]
+
+
+def test_boolean_outputs_are_not_differentiable():
+    """A comparison among the outputs does not require grad; the other output does."""
+    y, mask = function(lambda ctx, x: (x * 1, x > 0), lambda ctx, g, h: g).apply(leaf([2.0]))
+    assert y.requires_grad and not mask.requires_grad and mask.tolist() == [True]
+
+
+@pytest.mark.parametrize("name", ["forward_extended", "backward_extended"])
+def test_retired_protocol_has_to_be_overridden(name):
+    """NestedIOFunction is a Function whose own methods do nothing."""
+    assert issubclass(nbgrad.NestedIOFunction, nbgrad.Function)
+    with pytest.raises(NotImplementedError):
+        getattr(nbgrad.NestedIOFunction, name)(None, 1)
+
+
+def test_a_list_of_tensors_cannot_be_saved():
+    """``save_for_backward`` takes tensors one by one."""
+    with pytest.raises(TypeError):
+        function(lambda ctx, x: ctx.save_for_backward([x]) or x * 1, first).apply(leaf([2.0]))
+
+
+def test_once_differentiable_runs_without_recording():
+    """A backward marked so sees grad mode off although the pass creates a graph."""
+    seen, x = [], leaf([2.0])
+    F = function(identity, nbgrad.once_differentiable(lambda ctx, g: seen.append(nbgrad.is_grad_enabled()) or g))
+    nbgrad.grad(F.apply(x).sum(), x, create_graph=True)
+    assert seen == [False]

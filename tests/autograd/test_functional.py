@@ -184,3 +184,41 @@ def test_inputs_are_left_alone():
     with nbgrad.no_grad():
         agree(jacobian(lambda z: (seen.append(z), z * z)[1], x), diagonal(2 * x))
     assert seen[0] is not x and seen[0].requires_grad and not x.requires_grad
+
+
+# ---------------------------------------------------------------------------------------------- modes and histories
+@pytest.mark.parametrize("program", [
+    lambda x: jacobian(lambda z: z ** 3, x), lambda x: hessian(lambda z: (z ** 3).sum(), x),
+    lambda x: vjp(lambda z: z ** 3, x, x)[1], lambda x: jvp(lambda z: z ** 3, x, x)[1],
+    lambda x: hvp(lambda z: (z ** 3).sum(), x, x)[1], lambda x: vhp(lambda z: (z ** 3).sum(), x, x)[1],
+], ids=["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
+def test_grad_mode_of_the_caller_does_not_matter(program):
+    """Under ``no_grad`` derivatives are what they are outside, and the mode is still off afterwards."""
+    want = program(wave(3))
+    with nbgrad.no_grad():
+        agree(program(wave(3)), want)
+        assert not nbgrad.is_grad_enabled()
+
+
+@pytest.mark.parametrize("product", [
+    lambda x, **options: vjp(lambda z: z ** 3, x, x, **options), lambda x, **options: jvp(lambda z: z ** 3, x, x, **options),
+    lambda x, **options: hvp(lambda z: (z ** 3).sum(), x, x, **options),
+    lambda x, **options: vhp(lambda z: (z ** 3).sum(), x, x, **options),
+], ids=["vjp", "jvp", "hvp", "vhp"])
+def test_output_has_a_history_where_the_product_has(product):
+    """The function's value leads to the inputs with ``create_graph``, and is a constant without it."""
+    x = wave(3).requires_grad_()
+    assert [t.requires_grad for t in product(x)] == [False, False]
+    output, made = product(x, create_graph=True)
+    slope, = nbgrad.grad(output.sum(), x, retain_graph=True)
+    agree(slope, 3 * x.detach() ** 2)
+    assert made.requires_grad
+
+
+def test_inputs_with_a_history_keep_it():
+    """A recorded input is replaced by a view for the function: its own node, flag and ``.grad`` stay."""
+    x = wave(3).requires_grad_()
+    h = x * 2
+    node, seen = h.grad_fn, []
+    agree(jacobian(lambda z: (seen.append(z), z * z)[1], h), diagonal(2 * h.detach()))
+    assert h.grad_fn is node and seen[0] is not h and seen[0].data_ptr() == h.data_ptr() and x.grad is None

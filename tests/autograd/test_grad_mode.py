@@ -338,3 +338,43 @@ def test_decorated_asynchronous_generator():
 
     asyncio.run(main())
     assert seen == [False, True, ("sent", False), False, False]
+
+
+# ---------------------------------------------------------------------------------------------- how views are replayed
+def test_the_switch_for_replaying_views():
+    """It reads as set, restores what was, and views are right either way."""
+    assert not nbgrad.is_view_replay_enabled()
+    for mode in (False, True):
+        with nbgrad.grad_mode._force_original_view_tracking(mode):
+            assert nbgrad.is_view_replay_enabled() is mode
+            x = leaf([1.0, 2.0, 3.0])
+            base = x * 1
+            view = base[1:].view(2, 1)
+            base.mul_(10)
+            view.sum().backward()
+            assert x.grad.tolist() == [0.0, 10.0, 10.0]
+    assert not nbgrad.is_view_replay_enabled()
+    with pytest.raises(TypeError):
+        nbgrad.grad_mode._force_original_view_tracking(1)
+
+
+# ---------------------------------------------------------------------------------------------- enable_grad in full
+def test_enable_grad_as_a_bare_decorator():
+    """Without parentheses it keeps the function's name and enters the mode at each call."""
+    @nbgrad.enable_grad
+    def recorded(x):
+        return x * 3
+
+    with nbgrad.no_grad():
+        assert recorded(leaf(2.0)).requires_grad and not nbgrad.is_grad_enabled()
+    assert recorded.__name__ == "recorded"
+
+
+@pytest.mark.parametrize("mode", [nbgrad.enable_grad, lambda: nbgrad.set_grad_enabled(True), lambda: nbgrad.inference_mode(False)],
+                         ids=["enable_grad", "set_grad_enabled", "normal mode"])
+def test_modes_that_record_are_left_by_an_exception(mode):
+    """What was off outside is off again."""
+    with nbgrad.inference_mode():
+        with pytest.raises(KeyError), mode():
+            raise KeyError
+        assert not nbgrad.is_grad_enabled() and nbgrad.is_inference_mode_enabled()

@@ -233,3 +233,39 @@ def test_table_second_derivatives(name):
 def test_table_complex(name):
     """Complex operands too."""
     check_row(name, "complex128", nbgrad.gradcheck)
+
+
+# ---------------------------------------------------------------------------------------------- what else can be wrong
+def test_rtol_is_relative():
+    """An error of a thousandth of a large slope passes by the relative tolerance alone."""
+    nearly = function(lambda ctx, x: x * 1e4, lambda ctx, g: g * 1.0001e4)
+    x = leaf([1.0, 2.0])
+    assert not nbgrad.gradcheck(nearly, x, atol=1e-6, rtol=1e-6, raise_exception=False)
+    assert nbgrad.gradcheck(nearly, x, atol=1e-6, rtol=1e-2)
+
+
+def test_wrong_batch_rule_is_found():
+    """A backward that is right for one cotangent and wrong for a batch fails only where batches are checked."""
+    def setup_context(ctx, inputs, output):
+        """Nothing to save."""
+
+    scale = function(lambda g: g * 2, lambda ctx, g: g * 2, setup_context=setup_context,
+                     vmap=lambda info, in_dims, g: (g * 3, in_dims[0]))
+    func = function(lambda ctx, x: x * 2, lambda ctx, g: scale(g))
+    x = leaf([1.0, 2.0])
+    assert nbgrad.gradcheck(func, x)
+    with pytest.raises(nbgrad.GradcheckError, match="batched"):
+        nbgrad.gradcheck(func, x, check_batched_grad=True)
+
+
+def test_composite_of_saved_results_writes_and_views():
+    """First and second derivatives are right through an exp that saved its result, writes to a view and a base, and views."""
+    def composite(x):
+        saved = x.exp()
+        written = saved * 1
+        written[:1].mul_(saved[1:2])
+        written.add_(x)
+        return written.view(3, 1).t().sin()
+
+    x = leaf([0.1, 0.2, 0.3])
+    assert nbgrad.gradcheck(composite, x) and nbgrad.gradgradcheck(composite, x)

@@ -380,3 +380,73 @@ def test_increment_version_takes_many():
     tensors = [nbgrad.ones(1), nbgrad.ones(2)]
     graph.increment_version(tensors)
     assert [t._version for t in tensors] == [1, 1]
+
+
+# ---------------------------------------------------------------------------------------------- more of nodes and hooks
+def test_what_is_a_node():
+    """Nodes of operations, of leaves and of Functions are Nodes; other things are not."""
+    x = leaf([1.0])
+    for node in ((x * 2).grad_fn, Double.apply(x).grad_fn, graph.get_gradient_edge(x).node):
+        assert isinstance(node, graph.Node) and isinstance(node.name(), str) and isinstance(node.metadata, dict)
+    assert not isinstance(x, graph.Node) and not issubclass(int, graph.Node)
+
+
+def test_metadata_of_each_output():
+    """A node with several outputs describes the gradient of each."""
+    node = leaf([1.0, 2.0, 3.0]).split([1, 2])[0].grad_fn
+    assert [(tuple(meta.shape), meta.dtype) for meta in node._input_metadata] == [((1,), nbgrad.float64), ((2,), nbgrad.float64)]
+
+
+def test_unpack_of_wrong_arity():
+    """An ``unpack`` that does not take one argument fails in the pass."""
+    with graph.saved_tensors_hooks(lambda t: t.detach(), lambda: 1):
+        y = leaf([2.0]).sin()
+    with pytest.raises(TypeError):
+        y.sum().backward()
+
+
+def test_hooks_on_a_freed_saved_tensor():
+    """There is nothing left that could be packed."""
+    y = leaf([2.0]).sin()
+    raw = y.grad_fn._raw_saved_self
+    y.sum().backward()
+    with pytest.raises(RuntimeError):
+        raw.register_hooks(lambda t: t.detach(), lambda t: t)
+
+
+def refusal():
+    """What entering a pair of hooks says, or None where it is allowed."""
+    try:
+        with graph.save_on_cpu():
+            return None
+    except RuntimeError as error:
+        return str(error)
+
+
+def test_blocks_that_disable_hooks_nest():
+    """The innermost message counts, and each block's end brings back what was before it."""
+    seen = []
+    with graph.disable_saved_tensors_hooks("outer reason"):
+        seen.append(refusal())
+        with graph.disable_saved_tensors_hooks("inner reason"):
+            seen.append(refusal())
+        seen.append(refusal())
+    seen.append(refusal())
+    assert "outer" in seen[0] and "inner" in seen[1] and "outer" in seen[2] and seen[3] is None
+
+
+def test_hooks_that_are_active_cannot_be_disabled():
+    """The block is refused while hooks are active, and leaves both as they were."""
+    with graph.save_on_cpu():
+        with pytest.raises(RuntimeError), graph.disable_saved_tensors_hooks("too late"):
+            pass
+    assert refusal() is None
+
+
+def test_what_a_node_shows_does_not_change():
+    """``next_functions`` is a tuple of pairs, and ``metadata`` the same dict at each look."""
+    x = leaf([1.0])
+    for node in ((x * 2).grad_fn, Double.apply(x).grad_fn):
+        assert type(node.next_functions) is tuple and all(type(pair) is tuple for pair in node.next_functions)
+        assert node.metadata is node.metadata
+        assert node.next_functions[0][0] is graph.get_gradient_edge(x).node

@@ -469,3 +469,77 @@ def test_whether_saved_tensor_hooks_are_enabled():
     with graph.disable_saved_tensors_hooks("no"):
         assert not enabled()
     assert enabled() and isinstance((leaf() ** 2).grad_fn._raw_saved_self, nbgrad._C._autograd.SavedTensor)
+
+
+# ---- more of multi-grad hooks and of writes to saved tensors -------------------------------------------------------------
+
+def test_what_a_multi_grad_hook_returns_is_ignored():
+    """It watches; gradients stay what they are."""
+    a, calls = leaf(), []
+    b = a * 2
+    graph.register_multi_grad_hook((a, b), lambda grads: calls.append(1) or [g * 100 for g in grads])
+    b.sum().backward()
+    assert calls == [1] and a.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("write", [lambda y, v: y.mul_(10), lambda y, v: v.mul_(10), lambda y, v: y[:1].add_(5)],
+                         ids=["base", "itself", "other view"])
+def test_a_saved_view_is_protected_from_writes_through_any_alias(write):
+    """A view was saved; its base, the view or another view is written to."""
+    x = leaf()
+    with graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        v = y[:1]
+        z = (v ** 2).sum()
+        write(y, v)
+        z.backward()
+    same(x.grad, [2.0, 0.0])
+
+
+def test_second_derivatives_after_a_write():
+    """What was saved keeps its history: x^3 has the second derivative 6 x although its operand was overwritten."""
+    x = leaf()
+    with graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        z = (y ** 3).sum()
+        y.sin_()
+        g, = nbgrad.grad(z, x, create_graph=True)
+        second, = nbgrad.grad(g.sum(), x)
+    same(second, 6 * x.detach().numpy())
+
+
+def test_the_state_of_a_mutation_block_is_empty_after_it():
+    """What the block hands out shows the copies, and gives them up at its end."""
+    with graph.allow_mutation_on_saved_tensors() as copies:
+        y, z = twice(leaf())
+        y.sin_()
+        assert len(copies.cloned) > 0
+    assert len(copies.cloned) == len(copies.original) == 0 and z.requires_grad
+
+
+def test_multi_grad_hook_behind_an_unused_output():
+    """An output that got no gradient has had its turn when its node runs: None is what it is given."""
+    a, seen = leaf(), []
+    used, unused = a.split(1)
+    graph.register_multi_grad_hook((unused, used), lambda grads: seen.append(present(grads)))
+    (used * 2).sum().backward()
+    assert seen == [[False, True]]
+
+
+def test_a_pair_of_hooks_can_be_entered_again():
+    """One context serves many blocks, and is off between them."""
+    seen = []
+    hooks = graph.saved_tensors_hooks(lambda t: seen.append(1) or t.detach(), lambda t: t)
+    with hooks:
+        leaf().sin()
+    leaf().sin()
+    with hooks:
+        leaf().sin()
+    assert len(seen) == 2
+
+
+def test_save_on_cpu_is_a_pair_of_hooks():
+    """What it packs is where the tensor was and the tensor; on the CPU nothing is copied."""
+    hooks, t = graph.save_on_cpu(), nbgrad.ones(2)
+    assert isinstance(hooks, graph.saved_tensors_hooks)
+    assert hooks.unpack_hook(hooks.pack_hook(t)) is t

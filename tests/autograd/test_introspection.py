@@ -356,3 +356,19 @@ def test_logging_hooks_on_a_graph_of_ones_choice(monkeypatch):
     unregister()
     y.backward()
     assert len(said) == 3
+
+
+def test_an_undefined_gradient_in_the_log(caplog):
+    """A node that runs on no gradient says so."""
+    class Stop(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    with caplog.at_level(logging.DEBUG, logger="nbgrad.graph"):
+        Stop.apply(leaf() * 2).sum().backward()
+    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["[f64[]]", "[f64[2]]", "[None]", "[None]"]

@@ -281,3 +281,27 @@ def test_a_training_loop_leaves_no_garbage():
         step()
     w.grad = None
     assert [ref() for ref in refs] == [None] * 300
+
+
+@pytest.mark.parametrize("register", [
+    lambda x, hook: x.register_hook(hook), lambda x, hook: x.register_post_accumulate_grad_hook(hook),
+], ids=["tensor hook", "post-accumulate hook"])
+def test_hook_of_a_leaf_dies_with_the_leaf(register):
+    """A closure that only a leaf's hook holds lives through passes, and goes with the leaf."""
+    x, token = leaf([2.0]), Token()
+    ref = weakref.ref(token)
+    register(x, lambda *_, token=token: None)
+    del token
+    (x * 3).sum().backward()
+    assert ref() is not None
+    del x
+    assert ref() is None
+
+
+def test_handle_of_a_leaf_outlives_it_harmlessly():
+    """The handle does not keep the leaf, and can be removed when it is gone."""
+    x = leaf([2.0])
+    ref, handle = weakref.ref(x), x.register_hook(lambda g: None)
+    del x
+    assert ref() is None
+    handle.remove()

@@ -403,3 +403,57 @@ def test_out_under_no_grad():
     with nbgrad.no_grad():
         nbgrad.add(x, 1, out=out)
     assert out.tolist() == [2.0, 3.0]
+
+
+# ---------------------------------------------------------------------------------------------- more of what is saved
+def test_matrix_product_saves_what_the_other_side_needs():
+    """Of two matrices beside a constant only the constant is saved: it may not change, the other one may."""
+    x, c = leaf([[1.0, 2.0], [3.0, 4.0]]), const([[5.0, 6.0], [7.0, 8.0]])
+    h = x * 1
+    y = h @ c
+    h.add_(1)
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [[11.0, 15.0], [11.0, 15.0]]
+    c.add_(1)
+    with pytest.raises(RuntimeError):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("view", [
+    lambda h: h.t(), lambda h: h[0], lambda h: h.view(4), lambda h: h[:, 1:], lambda h: h.expand(3, 2, 2),
+], ids=["t", "select", "view", "slice", "expand"])
+def test_views_save_nothing(view):
+    """A view reads no values backward, so what it views may change afterwards."""
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    h = x * 1
+    y = view(h) + 0
+    h.add_(1)
+    y.sum().backward()
+    assert x.grad.sum().item() == y.numel()
+
+
+def test_exchanged_data_are_what_backward_sees():
+    """``x.data = t`` does not count as a write: the graph that saved ``x`` runs, on the contents that are there."""
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    x.data = const([5.0, 6.0])
+    y.backward()
+    assert x.grad.tolist() == [10.0, 12.0]
+
+
+def test_saved_tensors_of_a_freed_node_that_saved_none():
+    """After a pass that freed the graph a Function's saved tensors cannot be read, even if there were none."""
+    class Looks(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            assert ctx.saved_tensors == ()
+            return g * 2
+
+    y = Looks.apply(leaf([1.0])).sum()
+    y.backward()
+    with pytest.raises(RuntimeError):
+        y.backward()

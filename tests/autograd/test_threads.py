@@ -190,3 +190,32 @@ def test_recording_in_many_threads():
 
     alone = work()
     assert check(run_together(*[work] * 4)) == [alone] * 4
+
+
+def test_graph_freed_in_another_thread_is_freed():
+    """A graph that one thread has walked and freed is an error for the next one, and nothing hangs."""
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    check(run_together(y.backward))
+    later, = run_together(y.backward)
+    assert isinstance(later, RuntimeError) and x.grad.tolist() == [2.0, 4.0]
+
+
+def test_context_travels_with_the_node():
+    """What forward stored in one thread, attributes and saved tensors, is there when another thread walks."""
+    class Remembers(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.factor = 5.0
+            ctx.save_for_backward(x)
+            return x * x * 5
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return g * 2 * x * ctx.factor
+
+    x = leaf([1.0, 2.0])
+    y, = check(run_together(lambda: Remembers.apply(x)))
+    check(run_together(lambda: y.sum().backward()))
+    assert x.grad.tolist() == [10.0, 20.0]

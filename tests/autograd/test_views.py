@@ -397,3 +397,37 @@ def test_view_of_other_dtype_does_not_require_grad():
     """Memory read as integers is not differentiable."""
     v = leaf([1.0]).view(nbgrad.int64)
     assert not v.requires_grad and v.tolist() == [0x3FF0000000000000]
+
+
+# ---------------------------------------------------------------------------------------------- unrecorded writes
+def test_view_gets_a_new_node_after_an_unrecorded_write_to_its_base():
+    """The base keeps its history; the view's is made again, since the version moved, and means the same."""
+    x = leaf([1.0, 2.0])
+    base = x * 3
+    view = base[:1]
+    of_view, of_base = view.grad_fn, base.grad_fn
+    with nbgrad.no_grad():
+        base.mul_(100)
+    assert base.grad_fn is of_base and view.grad_fn is not of_view
+    view.sum().backward()
+    assert x.grad.tolist() == [3.0, 0.0]
+
+
+def test_write_through_a_detached_alias_is_not_recorded():
+    """Values change, the base's history does not, and gradients ignore the write."""
+    x = leaf([1.0, 2.0])
+    base = x * 3
+    node = base.grad_fn
+    base.detach().mul_(10)
+    base[:1].detach().mul_(10)
+    base.sum().backward()
+    assert base.grad_fn is node and base.tolist() == [300.0, 60.0] and x.grad.tolist() == [3.0, 3.0]
+
+
+def test_gradient_of_a_view_older_than_its_bases_requires_grad_goes_nowhere():
+    """Such a view is a leaf without history: neither it nor the base receives what is computed from it."""
+    base = const([1.0, 2.0])
+    view = base[:1]
+    base.requires_grad_()
+    (view * 3).sum().backward()
+    assert view.grad_fn is None and view.grad is None and base.grad is None

@@ -1,6 +1,8 @@
 """``vmap`` against a loop: every operation, every way to nest it, and what it refuses."""
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import namedtuple
 
 import numpy as np
@@ -224,7 +226,8 @@ def test_gradient_of_a_shared_leaf_inside_of_the_mapped_function_is_refused():
 @pytest.mark.parametrize("read", [lambda x: x.item(), lambda x: bool(x > 0), float, int, lambda x: x.numpy(), lambda x: x.tolist(),
                                   lambda x: x.nonzero(), lambda x: x.reshape(1)[x.reshape(1) > 0],
                                   lambda x: x.reshape(1).masked_select(x.reshape(1) > 0), lambda x: x.backward(),
-                                  lambda x: nbgrad.add(x, x, out=nbgrad.zeros(()))])
+                                  lambda x: nbgrad.add(x, x, out=nbgrad.zeros(())), copy.deepcopy, copy.copy, pickle.dumps,
+                                  lambda x: nbgrad.tensor([x]), lambda x: [1, 2, 3][x], lambda x: 1 in x])
 def test_what_needs_one_value_is_refused(read):
     """Reading an element as a number, and results whose shape depends on values, are errors of torch's type."""
     with pytest.raises(RuntimeError):
@@ -363,6 +366,24 @@ def test_hooks_see_batched_cotangents():
     got, = nbgrad.grad(y * x.detach(), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
     agree(got, nbgrad.eye(3, dtype=nbgrad.float64) * (20 * x.detach()))
     assert seen == [(3,)]
+
+
+def test_backward_of_a_function_with_batched_cotangents():
+    """A Function's backward sees one cotangent, and tensors made like it may be written to."""
+    class Reversed(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.flip(0)
+
+        @staticmethod
+        def backward(ctx, g):
+            out = nbgrad.zeros_like(g)
+            for k in range(len(g)):
+                out[k] = g[len(g) - 1 - k]
+            return out
+    x = wave(3).requires_grad_()
+    got, = nbgrad.grad(Reversed.apply(x), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
+    agree(got, nbgrad.eye(3, dtype=nbgrad.float64).flip(1))
 
 
 # ---- custom Functions ----------------------------------------------------------------------------------------------

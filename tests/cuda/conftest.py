@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import pytest
 
-from nbgrad.kernels.cuda import build, host, reductions, simt, templates
+from nbgrad.kernels.cuda import access, build, host, reductions, simt, templates
 
 
 class Machine:
@@ -39,7 +39,7 @@ class Machine:
     def rows(self, scalar, of, x, output, *values, lanes=1):
         """The reduction of each row of ``x``, in as many stages as its length asks for."""
         rows, n = x.shape
-        dtype, name, source = build.compute_dtype(x.dtype.name), x.dtype.name, of.source()
+        dtype, name, source = access.compute_dtype(x.dtype.name), x.dtype.name, of.source()
         blocks, share = reductions.row_plan(n, lanes)
         result = np.zeros(rows, output)
         if blocks == 1:
@@ -59,14 +59,14 @@ class Machine:
         rows, n = x.shape
         result = np.zeros(rows, output)
         template = reductions.reduce_short_rows(of, (x.dtype.name,), output)
-        dtype, grid = build.compute_dtype(x.dtype.name), reductions.short_rows_grid(rows)
+        dtype, grid = access.compute_dtype(x.dtype.name), reductions.short_rows_grid(rows)
         self.run(template, scalar, dtype, grid, result, x, *values, rows, n, **of.source())
         return result
 
     def columns(self, scalar, of, x, output, *values):
         """The reduction of ``x`` over its second of three dimensions."""
         outers, rows, columns = x.shape
-        dtype, name, source = build.compute_dtype(x.dtype.name), x.dtype.name, of.source()
+        dtype, name, source = access.compute_dtype(x.dtype.name), x.dtype.name, of.source()
         tiles = -(-columns // 32)
         splits, share = reductions.column_plan(outers, rows, columns)
         result, counts = np.zeros((outers, columns), output), (0, outers, rows, columns, share)
@@ -107,7 +107,7 @@ class RealGpu(Machine):
         gpu, count = self.gpu, len(template.pointers)
         function = gpu.load(build.build(template, scalar, dtype, gpu.arch, **source))
         buffers = [gpu.upload(array) for array in args[:count]]
-        values = [host.argument(v, build.compute_dtype(dtype)) for v in args[count:count + template.values]]
+        values = [host.argument(v, access.value_dtype(dtype)) for v in args[count:count + template.values]]
         counts = map(int, args[count + template.values:])
         gpu.launch(function, grid, *(int(b.handle) for b in buffers), *values, *counts)
         for array, buffer in zip(args, buffers):

@@ -11,12 +11,13 @@ import pytest
 
 import nbgrad
 from nbgrad import errors
+from nbgrad.cubins import command, table
+from nbgrad.cubins.operations import named
 from nbgrad.kernels import scalars
-from nbgrad.kernels.cuda import cubins, gates, host, table
+from nbgrad.kernels.cuda import gates, host
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.build import Recipe
 from nbgrad.kernels.cuda.monoids import monoid
-from nbgrad.kernels.cuda.operations import named
 from nbgrad.kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from nbgrad.kernels.cuda.store import CubinStore, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
@@ -69,6 +70,8 @@ REPRESENTATIVE = [
     fold(reduce_rows, "argmax", "float32", "int64", stage="merge"), fold(reduce_rows, "any", "bool"),
     fold(reduce_columns, "sum", "float32"), fold(reduce_columns, "max", "float64", stage="partial"),
     fold(reduce_short_rows, "sum", "float32"), fold(reduce_short_rows, "argmin", "int64"),
+    fold(reduce_rows, "sum", "complex64"), fold(reduce_columns, "mean", "complex128", stage="merge"),
+    fold(reduce_short_rows, "prod", "complex64"),
 ]
 
 
@@ -202,8 +205,8 @@ def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
     good = table.Entry("good", NARROW, gates.gates_for(NARROW.template, "float32"))
     bad = table.Entry("bad", WIDE, (gates.no_division,))
     for entries, status, line in (([good], 0, "1 kernels, 0 failed"), ([good, bad], 1, "2 kernels, 1 failed")):
-        monkeypatch.setattr(cubins, "kernels", lambda entries=entries: iter(entries))
-        assert cubins.main(["--fresh", "--jobs", "1"]) == status
+        monkeypatch.setattr(command, "kernels", lambda entries=entries: iter(entries))
+        assert command.main(["--fresh", "--jobs", "1"]) == status
         lines = capsys.readouterr().out.splitlines()
         assert lines[-1] == line and "     1 kernels: nothing spilled, no local memory" in lines
 

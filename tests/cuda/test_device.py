@@ -4,10 +4,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nbgrad.cubins import table
+from nbgrad.cubins.operations import named
 from nbgrad.kernels import scalars
-from nbgrad.kernels.cuda import table
 from nbgrad.kernels.cuda.monoids import monoid
-from nbgrad.kernels.cuda.operations import named
 from nbgrad.kernels.cuda.templates import array
 
 pytestmark = pytest.mark.cuda

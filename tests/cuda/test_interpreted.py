@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import math
 
 import numpy as np
 import pytest
 
 from nbgrad import dtypes
+from nbgrad.cubins import table
+from nbgrad.cubins.operations import named
 from nbgrad.errors import KernelError
 from nbgrad.kernels import codegen, scalars
-from nbgrad.kernels.cuda import access, reductions, simt, table, templates
+from nbgrad.kernels.cuda import access, monoids, reductions, simt, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
 from nbgrad.kernels.cuda.monoids import monoid
-from nbgrad.kernels.cuda.operations import named
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.ops import expr
@@ -202,10 +204,11 @@ def reduced(machine, name, x):
     of = monoid(name, compute_dtype(x.dtype.name))
     output = "int64" if name.startswith("arg") else x.dtype.name
     values = (x.shape[1],) * of.values
-    lanes = 4 if x.shape[1] % 4 == 0 and x.dtype == np.float32 else 1
+    widest = vector_lanes([x.dtype.name])
+    lanes = widest if x.shape[1] % widest == 0 and x.dtype.kind in "fc" else 1
     columns = np.ascontiguousarray(x.T)[None]
     with np.errstate(all="ignore"):
-        expected = REDUCED[name](x if x.dtype == bool else x.astype(np.float64), axis=1)
+        expected = REDUCED[name](x if x.dtype == bool else x.astype(np.result_type(x, np.float64)), axis=1)
     return ((machine.rows(table.identity, of, x, output, *values, lanes=lanes),
              machine.short_rows(table.identity, of, x, output, *values),
              machine.columns(table.identity, of, columns, output, *values)[0]), expected)
@@ -227,6 +230,26 @@ def test_reductions_by_rows_and_columns(machine, name, shape):
             np.testing.assert_array_less(np.abs(result - expected), 1.01 * ulp)
         else:
             np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
+@pytest.mark.parametrize("dtype, shape", [("complex64", (3, 301)), ("complex64", (1, 2052)), ("complex128", (2, 66))])
+def test_complex_reductions(machine, name, dtype, shape):
+    """Both parts in every form, one stage and two, to a few roundings of the modulus."""
+    x = sample(dtype, shape) if name != "prod" else 1 + sample(dtype, shape) / 64
+    actual, expected = reduced(machine, name, x)
+    rtol = np.finfo(dtype).eps * (8 if name != "prod" else 2 * math.sqrt(shape[1]))
+    for result in actual:
+        np.testing.assert_allclose(result, expected, rtol=rtol)
+
+
+def test_an_infinite_part_leaves_the_other_alone(machine):
+    """The carry of an infinite real part is dropped; that of the imaginary part is kept."""
+    x = np.ones((1, 601), np.complex64)
+    x.real[0, 5], x.imag[0, 0], x.imag[0, 600] = np.inf, 1e8, -1e8
+    x.imag[0, 1:600] = 1
+    for result in reduced(machine, "sum", x)[0]:
+        assert (result.real, result.imag) == (np.inf, 599)
 
 
 def test_wide_sum_survives_cancellation(machine):
@@ -270,9 +293,18 @@ def test_unknown_reduction_is_explained():
     """The message lists what there is."""
     with pytest.raises(KernelError, match="no median in float32; there are sum, mean"):
         monoid("median", "float32")
+    with pytest.raises(KernelError, match="no max in complex64;.*moduli"):
+        monoid("max", "complex64")
 
 
-@pytest.mark.parametrize("module", [access, templates, reductions, table], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("dtype, remedy", [("bool", "as int64"), ("complex64", "as a single")])
+def test_what_cannot_be_passed_by_value_is_refused(dtype, remedy):
+    """When the operand is made, before any kernel is."""
+    with pytest.raises(KernelError, match=f"cannot be passed by value. Hint: pass it {remedy}"):
+        value(dtype)
+
+
+@pytest.mark.parametrize("module", [access, monoids, templates, reductions], ids=lambda module: module.__name__)
 def test_examples_in_docstrings(module):
     """They run, and there are some."""
     failed, attempted = doctest.testmod(module)

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 from nbgrad import dtypes
+from nbgrad.cubins import command, operations, table
+from nbgrad.cubins.operations import named
 from nbgrad.errors import KernelError
-from nbgrad.kernels.cuda import cubins, gates, operations, random, simt, table, templates
-from nbgrad.kernels.cuda.operations import named
+from nbgrad.kernels.cuda import gates, random, simt, templates
 
 N = 1027  # more than a tile of any dtype but the narrowest, and a tail
-RTOL = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1.6e-2}
+RTOL = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1.6e-2, "complex64": 4e-6, "complex128": 2e-14}
 
 
 class Case(NamedTuple):
     """An operation of the table, and what NumPy says that it is.
 
     Attributes:
-        expected: of the scalar function's arguments, by their names, in float64 (or integers).
+        expected: of the scalar function's arguments, by their names, in float64 or complex128 (or integers).
         exact: one IEEE operation, or none: equal bits.
         low: the smallest operand, where the function has a domain.
     """
@@ -102,6 +103,33 @@ CASES = [
     Case("silu_backward_x", lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))),
     Case("softplus_backward_x", lambda g, x, beta, threshold: g * np.where(x * beta > threshold, 1, sigmoid(x * beta))),
     Case("adam", adam, low=1e-2),
+    Case("asinh", np.arcsinh),
+    Case("acosh", np.arccosh, low=1),
+    Case("modulus", np.hypot),
+    Case("mul_jvp_x_y", lambda t_x, t_y, x, y: t_x * y + t_y * x),
+    Case("div_jvp_x_y", lambda t_x, t_y, x, y: t_x / y - t_y * x / y / y),
+    Case("maximum_jvp_x_y", lambda t_x, t_y, x, y: np.where(x > y, t_x, t_y), exact=True),
+    Case("add", lambda x, y: x + y, "complex64", exact=True),
+    Case("neg_", lambda x: -x, "complex128", exact=True),
+    Case("conj_physical", np.conj, "complex64", exact=True),
+    Case("where", lambda condition, x, y: np.where(condition, x, y), "complex128", exact=True),
+    Case("eq", lambda x, y: x == y, "complex64", exact=True),
+    Case("isfinite", np.isfinite, "complex128", exact=True),
+    Case("fill_", lambda y: y, "complex64", exact=True),
+    Case("mul", lambda x, y: x * y, "complex64"),
+    Case("mul_number", lambda x, y: x * y, "complex128"),
+    Case("add_scaled", lambda x, y, alpha: x + alpha * y, "complex64"),
+    Case("div", lambda x, y: x / y, "complex64"),
+    Case("sqrt", np.sqrt, "complex128"),
+    Case("exp", np.exp, "complex64"),
+    Case("log", np.log, "complex64"),
+    Case("tanh", np.tanh, "complex128"),
+    Case("asin", np.arcsin, "complex64"),
+    Case("pow", np.power, "complex64"),
+    Case("mul_backward_x_y", lambda g, x, y: (g * np.conj(y), g * np.conj(x)), "complex64"),
+    Case("exp_backward_x", lambda g, out: g * np.conj(out), "complex64"),
+    Case("mul_jvp_x_y", lambda t_x, t_y, x, y: t_x * y + t_y * x, "complex64"),
+    Case("sin_jvp_x", lambda t_x, x: t_x * np.cos(x), "complex64"),
 ]
 
 
@@ -120,7 +148,7 @@ def test_kernels_of_operations_compute(machine, case):
     arguments = list(inputs_of(case, operation))
     count = operation.scalar.__code__.co_argcount
     names = operation.scalar.__code__.co_varnames[:count]
-    wide = [a if a.dtype == bool or a.dtype.kind in "iu" else a.astype(np.float64) for a in map(np.asarray, arguments)]
+    wide = [a if a.dtype.kind in "biu" else a.astype(np.result_type(a, np.float64)) for a in map(np.asarray, arguments)]
     with np.errstate(all="ignore"):
         expected = call(case.expected, names, wide)
     outputs = [arguments[k] for k in operation.into]
@@ -150,6 +178,10 @@ def inputs_of(case, operation):
             yield numpy.type(0.75)
         elif operand.dtype == "bool":
             yield rng.random(N) < 0.5
+        elif operand.kind == "single":
+            yield numpy.type([0.75 + 0.5j])
+        elif operand.dtype in operations.COMPLEXES:
+            yield (rng.standard_normal(N) + 1j * rng.standard_normal(N)).astype(numpy)
         elif operand.dtype in operations.INTEGERS:
             magnitude = rng.integers(1, 50, N).astype(numpy)
             yield magnitude if operand.dtype == "uint8" else magnitude * rng.choice([-1, 1], N).astype(numpy)
@@ -167,7 +199,8 @@ def compare(out, expected, case):
         np.testing.assert_array_equal(out, expected.astype(out.dtype), strict=True)
     else:
         rtol = RTOL[case.dtype]
-        np.testing.assert_allclose(out.astype(np.float64), expected, rtol=rtol, atol=rtol * np.abs(expected).max() / 4)
+        wide = out.astype(np.result_type(out, np.float64))
+        np.testing.assert_allclose(wide, expected, rtol=rtol, atol=rtol * np.abs(expected).max() / 4)
 
 
 def refuse(x):
@@ -186,6 +219,17 @@ def test_precise_path_is_taken_by_the_threads_that_need_it(machine):
     np.testing.assert_allclose(out[:3], np.sin([0.5, -3, 40]), rtol=1e-6)
     with pytest.raises(KernelError, match="precise path"):
         run(0.5, -3, 40, 1e20)
+
+
+def test_precise_path_of_a_complex_function(machine):
+    """A huge imaginary part is a huge angle: the thread that has one takes the long way, and is right."""
+    operation, out = named("exp", "complex64"), np.zeros(3, np.complex64)
+    z = np.complex64([0.5 + 3j, 1 - 1e20j, -2 + 7e5j])
+    machine.elementwise(operation.scalar, "complex64", [(templates.array("complex64"), z)], [out], lanes=1)
+    np.testing.assert_allclose(out, np.exp(z.astype(np.complex128)), rtol=2e-6)
+    template = templates.elementwise((templates.array("complex64"),), ("complex64",))
+    with pytest.raises(KernelError, match="precise path"):
+        simt.interpret(template, operation.scalar, "complex64", (1,), out, z, 3, reduce_huge_angle=refuse)
 
 
 # ---- random numbers ------------------------------------------------------------------------------------------------
@@ -233,6 +277,20 @@ def test_every_elementwise_operation_has_kernels_or_a_reason():
             assert not operands or f"{op.name}_backward_{'_'.join(operands)}" in names | skipped, op
 
 
+def test_a_tangent_with_a_cotangents_formula_has_its_kernel():
+    """exp: t * out is g * out; of complex numbers the cotangent has a conjugate. Several tangents give a sum."""
+    names = {(operation.scalar.__name__, operation.dtype) for operation in operations.operations()}
+    assert ("exp_jvp_x", "float32") not in names and ("exp_jvp_x", "complex64") in names
+    assert ("mul_jvp_x", "float64") not in names and ("mul_jvp_x_y", "float64") in names
+
+
+def test_every_complex_operation_has_complex_kernels():
+    """In both precisions; no operation of the table is left out."""
+    names = {(operation.scalar.__name__, operation.dtype) for operation in operations.operations()}
+    wanted = {(op.name, dtype) for op in operations.elementwise_ops() if op.complex for dtype in operations.COMPLEXES}
+    assert wanted and wanted <= names
+
+
 def test_unknown_operation_is_refused():
     """The message names the remedy."""
     with pytest.raises(KernelError, match="no operation tanhh in float32.*--list"):
@@ -241,7 +299,7 @@ def test_unknown_operation_is_refused():
 
 def test_listing_names_kernels_and_reasons(capsys):
     """Building nothing."""
-    assert cubins.main(["--list", "--match", "isnan"]) == 0
+    assert command.main(["--list", "--match", "isnan"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "elementwise_float32_to_bool_x4u1_isnan_float32" in lines
     assert "isnan int32: skipped: of integers it is a constant: a fill" in lines
@@ -249,7 +307,7 @@ def test_listing_names_kernels_and_reasons(capsys):
 
 def test_processes_build_what_one_builds(compiler):
     """Entries are found again by label in a process of the pool; results come back in some order."""
-    chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][:cubins.CHUNK + 1]
-    results = list(cubins.build_all(chosen, cubins.Options(fresh=True), jobs=2))
+    chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][:command.CHUNK + 1]
+    results = list(command.build_all(chosen, command.Options(fresh=True), jobs=2))
     assert sorted(r.label for r in results) == sorted(entry.label for entry in chosen)
     assert all(r.registers and not r.reason for r in results)

@@ -45,7 +45,7 @@ def test_foreign_operands(name):
     call, operands = usual(name)
     for k, argument in enumerate(OPS[name].operands[:len(operands)]):
         foreign = [[1.0, 2.0] if i == k else x for i, x in enumerate(operands)]
-        expected = rf"^{name}: {argument} must be a Tensor or a number, got list\. Hint: "
+        expected = rf"^{OPS[name].public}: {argument} must be a Tensor or a number, got list\. Hint: "
         refused(name, foreign, nbgrad.ArgumentError, expected)
 
 
@@ -53,7 +53,7 @@ def test_foreign_operands(name):
 def test_a_tensor_is_required(name):
     """What is not elementwise takes no numbers: a TypeError that names the operation."""
     call, operands = usual(name)
-    refused(name, ["no tensor", *operands[1:]], nbgrad.ArgumentError, f"^{name}: ", call)
+    refused(name, ["no tensor", *operands[1:]], nbgrad.ArgumentError, f"^{OPS[name].public}: ", call)
 
 
 @pytest.mark.parametrize("name", BROADCASTING)
@@ -63,7 +63,7 @@ def test_shapes_that_do_not_broadcast(name):
     dtype = "int64" if OPS[name].policy == "integer" else "float64"
     shapes = ((2, 3), (4,), (2, 3), (2, 3))
     operands = tensors(row, Case(shapes[:len(OPS[name].operands)], {}), dtype)
-    refused(name, operands, nbgrad.ShapeError, rf"^{name}: .*3.*4")
+    refused(name, operands, nbgrad.ShapeError, rf"^{OPS[name].public}: .*3.*4")
 
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if None not in OPS[name].signature.parameters])
@@ -87,8 +87,8 @@ def test_stated_failures(name, failure):
 def test_integer_division_by_zero(divide):
     """Of integers it is an error, of floats it is infinity or NaN; no machine trap either way."""
     x = nbgrad.tensor([1, 2])
-    with pytest.raises(ZeroDivisionError, match=re.escape(divide)):
+    with pytest.raises(ZeroDivisionError, match=re.escape(OPS[divide].public)):
         CALLS[divide](x, nbgrad.tensor([1, 0]))
-    with pytest.raises(ZeroDivisionError, match=re.escape(divide)):
+    with pytest.raises(ZeroDivisionError, match=re.escape(OPS[divide].public)):
         CALLS[divide](x, 0)
     assert not nbgrad.isfinite(CALLS[divide](x, 0.0)).numpy().any()

@@ -28,6 +28,7 @@ DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
 SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
 INPLACE = [name for name in DIFFERENTIABLE if getattr(OPS[name], "inplace", False)]
 COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
+CONVENTIONS = [(name, point) for name, row in SAMPLES.items() for point in row.at]
 STEP = 1e-6
 
 
@@ -118,6 +119,16 @@ def test_tangent_and_cotangent_are_adjoint(name):
         found = gradients(row, tensors(row, call, requires_grad=True), call, weights)
         backward = sum(np.vdot(g.numpy(), t).real for g, t in zip(found, directions))
         close(forward, backward, 1e-11, f"{name}{call}: <w, J t> against <J^T w, t>")
+
+
+@pytest.mark.parametrize("name, point", CONVENTIONS, ids=lambda x: str(x).replace(" ", ""))
+def test_convention_where_it_is_not_smooth(name, point):
+    """At a kink the tangent along an operand is the derivative that the row states."""
+    for k, want in enumerate(SAMPLES[name].at[point]):
+        with dual_level():
+            duals = [make_dual(nbgrad.tensor(x, dtype=nbgrad.float64), nbgrad.tensor(float(j == k), dtype=nbgrad.float64))
+                     for j, x in enumerate(point)]
+            assert unpack_dual(CALLS[name](*duals)).tangent.item() == want, f"along operand {k}"
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -11,6 +11,7 @@ from . import (
     indexing,  # noqa: F401
     linalg,  # noqa: F401
     losses,  # noqa: F401
+    more,  # noqa: F401
     movement,  # noqa: F401
     reduce,  # noqa: F401
     variants,  # noqa: F401

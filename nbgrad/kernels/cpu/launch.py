@@ -10,6 +10,7 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     tensor(template, storage, offset, needs_grad, meta) -> Tensor on memory that exists
     alias(x)                                  -> Tensor on x's memory and version, without history
     builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
+    viewer(node, meta, ...)                   -> view(plan, x, enabled): a view with its Meta and its node
     recorder(template, wanted, saved, edge_of) -> record(plan, out, *operands): makes the result's node
     next_seq()                                -> the next sequence number of the graph
     number_node(node)                         -> None; gives a node made in Python its sequence number and its place
@@ -21,8 +22,9 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
 the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop
-the interpreter lock and use the pool), 6 elements from which units of -1 imply that flag, 7 spare, then one code an input (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is
-called as ``kernel(start, stop, args)`` with ``args`` = pointers to the parameters, the outputs, the inputs.
+the interpreter lock and use the pool), 6 elements from which units of -1 imply that flag, 7 spare, then one code an input
+(``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is called as ``kernel(start, stop, args)`` with
+``args`` = pointers to the parameters, the outputs, the inputs.
 
 NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
 growing graph again and again (2.9 instead of 1.1 us a node for a million nodes). They die by reference count. A cycle that a
@@ -102,7 +104,7 @@ def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[in
 ARRAY_DATA, TUPLE_ITEMS, BYTES_ITEMS = 16, 24, 32       # offsets in PyArrayObject, PyTupleObject, PyBytesObject
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
-FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "record", "call", "backward", "build",
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "backward", "build",
              "first_nan")
 UNBOUND = FUNCTIONS[:7]
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template", "counter_key")
@@ -238,6 +240,21 @@ class Native:
         offsets = struct.pack(f"{len(slots)}q", *(slot_offset(kind, slot) for slot in slots))
         return self._bound("build", (offsets, template, copied_offsets(template, slots), untracked))
 
+    def viewer(self, node: Any, meta: Any, plan_type: type, ask: Any, creations: tuple, slow: Callable) -> Callable:
+        """``view(plan, x, enabled)``: the view of a tensor that a plan describes, recorded where ``x`` needs a gradient.
+
+        Args:
+            node, meta: what to copy.
+            plan_type: the plans' class, whose ``offset`` is in bytes.
+            ask: the ``needs_grad`` of a view.
+            creations: the Meta's ``creation`` with recording on, and off.
+            slow: called where ``x`` is a view with a history of its own, or whose memory was written to since.
+        """
+        places = [slot_offset(type(meta), name) for name in META_OF_A_VIEW]
+        words = struct.pack("6q", *places, slot_offset(plan_type, "offset"))
+        return self._bound("view", (words, node, copied_offsets(node, recorded_slots(0)), meta,
+                                    copied_offsets(meta, META_OF_A_VIEW), ask, *creations, slow))
+
     def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...], edge_of: Callable) -> Callable:
         """``record(plan, out, *operands)``: give ``out`` a node like ``template``.
 
@@ -253,7 +270,8 @@ class Native:
         slots = recorded_slots(len(saved))
         return self._bound("record", (struct.pack(f"{len(words)}q", *words), template, copied_offsets(template, slots), edge_of))
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None = None) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable,
+               record_second: Callable | None = None) -> Callable:
         """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts.
 
         Args:
@@ -271,6 +289,9 @@ class Native:
         for k, is_number in enumerate(saved):
             words += [slot_offset(node_type, f"s{k}"), -1 if is_number else slot_offset(node_type, f"v{k}")]
         return self._bound("backward", (struct.pack(f"{len(words)}q", *words), slow))
+
+
+META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")       # the slots that ``view`` fills in
 
 
 def recorded_slots(saved: int) -> tuple[str, ...]:

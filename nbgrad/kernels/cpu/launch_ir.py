@@ -573,6 +573,226 @@ fail:
   ret i32 -1
 }
 
+; A copy of the template's slots: %copies are their offsets as int64 words, the count in front.
+define private void @copy_slots(ptr %template, ptr %new, ptr %copies_object) alwaysinline {
+entry:
+  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %count = call i64 @word(ptr %copies, i64 0)
+  br label %test
+test:
+  %k = phi i64 [1, %entry], [%next, %copy]
+  %more = icmp sle i64 %k, %count
+  br i1 %more, label %copy, label %done
+copy:
+  %offset = call i64 @word(ptr %copies, i64 %k)
+  call void @copy_slot(ptr %template, ptr %new, i64 %offset)
+  %next = add i64 %k, 1
+  br label %test
+done:
+  ret void
+}
+
+; A node like the template with its number, plan and edges, which it takes over; null with a Python error set.
+define private ptr @new_node(ptr %template, ptr %copies, ptr %plan, ptr %edges) alwaysinline {
+entry:
+  %type = call ptr @slot(ptr %template, i64 8)
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %done, label %fill
+fill:
+  call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
+  call void @copy_slots(ptr %template, ptr %new, ptr %copies)
+  ; After the edges: a node is younger than all that it points to.
+  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
+  call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
+  call void @Py_IncRef(ptr %plan)
+  call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
+  br label %done
+done:
+  ret ptr %new
+}
+
+; Hide a finished node from the collector, NOTE [Collector], and note its place.
+define private void @finish_node(ptr %node, ptr %edges) alwaysinline {
+  call void @PyObject_GC_UnTrack(ptr %edges)
+  call void @PyObject_GC_UnTrack(ptr %node)
+  call void @note_place(ptr %node)
+  ret void
+}
+
+; view(plan, x, enabled) -> the view of x that the plan describes, with its Meta and, if it is recorded, its node.
+; self = (words, node to copy, its offsets, Meta to copy, its offsets, ASK, `creation` with recording on, with it off, slow); words:
+; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset. A view of a view has the same base and a
+; longer chain; one whose memory was written to since goes to `slow`.
+define ptr @view(ptr %self, ptr %args, i64 %count) {
+entry:
+  %plan = load ptr, ptr %args
+  %x_at = getelementptr ptr, ptr %args, i64 1
+  %x = load ptr, ptr %x_at
+  %enabled_at = getelementptr ptr, ptr %args, i64 2
+  %enabled = load ptr, ptr %enabled_at
+  %words_object = call ptr @item(ptr %self, i64 0)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %base_offset = call i64 @word(ptr %words, i64 0)
+  %is_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %is_tensor, label %look, label %slow
+look:
+  %on = icmp eq ptr %enabled, @_Py_TrueStruct
+  %off = xor i1 %on, true
+  %ask_object = call ptr @item(ptr %self, i64 5)
+  %needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %plain_creation = call ptr @item(ptr %self, i64 6)
+  %old_meta = call ptr @slot(ptr %x, i64 @TENSOR_META)
+  %bare = icmp eq ptr %old_meta, @_Py_NoneStruct
+  br i1 %bare, label %ask, label %ask_base
+ask_base:
+  %base = call ptr @slot(ptr %old_meta, i64 %base_offset)
+  %own_base = icmp eq ptr %base, @_Py_NoneStruct
+  br i1 %own_base, label %ask, label %nested
+nested:
+  %own_history = icmp ne ptr %needs, %ask_object                   ; a view that was made a leaf
+  br i1 %own_history, label %slow, label %nested_parent
+nested_parent:
+  %parent_chain_offset = call i64 @word(ptr %words, i64 1)
+  %old_chain = call ptr @slot(ptr %old_meta, i64 %parent_chain_offset)
+  %parent_creation_offset = call i64 @word(ptr %words, i64 2)
+  %old_creation = call ptr @slot(ptr %old_meta, i64 %parent_creation_offset)
+  %base_needs = call ptr @slot(ptr %base, i64 @TENSOR_NEEDS_GRAD)
+  %base_free = icmp eq ptr %base_needs, @_Py_FalseStruct
+  %nested_off = or i1 %off, %base_free
+  br i1 %nested_off, label %no_node, label %nested_fresh
+nested_fresh:
+  %parent_version_offset = call i64 @word(ptr %words, i64 3)
+  %noted = call ptr @slot(ptr %old_meta, i64 %parent_version_offset)
+  %own_storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %now = call ptr @slot(ptr %own_storage, i64 @STORAGE_VERSION)
+  %unwritten = icmp eq ptr %noted, %now
+  br i1 %unwritten, label %nested_node, label %slow
+nested_node:
+  %parent_node_offset = call i64 @word(ptr %words, i64 4)
+  %old_node = call ptr @slot(ptr %old_meta, i64 %parent_node_offset)
+  %no_history = icmp eq ptr %old_node, @_Py_NoneStruct
+  br i1 %no_history, label %slow, label %edge
+ask:
+  %no_grad = icmp eq ptr %needs, @_Py_FalseStruct
+  %unrecorded = or i1 %off, %no_grad
+  br i1 %unrecorded, label %no_node, label %ask_leaf
+no_node:
+  %base_1 = phi ptr [%x, %ask], [%base, %nested_parent]
+  %chain_1 = phi ptr [@_Py_NoneStruct, %ask], [%old_chain, %nested_parent]
+  %creation_1 = phi ptr [%plain_creation, %ask], [%old_creation, %nested_parent]
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  br label %meta
+ask_leaf:
+  %needed = icmp eq ptr %needs, @_Py_TrueStruct
+  br i1 %needed, label %own_target, label %slow
+own_target:
+  %own_edge = call ptr @slot(ptr %x, i64 @TENSOR_EDGE)
+  %is_leaf = icmp eq ptr %own_edge, @_Py_NoneStruct
+  %itself = select i1 %is_leaf, ptr %x, ptr %own_edge             ; a leaf stands for itself
+  br label %edge
+edge:
+  %target = phi ptr [%itself, %own_target], [%old_node, %nested_node]
+  %base_2 = phi ptr [%x, %own_target], [%base, %nested_node]
+  %chain_2 = phi ptr [@_Py_NoneStruct, %own_target], [%old_chain, %nested_node]
+  %creation_2 = phi ptr [%plain_creation, %own_target], [%old_creation, %nested_node]
+  %edges = call ptr @PyTuple_New(i64 1)
+  %no_edges = icmp eq ptr %edges, null
+  br i1 %no_edges, label %fail, label %have_edges
+have_edges:
+  call void @Py_IncRef(ptr %target)
+  call void @put(ptr %edges, i64 @TUPLE_ITEMS, ptr %target)
+  %node_template = call ptr @item(ptr %self, i64 1)
+  %node_copies = call ptr @item(ptr %self, i64 2)
+  %new_node = call ptr @new_node(ptr %node_template, ptr %node_copies, ptr %plan, ptr %edges)
+  %no_new_node = icmp eq ptr %new_node, null
+  br i1 %no_new_node, label %drop_edges, label %have_node
+have_node:
+  call void @finish_node(ptr %new_node, ptr %edges)
+  br label %meta
+meta:
+  %node = phi ptr [@_Py_NoneStruct, %no_node], [%new_node, %have_node]
+  %new_base = phi ptr [%base_1, %no_node], [%base_2, %have_node]
+  %parent = phi ptr [%chain_1, %no_node], [%chain_2, %have_node]
+  %tracked = phi ptr [%creation_1, %no_node], [%creation_2, %have_node]
+  %chain = call ptr @PyTuple_New(i64 3)
+  %no_chain = icmp eq ptr %chain, null
+  br i1 %no_chain, label %drop_node, label %have_chain
+have_chain:
+  call void @Py_IncRef(ptr %parent)
+  call void @Py_IncRef(ptr %plan)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  %links = getelementptr i8, ptr %chain, i64 @TUPLE_ITEMS
+  call void @put(ptr %links, i64 0, ptr %parent)
+  call void @put(ptr %links, i64 8, ptr %plan)
+  call void @put(ptr %links, i64 16, ptr @_Py_NoneStruct)
+  %meta_template = call ptr @item(ptr %self, i64 3)
+  %meta_type = call ptr @slot(ptr %meta_template, i64 8)
+  %new_meta = call ptr @PyType_GenericAlloc(ptr %meta_type, i64 0)
+  %no_meta = icmp eq ptr %new_meta, null
+  br i1 %no_meta, label %drop_chain, label %fill_meta
+fill_meta:
+  %meta_copies = call ptr @item(ptr %self, i64 4)
+  call void @copy_slots(ptr %meta_template, ptr %new_meta, ptr %meta_copies)
+  call void @Py_IncRef(ptr %new_base)
+  call void @put(ptr %new_meta, i64 %base_offset, ptr %new_base)
+  %chain_offset = call i64 @word(ptr %words, i64 1)
+  call void @put(ptr %new_meta, i64 %chain_offset, ptr %chain)
+  %untracked = call ptr @item(ptr %self, i64 7)
+  %creation = select i1 %on, ptr %tracked, ptr %untracked
+  call void @Py_IncRef(ptr %creation)
+  %creation_offset = call i64 @word(ptr %words, i64 2)
+  call void @put(ptr %new_meta, i64 %creation_offset, ptr %creation)
+  %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  call void @Py_IncRef(ptr %version)
+  %version_offset = call i64 @word(ptr %words, i64 3)
+  call void @put(ptr %new_meta, i64 %version_offset, ptr %version)
+  %node_offset = call i64 @word(ptr %words, i64 4)
+  call void @put(ptr %new_meta, i64 %node_offset, ptr %node)
+  %outs = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %template = call ptr @item(ptr %outs, i64 0)
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %no_tensor = icmp eq ptr %new, null
+  br i1 %no_tensor, label %drop_meta, label %fill_tensor
+fill_tensor:
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
+  call void @Py_IncRef(ptr %storage)
+  call void @put(ptr %new, i64 @TENSOR_STORAGE, ptr %storage)
+  %start_object = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
+  %start = call i64 @PyLong_AsSsize_t(ptr %start_object)
+  %step_offset = call i64 @word(ptr %words, i64 5)
+  %step_object = call ptr @slot(ptr %plan, i64 %step_offset)
+  %step = call i64 @PyLong_AsSsize_t(ptr %step_object)
+  %first = add i64 %start, %step
+  %offset = call ptr @PyLong_FromSsize_t(i64 %first)
+  call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
+  call void @Py_IncRef(ptr %ask_object)
+  call void @put(ptr %new, i64 @TENSOR_NEEDS_GRAD, ptr %ask_object)
+  call void @put(ptr %new, i64 @TENSOR_META, ptr %new_meta)
+  ret ptr %new
+drop_meta:
+  call void @Py_DecRef(ptr %new_meta)
+  br label %fail
+drop_chain:
+  call void @Py_DecRef(ptr %chain)
+  br label %drop_node
+drop_node:
+  call void @Py_DecRef(ptr %node)
+  br label %fail
+drop_edges:
+  call void @Py_DecRef(ptr %edges)
+  br label %fail
+slow:
+  %general = call ptr @item(ptr %self, i64 8)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
 ; record(plan, out, *operands) -> None: a node for `out`, a copy of the template with sequence number, plan, edges and saved values.
 ; self = (words, template, offsets to copy with their count, edge_of); words: number of edges, the operand of each, number of
 ; saved values, then for each its operand (-1: the result), the offsets of its slot and of its version's, whether it is a number.
@@ -581,8 +801,7 @@ entry:
   %words_object = call ptr @item(ptr %self, i64 0)
   %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
   %template = call ptr @item(ptr %self, i64 1)
-  %copies_object = call ptr @item(ptr %self, i64 2)
-  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %copies = call ptr @item(ptr %self, i64 2)
   %edge_of = call ptr @item(ptr %self, i64 3)
   %plan = load ptr, ptr %args
   %out_at = getelementptr ptr, ptr %args, i64 1
@@ -626,42 +845,23 @@ edge_put:
   store ptr %edge, ptr %edges_at
   br label %edge_test
 node:
-  %type = call ptr @slot(ptr %template, i64 8)
-  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
+  %new = call ptr @new_node(ptr %template, ptr %copies, ptr %plan, ptr %edges)
   %no_node = icmp eq ptr %new, null
-  br i1 %no_node, label %drop_edges, label %copy_begin
-copy_begin:
-  call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
-  %n_copies = call i64 @word(ptr %copies, i64 0)
-  br label %copy_test
-copy_test:
-  %k = phi i64 [1, %copy_begin], [%k1, %copy]
-  %copy_more = icmp sle i64 %k, %n_copies
-  br i1 %copy_more, label %copy, label %number
-copy:
-  %copy_offset = call i64 @word(ptr %copies, i64 %k)
-  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
-  %k1 = add i64 %k, 1
-  br label %copy_test
-number:
-  ; After the edges: a node is younger than all that it points to.
-  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
-  call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
-  call void @Py_IncRef(ptr %plan)
-  call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
+  br i1 %no_node, label %drop_edges, label %saves
+saves:
   %after = add i64 %n_edges, 1
   %n_saved = call i64 @word(ptr %words, i64 %after)
   %first = add i64 %after, 1
-  %saves = getelementptr i64, ptr %words, i64 %first
+  %entries = getelementptr i64, ptr %words, i64 %first
   br label %save_test
 save_test:
-  %s = phi i64 [0, %number], [%s1, %saved]
+  %s = phi i64 [0, %saves], [%s1, %saved]
   %save_more = icmp slt i64 %s, %n_saved
   br i1 %save_more, label %save, label %finish
 save:
   %s1 = add i64 %s, 1
   %entry_index = mul i64 %s, 4
-  %entry_at = getelementptr i64, ptr %saves, i64 %entry_index
+  %entry_at = getelementptr i64, ptr %entries, i64 %entry_index
   %from = call i64 @word(ptr %entry_at, i64 0)
   %slot_offset = call i64 @word(ptr %entry_at, i64 1)
   %version_offset = call i64 @word(ptr %entry_at, i64 2)
@@ -695,9 +895,7 @@ save_version:
 saved:
   br label %save_test
 finish:
-  call void @PyObject_GC_UnTrack(ptr %edges)                       ; NOTE [Collector]
-  call void @PyObject_GC_UnTrack(ptr %new)
-  call void @note_place(ptr %new)
+  call void @finish_node(ptr %new, ptr %edges)
   %old_edge = call ptr @slot(ptr %out, i64 @TENSOR_EDGE)
   call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
   call void @Py_DecRef(ptr %old_edge)
@@ -970,8 +1168,7 @@ entry:
   %offsets_object = call ptr @item(ptr %self, i64 0)
   %offsets = getelementptr i8, ptr %offsets_object, i64 @BYTES_ITEMS
   %template = call ptr @item(ptr %self, i64 1)
-  %copies_object = call ptr @item(ptr %self, i64 2)
-  %copies = getelementptr i8, ptr %copies_object, i64 @BYTES_ITEMS
+  %copies = call ptr @item(ptr %self, i64 2)
   %type = call ptr @slot(ptr %template, i64 8)
   %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %failed = icmp eq ptr %new, null
@@ -984,19 +1181,10 @@ untrack:
   call void @PyObject_GC_UnTrack(ptr %new)                         ; NOTE [Collector]
   br label %copy_begin
 copy_begin:
-  %n_copies = call i64 @word(ptr %copies, i64 0)
-  br label %copy_test
-copy_test:
-  %k = phi i64 [1, %copy_begin], [%k1, %copy]
-  %copy_more = icmp sle i64 %k, %n_copies
-  br i1 %copy_more, label %copy, label %test
-copy:
-  %copy_offset = call i64 @word(ptr %copies, i64 %k)
-  call void @copy_slot(ptr %template, ptr %new, i64 %copy_offset)
-  %k1 = add i64 %k, 1
-  br label %copy_test
+  call void @copy_slots(ptr %template, ptr %new, ptr %copies)
+  br label %test
 test:
-  %i = phi i64 [0, %copy_test], [%next, %set]
+  %i = phi i64 [0, %copy_begin], [%next, %set]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %set, label %filled
 set:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 import struct
+import threading
 from typing import Any, Callable
 
 import numpy as np
@@ -156,6 +156,10 @@ class Twin:
             return new
         return build
 
+    def viewer(self, node: Any, meta: Any, plan_type: type, ask: Any, creations: tuple, slow: Callable) -> Callable:
+        """``view(plan, x, enabled)``: the general one, which does the same."""
+        return slow
+
     def recorder(self, template: Any, wanted, saved, edge_of: Callable) -> Callable:
         """``record(plan, out, *operands)``: give ``out`` a node like ``template``."""
         slots = ["plan", "edges", "seq"]
@@ -172,7 +176,8 @@ class Twin:
             out.edge, out.needs_grad = build(*values), True
         return record
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None = None) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable,
+               record_second: Callable | None = None) -> Callable:
         """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts."""
         def call(*operands):
             key = tuple(x.layout if isinstance(x, self._tensor) else type(x) for x in operands)

@@ -10,9 +10,8 @@
     gates.py         what must hold of every kernel's PTX and registers
     store.py         cubins on disk, by content
     random.py        the skeletons that fill memory with random numbers
-    operations.py    the table of operations as scalar functions and operands
-    table.py         every kernel that a release carries; ``make cubins`` builds them (cubins.py)
     host.py          device memory, launches, streams, graphs; what is missing where there is no GPU
 
+``nbgrad.cubins`` lists every kernel that a release carries, and builds them.
 Importing this package imports neither numba nor any CUDA library.
 """

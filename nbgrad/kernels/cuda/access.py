@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from ...dtypes import BOOL, COMPLEX, dtype_of
 from ...errors import KernelError
 
-__all__ = ["Access", "Function", "VECTOR_BYTES", "compute_dtype", "check_load", "vector_lanes", "itemsize",
-           "prims_dtype"]
+__all__ = ["Access", "Function", "VECTOR_BYTES", "compute_dtype", "value_dtype", "check_load", "vector_lanes",
+           "itemsize", "prims_dtype"]
 
 Function = Callable[..., Any]  # a plain Python function, before ``instantiate``
 VECTOR_BYTES = 16  # the widest access of one thread up to Hopper
@@ -70,6 +70,15 @@ def compute_dtype(dtype: str) -> str:
     if found.category < dtype_of("float32").category:
         return "int64"  # the one integer type that Numba's arithmetic has anyway
     return found.compute
+
+
+def value_dtype(dtype: str) -> str:
+    """The dtype of operands by value in a kernel that computes on ``dtype``: real in a complex kernel.
+
+    >>> value_dtype("bfloat16"), value_dtype("complex128")
+    ('float32', 'float64')
+    """
+    return dtype_of(compute_dtype(dtype)).to_real().name
 
 
 def check_load(dtype: str, compute: str) -> None:

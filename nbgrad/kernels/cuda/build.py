@@ -22,9 +22,9 @@ from typing import Any
 from unittest import mock
 
 from ...errors import KernelError
-from .. import prims, scalars
+from .. import complex_scalars, prims, scalars
 from ..instantiate import instantiate
-from .access import Function, compute_dtype, prims_dtype
+from .access import Function, prims_dtype, value_dtype
 from .templates import BLOCK, Template
 
 __all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "right_everywhere", "scalar_source"]
@@ -130,11 +130,11 @@ def right_everywhere(function: Function) -> Function:
     """``function`` with calls of guarded scalar functions replaced by their precise versions.
 
     A thread that needs the slow path branches by itself; no loop over elements asks the guard first (NOTE [Guards] of
-    ``scalars``). Precise versions call the fast ones where those are right: functions of ``scalars`` stay as they are.
+    ``scalars``). Precise versions call the fast ones where those are right: scalar functions themselves stay as they are.
     """
     if function in _PRECISE:
         return _PRECISE[function]
-    if function.__module__ is not None and function.__module__.startswith(scalars.__name__):
+    if (function.__module__ or "").startswith(_SCALAR_MODULES):
         return function
     called = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
     replaced = {name: right_everywhere(value) for name, value in called.items()
@@ -145,15 +145,23 @@ def right_everywhere(function: Function) -> Function:
     return FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
 
 
-_PRECISE = {scalars.FUNCTIONS[name]: scalars.PRECISE[precise] for name, (_, precise) in scalars.GUARDS.items()}
+_PRECISE = {
+    **{scalars.FUNCTIONS[name]: scalars.PRECISE[precise] for name, (_, precise) in scalars.GUARDS.items()},
+    **{complex_scalars.COMPLEX_FUNCTIONS[name]: precise for name, (_, precise) in complex_scalars.COMPLEX_GUARDS.items()},
+}
+_SCALAR_MODULES = (scalars.__name__, complex_scalars.__name__)
 
 
 def instantiate_for(names: dict[str, Any], template: Template, scalar: Function, dtype: str, source: Mapping,
                     wrap: Function = lambda function: function) -> Function:
     """The template's function with every name bound: to a target by ``names``, to this kernel by the rest."""
+    return instantiate(template.function, names, {**scalar_source(scalar, dtype), **source}, narrowed_to(dtype), wrap)
+
+
+def narrowed_to(dtype: str) -> str | None:
+    """What float constants become in a kernel that computes in ``dtype``: real in a complex kernel, None for integers."""
     real = prims_dtype(dtype)
-    narrow = real if real in scalars.BY_DTYPE else None
-    return instantiate(template.function, names, {**scalar_source(scalar, dtype), **source}, narrow, wrap)
+    return real if real in scalars.BY_DTYPE else None
 
 
 def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
@@ -169,13 +177,13 @@ def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
 def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, source: Mapping) -> str:
     """The PTX of a kernel, its entry still under Numba's mangled name."""
     try:
-        from .intrinsics import cuda, cuda_prims, pointer_type, types, value_type
+        from .intrinsics import cuda, cuda_prims, pointer_type, types
     except ImportError as error:
         raise KernelError(f"cuda: numba-cuda cannot be imported: {error}. Hint: pip install 'nbgrad[cuda]'.") from error
     capability = divmod(int(arch.removeprefix("sm_")), 10)
     names = cuda_prims(dtype, template.accesses, template.state)
     kernel = instantiate_for(names, template, scalar, dtype, source, cuda.jit(device=True))
-    values = [value_type(compute_dtype(dtype)) for _ in range(template.values)]
+    values = [getattr(types, value_dtype(dtype))] * template.values
     signature = types.void(*map(pointer_type, template.pointers), *values, *[types.int64] * template.integers)
     with _COMPILING, numba_without_gpu(capability):
         ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, BLOCKS_RESIDENT))

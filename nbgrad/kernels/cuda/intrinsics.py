@@ -22,7 +22,7 @@ from ...errors import KernelError
 from ..prims import declare, llvm_prims
 from .access import Access, check_load, compute_dtype, itemsize, prims_dtype
 
-__all__ = ["cuda", "types", "cuda_prims", "pointer_type", "value_type"]
+__all__ = ["cuda", "types", "cuda_prims", "pointer_type"]
 
 # The CUDA target inside numba itself is frozen and lacks CUDA 13. numba-cuda replaces it through a .pth file,
 # which `pip install --target` does not run.
@@ -40,8 +40,7 @@ def cuda_prims(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = 
     """All names of a template that computes in ``dtype``: primitives, memory, index arithmetic, ``cuda`` itself."""
     compute, makers = compute_dtype(dtype), {"load": _load, "store": _store}
     rint = "__nv_rintf" if prims_dtype(dtype) == "float32" else "__nv_rint"  # libdevice; NVVM turns it into cvt.rni
-    complex_prims = {"where": _where_complex(compute)} if dtype_of(compute).category == COMPLEX else {}
-    return {**llvm_prims(intrinsic, types, prims_dtype(dtype), rint), **complex_prims, "cuda": cuda,
+    return {**llvm_prims(intrinsic, types, prims_dtype(dtype), rint), "cuda": cuda,
             "where_index": where_index, "divide_by_magic": divide_by_magic, "multiply_add_i32": multiply_add_i32,
             **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
             **{f"STATE{s}": getattr(types, name) for s, name in enumerate(state)}}
@@ -50,22 +49,6 @@ def cuda_prims(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = 
 def pointer_type(dtype: str):
     """The type of a kernel's pointer parameter. Accesses cast it: all that counts is that it is a pointer."""
     return types.CPointer(getattr(types, f"uint{8 * min(itemsize(dtype), 8)}"))
-
-
-def value_type(compute: str):
-    """The type of a parameter by value."""
-    if dtype_of(compute).category == COMPLEX:
-        raise KernelError(f"cuda: {compute} cannot be passed by value. Hint: pass it as a single.")
-    return getattr(types, compute)
-
-
-def _where_complex(dtype: str) -> Callable:
-    number = getattr(types, dtype)
-
-    @intrinsic
-    def where(typing, c, x, y):
-        return number(types.boolean, number, number), lambda context, builder, signature, args: builder.select(*args)
-    return where
 
 
 # A plain LLVM access with its alignment stated: NVVM infers the global address space from the kernel's parameters and

@@ -4,6 +4,9 @@ NOTE [Wide sums]: a float sum carries the rounding errors of its additions in a 
 threads, the shuffles and the partial results. That is as good as summing in double the precision, without one float64
 instruction in a float32 kernel: the result is within about one rounding whatever the length. Six additions an element
 where there was one; the kernel still waits for memory.
+
+NOTE [Complex accumulators]: a complex reduction folds real and imaginary parts in accumulators of their own: threads
+shuffle words, and a carry is dropped beside the part that is infinite, not beside both.
 """
 # ruff: noqa: F821  (where and where_index are bound by instantiate)
 from __future__ import annotations
@@ -12,10 +15,11 @@ import math
 from functools import cache
 from typing import NamedTuple
 
+from ...dtypes import dtype_of
 from ...errors import KernelError
 from .access import Function
 
-__all__ = ["Monoid", "monoid", "MONOIDS"]
+__all__ = ["Monoid", "folds", "monoid", "MONOIDS"]
 
 
 class Monoid(NamedTuple):
@@ -70,6 +74,38 @@ def _sum_finish(total, carry):
 
 def _mean_finish(total, carry, count):
     return _sum_finish(total, carry) / count
+
+
+def _complex_sum_absorb(re, im, re_carry, im_carry, z):
+    re, re_carry = _sum_absorb(re, re_carry, z.real)
+    im, im_carry = _sum_absorb(im, im_carry, z.imag)
+    return re, im, re_carry, im_carry
+
+
+def _complex_sum_merge(re, im, re_carry, im_carry, later_re, later_im, later_re_carry, later_im_carry):
+    re, re_carry = _sum_merge(re, re_carry, later_re, later_re_carry)
+    im, im_carry = _sum_merge(im, im_carry, later_im, later_im_carry)
+    return re, im, re_carry, im_carry
+
+
+def _complex_sum_finish(re, im, re_carry, im_carry):
+    return complex(_sum_finish(re, re_carry), _sum_finish(im, im_carry))
+
+
+def _complex_mean_finish(re, im, re_carry, im_carry, count):
+    return complex(_mean_finish(re, re_carry, count), _mean_finish(im, im_carry, count))
+
+
+def _complex_mul(re, im, later_re, later_im):
+    return re * later_re - im * later_im, re * later_im + im * later_re
+
+
+def _complex_mul_absorb(re, im, z):
+    return _complex_mul(re, im, z.real, z.imag)
+
+
+def _complex_parts(re, im):
+    return complex(re, im)
 
 
 def _add(x, y):
@@ -136,6 +172,7 @@ def _index(x, i):
 
 
 _INT64 = (-2**63, 2**63 - 1)
+_COMPLEX = ("complex64", "complex128")
 
 
 def _plain(name, dtype, identity, combine, **more):
@@ -145,6 +182,10 @@ def _plain(name, dtype, identity, combine, **more):
 def _sum(name, dtype):
     if dtype == "int64":
         return _plain("sum", dtype, 0, _add)
+    if dtype in _COMPLEX:
+        finish = _complex_mean_finish if name == "mean" else _complex_sum_finish
+        state = (dtype_of(dtype).to_real().name,) * 4
+        return Monoid(name, state, (0.0,) * 4, _complex_sum_absorb, _complex_sum_merge, finish, values=int(name == "mean"))
     finish = _mean_finish if name == "mean" else _sum_finish
     return Monoid(name, (dtype, dtype), (0.0, 0.0), _sum_absorb, _sum_merge, finish, values=int(name == "mean"))
 
@@ -167,16 +208,33 @@ def _truth_value(name, dtype):
     return Monoid(name, ("int64",), (1,), _all_absorb, _and, _truth)
 
 
+def _product(name, dtype):
+    if dtype in _COMPLEX:
+        real = dtype_of(dtype).to_real().name
+        return Monoid(name, (real, real), (1.0, 0.0), _complex_mul_absorb, _complex_mul, _complex_parts)
+    return _plain(name, dtype, 1 if dtype == "int64" else 1.0, _mul)
+
+
 MONOIDS = {
     "sum": _sum, "mean": _sum, "max": _extreme, "min": _extreme, "argmax": _arg_extreme, "argmin": _arg_extreme,
-    "any": _truth_value, "all": _truth_value,
-    "prod": lambda name, dtype: _plain(name, dtype, 1 if dtype == "int64" else 1.0, _mul),
+    "any": _truth_value, "all": _truth_value, "prod": _product,
 }
+
+
+def folds(name: str, dtype: str) -> bool:
+    """Whether there is the reduction ``name`` in compute dtype ``dtype``: integers have no mean, complex numbers no order.
+
+    >>> folds("sum", "complex64"), folds("max", "complex64"), folds("mean", "int64")
+    (True, False, False)
+    """
+    if dtype in _COMPLEX:
+        return name in ("sum", "mean", "prod")
+    return name in MONOIDS and dtype in ("float32", "float64", "int64") and (name, dtype) != ("mean", "int64")
 
 
 @cache
 def monoid(name: str, dtype: str) -> Monoid:
-    """The reduction ``name`` in compute dtype ``dtype`` (float32, float64 or int64).
+    """The reduction ``name`` in compute dtype ``dtype`` (float32, float64, int64; sum, mean and prod also complex).
 
     ``any`` and ``all`` fold truth values: load the operand as bool, or map it with ``x != 0``. ``mean`` takes the count
     by value. An empty row gives the identity.
@@ -184,7 +242,8 @@ def monoid(name: str, dtype: str) -> Monoid:
     Raises:
         KernelError: no such reduction, or not in that dtype.
     """
-    if name not in MONOIDS or dtype not in ("float32", "float64", "int64") or (name, dtype) == ("mean", "int64"):
+    if not folds(name, dtype):
         raise KernelError(f"reduce: no {name} in {dtype}; there are {', '.join(MONOIDS)} in float32, float64 and int64 "
-                          f"(mean: floating). Hint: a complex sum is a sum of its real view's columns.")
+                          f"(mean: floating), sum, mean and prod in complex dtypes. Hint: integers are summed, and "
+                          f"divided elementwise; the moduli of complex numbers have an order.")
     return MONOIDS[name](name, dtype)

@@ -14,9 +14,10 @@ import numpy as np
 
 from ...dtypes import BOOL, COMPLEX, FLOATING, dtype_of
 from ...errors import KernelError
+from ..instantiate import instantiate
 from ..prims import numpy_prims
-from .access import Access, Function, check_load, compute_dtype, prims_dtype
-from .build import instantiate_for
+from .access import Access, Function, check_load, compute_dtype, prims_dtype, value_dtype
+from .build import instantiate_for, narrowed_to, scalar_source
 from .templates import BLOCK, WARP, Template
 
 try:
@@ -24,7 +25,7 @@ try:
 except ImportError:  # a package of the tests; importing this file must not need it
     getcurrent, greenlet = None, object
 
-__all__ = ["Pointer", "interpret", "launch", "simt_names"]
+__all__ = ["Pointer", "instantiate_scalar", "interpret", "launch", "simt_names"]
 
 
 def interpret(template: Template, scalar: Function, dtype: str, grid: Sequence[int], *args, **source) -> None:
@@ -52,7 +53,7 @@ def bind_arguments(template: Template, dtype: str, args: Sequence) -> list:
     for k, (pointer, name) in enumerate(zip(arrays, template.pointers)):
         if pointer.dtype != name and {pointer.dtype, name} != {"bool", "uint8"}:
             raise KernelError(f"{template.name}: pointer {k} is to {pointer.dtype}, expected {name}.")
-    numbers = [dtype_of(compute_dtype(dtype)).numpy.type(v) for v in args[pointers:pointers + values]]
+    numbers = [dtype_of(value_dtype(dtype)).numpy.type(v) for v in args[pointers:pointers + values]]
     return arrays + numbers + [int(n) for n in args[pointers + values:]]
 
 
@@ -120,10 +121,21 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
     """What ``intrinsics.cuda_prims`` is for the GPU."""
     compute, makers = compute_dtype(dtype), {"load": load_access, "store": store_access}
     prims = numpy_prims(prims_dtype(dtype))
-    return {**prims, "cuda": Machine(), "where_index": prims["where"],
+    return {**prims, "complex": complex_number(compute), "cuda": Machine(), "where_index": prims["where"],
             "divide_by_magic": divide_by_magic, "multiply_add_i32": multiply_add_i32,
             **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
             **{f"STATE{s}": dtype_of(name).numpy for s, name in enumerate(state)}}
+
+
+def complex_number(dtype: str) -> Function:
+    """``complex`` in a kernel: of a real number or two parts, in the precision of the kernel."""
+    scalar = dtype_of(dtype).to_complex().numpy.type
+    return lambda real, imag=0.0: scalar(complex(real, imag))
+
+
+def instantiate_scalar(scalar: Function, dtype: str) -> Function:
+    """A scalar function that computes in ``dtype``, on NumPy's scalars."""
+    return instantiate(scalar, simt_names(dtype), scalar_source(scalar, dtype), narrowed_to(dtype))
 
 
 class Shared:

@@ -8,8 +8,8 @@ A template is text because Numba has no variadic pointers and unrolls nothing on
     load_float32x4, ...       see access.py
     divide, multiply_add      index arithmetic; see ``strided``
 
-NOTE [Kernel parameters]: pointers first (outputs, then inputs), then operands by value in the compute dtype, then
-int64 counts. One launch path serves every kernel.
+NOTE [Kernel parameters]: pointers first (outputs, then inputs), then operands by value in the compute dtype (a real one
+in a complex kernel: complex numbers lie in memory), then int64 counts. One launch path serves every kernel.
 
 NOTE [Launch shape]: a block is always ``BLOCK`` threads and owns one tile; there are no grid-stride loops. (A loop with
 a stride known only at run time is worse than it looks: LLVM unrolls it and computes the trip count with a 64-bit
@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Callable, Iterable, NamedTuple, Sequence
 
+from ...dtypes import COMPLEX, dtype_of
 from ...errors import KernelError
 from .access import Access, Function, vector_lanes
 
-__all__ = ["BLOCK", "Template", "Operand", "array", "single", "value", "elementwise", "elementwise_grid", "accumulate",
+__all__ = ["BLOCK", "Template", "Operand", "array", "single", "value", "number", "elementwise", "elementwise_grid", "accumulate",
            "strided", "strided_args", "strided_grid", "collapse", "index_source"]
 
 BLOCK = 256  # threads a block; known at compile time, so that strides and bounds fold
@@ -85,7 +86,18 @@ def value(dtype: str) -> Operand:
     """A Python number, passed by value in the compute dtype."""
     if dtype == "bool":
         raise KernelError("value: a truth value cannot be passed by value. Hint: pass it as int64, or as a single.")
+    if dtype_of(dtype).category == COMPLEX:
+        raise KernelError(f"value: a {dtype} cannot be passed by value. Hint: pass it as a single.")
     return Operand(dtype, "value")
+
+
+def number(dtype: str) -> Operand:
+    """A Python number, passed as kernels of its dtype take one.
+
+    >>> number("bfloat16").kind, number("complex64").kind
+    ('value', 'single')
+    """
+    return single(dtype) if dtype_of(dtype).category == COMPLEX else value(dtype)
 
 
 @dataclass(frozen=True)

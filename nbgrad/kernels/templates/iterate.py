@@ -218,7 +218,7 @@ def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tu
     for size, inner in zip(shape, zip(*strides)):
         if size == 1:
             continue
-        if sizes and all([o == i * size for o, i in zip(steps[-1], inner)]):
+        if sizes and steps[-1] == tuple([i * size for i in inner]):
             sizes[-1] *= size
             steps[-1] = inner
         else:

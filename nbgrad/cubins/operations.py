@@ -1,9 +1,7 @@
 """The table of operations as scalar functions and operands: what ``table.py`` puts into templates.
 
-Nothing about an operation is said here a second time. Its forward formula, the fused backward formula of every subset
-of its operands, and an optimizer's update become scalar functions by the same ``codegen`` as on the CPU.
-
-The only file under ``kernels`` that looks up at the layers above: it lists a release, and no program needs it.
+Nothing about an operation is said here a second time. Its forward formula, the fused cotangents and tangents of every
+subset of its operands, and an optimizer's update become scalar functions by the same ``codegen`` as on the CPU.
 """
 from __future__ import annotations
 
@@ -15,25 +13,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...dispatch import forward_formula, rule_of
-from ...dtypes import dtype_of
-from ...errors import KernelError
-from ...fused import formula_of
-from ...lowering.elementwise import Formula
-from ...ops.core import OPS, Elementwise
-from ...ops.expr import postorder
-from ...optim import rules as updates
-from ..codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
-from ..instantiate import instantiate
-from ..prims import PRIMS, numpy_prims
-from ..scalars import BY_DTYPE
-from .access import Function
-from .templates import Operand, array, value
+from ..dispatch import forward_formula, rule_of
+from ..dtypes import dtype_of
+from ..errors import KernelError
+from ..fused import formula_of
+from ..jvp import jvp_formula
+from ..kernels.codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
+from ..kernels.cuda.access import Function
+from ..kernels.cuda.simt import instantiate_scalar
+from ..kernels.cuda.templates import Operand, array, number
+from ..kernels.prims import PRIMS
+from ..lowering.elementwise import Formula
+from ..ops.core import OPS, Elementwise
+from ..ops.expr import ZERO, evaluate, operation as expression_of, postorder, symbol
+from ..optim import rules as updates
 
-__all__ = ["FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards",
-           "inplace", "named", "operation", "operations", "skipped", "update", "with_number"]
+__all__ = ["COMPLEXES", "FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards",
+           "inplace", "named", "operation", "operations", "skipped", "tangents", "update", "with_number"]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in float32
+COMPLEXES = ("complex64", "complex128")
 INTEGERS = ("int32", "int64", "uint8")  # uint8 serves bool too, whose bytes are the numbers 0 and 1
 TAKES_INTEGERS = ("promote", "integer", "first")  # of Elementwise.policy; the others convert integers first
 DIVIDES = frozenset(("floor_divide", "trunc_divide", "remainder", "fmod"))
@@ -67,13 +66,16 @@ class Skipped(NamedTuple):
 
 
 def operations() -> Iterator[Operation]:
-    """Every elementwise operation forward, in place and backward, and every optimizer's update, at all their dtypes."""
+    """Every elementwise operation forward, in place, backward and in forward mode, and every optimizer's update, at all
+    their dtypes.
+    """
     for op in elementwise_ops():
         for dtype in dtypes_of(op):
             if not reason_against(op, dtype):
                 yield from forwards(op, dtype)
-                if dtype in FLOATS:
+                if dtype not in INTEGERS:
                     yield from backwards(op, dtype)
+                    yield from tangents(op, dtype)
     for dtype in FLOATS:
         yield from (update(rule, dtype) for rule in update_rules())
 
@@ -83,9 +85,6 @@ def skipped() -> Iterator[Skipped]:
     for op in elementwise_ops():
         reasons = ((dtype, reason_against(op, dtype)) for dtype in dtypes_of(op))
         yield from (Skipped(f"{op.name} {dtype}", reason) for dtype, reason in reasons if reason)
-        if op.complex:
-            yield Skipped(f"{op.name} complex", "complex formulas have no scalar functions for CUDA; conversions and "
-                          "accumulation have kernels")
 
 
 def elementwise_ops() -> Iterator[Elementwise]:
@@ -95,7 +94,7 @@ def elementwise_ops() -> Iterator[Elementwise]:
 
 def dtypes_of(op: Elementwise) -> Iterable[str]:
     """The dtypes in memory that ``op`` computes on without converting its operands first."""
-    floats = () if op.policy == "integer" else FLOATS
+    floats = () if op.policy == "integer" else (*FLOATS, *COMPLEXES) if op.complex else FLOATS
     return (*floats, *INTEGERS) if op.policy in TAKES_INTEGERS else floats
 
 
@@ -104,7 +103,7 @@ def reason_against(op: Elementwise, dtype: str) -> str | None:
     made = forward(op, dtype)
     if is_integer(made.dtype) and any(node.op in KNOWN_FOR_INTEGERS for node in postorder([op.expression()])):
         return "of integers it is a constant: a fill"
-    unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS)
+    unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS) - {"complex"}
     return f"there is no scalar function {', '.join(sorted(unknown))}" if unknown else None
 
 
@@ -140,37 +139,57 @@ def changes_nothing(operation: Operation) -> bool:
     """Whether every number is its own result (floor of integers, abs of unsigned ones): in place that is no kernel."""
     if len(operation.inputs) != 1 or not operation.into:
         return False
-    function = instantiate_scalar(operation)
+    function = instantiate_scalar(operation.scalar, operation.dtype)
     kind = dtype_of(operation.dtype).numpy.type
-    samples = (0, 1, 2, 100) if operation.dtype == "uint8" else (0, 1, 2, 100, -1, -3.5, 2.5)
+    samples: tuple = (0, 1, 2, 100) if operation.dtype == "uint8" else (0, 1, 2, 100, -1, -3.5, 2.5)
+    samples += (1 - 2j,) if operation.dtype in COMPLEXES else ()
     with np.errstate(all="ignore"):
         return all(function(kind(x)) == kind(x) for x in samples)
 
 
-def instantiate_scalar(operation: Operation) -> Function:
-    """The scalar function on NumPy's scalars."""
-    narrow = None if is_integer(operation.dtype) else operation.dtype
-    return instantiate(operation.scalar, numpy_prims(operation.dtype), BY_DTYPE.get(operation.dtype), narrow)
-
-
 def backwards(op: Elementwise, dtype: str) -> Iterator[Operation]:
     """The fused cotangents of every subset of differentiable operands; subsets that need the same kernel share it."""
-    if op.refuses_gradient:
-        return
-    seen = set()
-    for mask in range(1, 1 << len(op.operands)):
-        if all(differentiable or not mask >> k & 1 for k, differentiable in enumerate(op.differentiable)):
-            rule = rule_of(op, mask, (False,) * len(op.operands), False)
-            if rule.computed and rule.formula not in seen:
-                seen.add(rule.formula)
-                yield operation(backward_name(rule), rule.formula, dtype, numbers_of(op))
+    for name, formula in cotangent_formulas(op, dtype in COMPLEXES).items():
+        yield operation(name, formula, dtype, numbers_of(op))
 
 
-def backward_name(rule) -> str:
-    """``mul_backward_x_y``: the operands whose cotangents a kernel computes."""
-    computed = [rule.op.operands[k] for k, result in zip(rule.wanted, rule.results)
-                if any(result is r for r in rule.computed)]
-    return "_".join([rule.op.name, "backward", *computed])
+def tangents(op: Elementwise, dtype: str) -> Iterator[Operation]:
+    """The fused tangents of the result for every subset of differentiable operands that have one.
+
+    What is a cotangent's formula with a tangent for ``g`` (all that depends on one operand of real numbers) has a kernel.
+    """
+    known = {anonymous(formula) for formula in cotangent_formulas(op, dtype in COMPLEXES).values()}
+    for names in subsets(op):
+        _, formula = jvp_formula(op, names)
+        result, = formula.results
+        if result is not ZERO and result.op != "symbol" and anonymous(formula) not in known:
+            yield operation("_".join([formula.name, *names]), formula, dtype, numbers_of(op))
+
+
+@cache
+def cotangent_formulas(op: Elementwise, is_complex: bool) -> dict[str, Formula]:
+    """The formulas behind ``backwards`` by name: ``mul_backward_x_y`` has the operands whose cotangents it computes."""
+    found: dict[Formula, str] = {}
+    for names in subsets(op):
+        mask = sum(1 << op.operands.index(name) for name in names)
+        rule = rule_of(op, mask, (False,) * len(op.operands), is_complex)
+        computed = [name for name, result in zip(names, rule.results) if any(result is r for r in rule.computed)]
+        if computed:
+            found.setdefault(rule.formula, "_".join([op.name, "backward", *computed]))
+    return {name: formula for formula, name in found.items()}
+
+
+def subsets(op: Elementwise) -> Iterator[tuple[str, ...]]:
+    """Every subset of the operands that have a derivative, but the empty one."""
+    names = () if op.refuses_gradient else [n for n, able in zip(op.operands, op.differentiable) if able]
+    for mask in range(1, 1 << len(names)):
+        yield tuple(name for k, name in enumerate(names) if mask >> k & 1)
+
+
+def anonymous(formula: Formula) -> tuple:
+    """The formula's results with its parameters called by their positions."""
+    values = {name: symbol(f"x{k}", boolean) for k, (name, boolean) in enumerate(formula.params)}
+    return tuple(evaluate(formula.results, values, lambda name, operands: expression_of(name, *operands)))
 
 
 def update_rules() -> Iterator[Callable]:
@@ -189,7 +208,7 @@ def update(rule: Callable, dtype: str) -> Operation:
 
 
 def numbers_of(op: Elementwise) -> frozenset[str]:
-    """Operands passed by value: those without a derivative, of an operation that has one."""
+    """Operands that are numbers: those without a derivative, of an operation that has one."""
     if not any(op.differentiable):
         return frozenset()
     return frozenset(name for name, differentiable in zip(op.operands, op.differentiable)
@@ -207,7 +226,7 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     Args:
         name: of the scalar function, and so part of the kernel's symbol.
         dtype: of the operands and results in memory, where they are not truth values.
-        numbers: operands passed by value.
+        numbers: operands that are one number for all elements.
         overwritten: so many results are written over the first operands, in those operands' dtype.
 
     An operand that the generated source does not read is no parameter of the kernel.
@@ -218,7 +237,7 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     params = [param for param in formula.params if param[0] in read]
     scalar = scalar_function(name, params, formula.results, compute)
     scalar.__name__ = name
-    inputs = tuple(value(dtype) if name in numbers else array("bool" if boolean else dtype) for name, boolean in params)
+    inputs = tuple(number(dtype) if name in numbers else array("bool" if boolean else dtype) for name, boolean in params)
     outputs = tuple("bool" if predicate and not overwritten else dtype for predicate in formula.predicates)
     names = [param for param, _ in params]
     into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in read)
@@ -227,7 +246,7 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
 
 
 def named(name: str, dtype: str) -> Operation:
-    """The operation whose scalar function is called ``name``: mul, mul_number, mul_, mul_backward_x_y, adam.
+    """The operation whose scalar function is called ``name``: mul, mul_number, mul_, mul_backward_x_y, mul_jvp_x_y, adam.
 
     Raises:
         KernelError: there is none at that dtype.
@@ -237,8 +256,8 @@ def named(name: str, dtype: str) -> Operation:
             return update(rule, dtype)
     for op in elementwise_ops():
         if name.startswith(op.name) and dtype in dtypes_of(op):
-            for made in (*forwards(op, dtype), *backwards(op, dtype)):
+            for made in (*forwards(op, dtype), *backwards(op, dtype), *tangents(op, dtype)):
                 if made.scalar.__name__ == name:
                     return made
     raise KernelError(f"cuda: no operation {name} in {dtype}. "
-                      "Hint: python -m nbgrad.kernels.cuda.cubins --list names all.")
+                      "Hint: python -m nbgrad.cubins --list names all.")

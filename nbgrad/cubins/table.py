@@ -9,27 +9,30 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...dtypes import BOOL, COMPLEX, DTYPES, dtype_of
-from ...ops.core import OPS, General
-from ..templates.philox import DISTRIBUTIONS
-from .access import compute_dtype, vector_lanes
-from .build import Recipe, right_everywhere
-from .gates import Gate, gates_for
-from .monoids import MONOIDS, monoid
-from .operations import FLOATS, Operation, Skipped, operations, skipped as skipped_operations
-from .random import random_fill, random_source
-from .reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
-from .templates import Template, accumulate, array, elementwise, index_source, single, strided, value
+from ..dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
+from ..kernels.cuda.access import compute_dtype, vector_lanes
+from ..kernels.cuda.build import Recipe, right_everywhere
+from ..kernels.cuda.gates import Gate, gates_for
+from ..kernels.cuda.monoids import MONOIDS, folds, monoid
+from ..kernels.cuda.random import random_fill, random_source
+from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
+from ..kernels.templates.philox import DISTRIBUTIONS
+from ..ops.core import OPS, General
+from .operations import COMPLEXES, FLOATS, Operation, Skipped, operations, skipped as skipped_operations
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
 MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves of eight lanes spill (amsgrad)
-MOST_GUARDED = 4  # every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s
+# Every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s. A complex function has a
+# sine and a cosine.
+MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
                      "tanh_backward_x"))
 MONOID_OF = {"sum_over": "sum", "amax": "max", "amin": "min"}  # where the names differ
+TRUTH_VALUES = ("any", "all")
 
 
 class Entry(NamedTuple):
@@ -56,8 +59,6 @@ def skipped() -> Iterator[Skipped]:
         if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
             if MONOID_OF.get(op.name, op.name) not in MONOIDS:
                 yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
-            elif op.name != "any" and op.name != "all":
-                yield Skipped(f"{op.name} complex", "a complex sum is a sum of its real view's columns")
 
 
 def operation_kernels(operation: Operation) -> Iterator[Entry]:
@@ -73,7 +74,7 @@ def lanes_of(operation: Operation) -> int:
     arrays = [operand.dtype for operand in operation.inputs if operand.kind == "array"]
     lanes, most = vector_lanes([*arrays, *operation.outputs]), MOST_LOADED // max(len(arrays), 1)
     if is_guarded(operation):
-        most = min(most, MOST_GUARDED)
+        most = min(most, MOST_GUARDED[dtype_of(operation.dtype).category])
     while lanes > most:
         lanes //= 2
     return lanes
@@ -92,7 +93,6 @@ def copies() -> Iterator[Entry]:
         yield entry(strided(copy.inputs, copy.outputs, DIMS), copy, **index_source(32))
     for dtype in DTYPES:
         compute = compute_dtype(dtype.name)
-        number = single if dtype.category == COMPLEX else value
         fill = Operation(identity, (number("int64" if dtype.category == BOOL else dtype.name),), (dtype.name,), compute)
         yield entry(elementwise(fill.inputs, fill.outputs), fill)
         if dtype.differentiable:
@@ -112,8 +112,8 @@ def conversion_dtype(source: str, target: str) -> str:
 def reductions() -> Iterator[Entry]:
     """Every monoid over rows, short rows and columns, in all stages."""
     for name in MONOIDS:
-        for dtype in ("bool",) if name in ("any", "all") else (*FLOATS, "int64"):
-            if (name, dtype) != ("mean", "int64"):
+        for dtype in ("bool",) if name in TRUTH_VALUES else (*FLOATS, *COMPLEXES, "int64"):
+            if folds(name, compute_dtype(dtype)):
                 yield from reduction_kernels(name, dtype)
 
 

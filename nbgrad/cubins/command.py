@@ -1,4 +1,4 @@
-"""``make cubins``, ``python -m nbgrad.kernels.cuda.cubins``: compile and check every CUDA kernel; needs no GPU.
+"""``make cubins``, ``python -m nbgrad.cubins``: compile and check every CUDA kernel; needs no GPU.
 
 Says what the release has no kernel for, and of how many kernels each inspected property holds. Ends with "N kernels, M
 failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels,
@@ -16,10 +16,10 @@ from functools import cache, partial
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from ...errors import KernelError
-from .build import ARCH
-from .gates import property_of
-from .store import CubinStore, default_store, load_or_build
+from ..errors import KernelError
+from ..kernels.cuda.build import ARCH
+from ..kernels.cuda.gates import property_of
+from ..kernels.cuda.store import CubinStore, default_store, load_or_build
 from .table import Entry, Skipped, kernels, skipped
 
 __all__ = ["Options", "Result", "build_all", "build_one", "main"]
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m nbgrad.kernels.cuda.cubins", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m nbgrad.cubins", description=__doc__.splitlines()[0])
     parser.add_argument("--arch", default=ARCH, help="GPU architecture (default: %(default)s)")
     parser.add_argument("--match", default="", help="only kernels whose name contains this; errors are shown in full")
     parser.add_argument("--fresh", action="store_true", help="neither read nor write the cache")
@@ -161,7 +161,3 @@ def inspected(entries: Sequence[Entry], results: Sequence[Result]) -> Iterator[s
     used = sorted(result.registers for result in results if not result.reason)
     if used:
         yield f"       registers of a thread: {used[0]} to {used[-1]}, median {used[len(used) // 2]}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

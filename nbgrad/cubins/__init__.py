@@ -1,0 +1,8 @@
+"""Every CUDA kernel of a release, compiled and inspected: ``make cubins``, ``python -m nbgrad.cubins``. Needs no GPU.
+
+    operations.py    the table of operations as scalar functions and operands
+    table.py         their kernels, and those of copies, reductions and random numbers
+    command.py       builds them all, and reports
+
+Nothing that a program computes with imports this package; it looks at all layers: formulas, cotangents, tangents, optimizers.
+"""

@@ -1,0 +1,468 @@
+"""Public functions written in operations and in what makes tensors: orders, distances, joins, indices, activations.
+
+Those whose work is indices (of the median, of a running extremum) find them with NumPy and pick the elements by operations: that is
+their gradient, of every order.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from ..dispatch import CALLS
+from ..dtypes import DType, bool_, finfo, int64
+from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..interop import array_of
+from ..layout import layout_of
+from ..ops.core import composite, general
+from ..ops.expr import scalar
+from ..ops.reduce import Extremum
+from ..ops.shapes import wrap
+from ..rules import lowering
+from ..storage import wrap_array
+from ..tensor import Tensor, new_tensor
+from .sort import indices_tensor, rows_of
+
+__all__: list[str] = []
+
+
+def made(name: str, *args: Any, **named: Any) -> Tensor:
+    """A new tensor by one of the functions that make them."""
+    from .. import creation
+    return getattr(creation, name)(*args, **named)
+
+
+def shared(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
+    """An array as a tensor on the device of another one."""
+    from ..dtypes import dtype_of
+    array = np.ascontiguousarray(array)
+    layout = layout_of(dtype or dtype_of(array.dtype), array.shape, None, like.layout.device)
+    return new_tensor(wrap_array(array.reshape(-1)), layout)
+
+
+def require_tensors(name: str, *values: Any) -> None:
+    """Refuse anything but tensors.
+
+    Raises:
+        ArgumentError: something else.
+    """
+    for x in values:
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{name}: expected a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).")
+
+
+# ---- indices of order statistics -------------------------------------------------------------------------------------
+
+for _name, _doc in (("median_indices", "Index of the lower median along dim; of the first NaN if there is one, unless ignored."),
+                    ("mode_indices", "Last index of the smallest of the most frequent values along dim."),
+                    ("running_indices", "Index of the last extremum up to each element along dim; NaN wins.")):
+    general(_name, {"median_indices": lambda x, dim, ignore_nan: x, "mode_indices": lambda x, dim: x,
+                    "running_indices": lambda x, dim, largest: x}[_name], method=False, function=False,
+            public=_name.split("_")[0].replace("running", "cummax"), doc=_doc)
+
+
+def missing(rows: np.ndarray) -> np.ndarray:
+    """Where numbers are NaN; integers never are."""
+    return rows != rows
+
+
+@lowering("median_indices", style="run")
+def _median_indices(op, tensors, attributes):
+    x, = tensors
+    rows, dim = rows_of("median", x, attributes["dim"])
+    if not rows.shape[-1]:
+        raise DimError(f"median: dimension {dim} of {list(x.layout.shape)} has no elements.")
+    order, lost = np.argsort(rows, axis=-1, kind="stable"), missing(rows)
+    counts = rows.shape[-1] - lost.sum(-1, keepdims=True) * attributes["ignore_nan"]
+    found = np.take_along_axis(order, np.maximum(counts - 1, 0) // 2, -1)
+    if not attributes["ignore_nan"]:
+        found = np.where(lost.any(-1, keepdims=True), lost.argmax(-1)[..., None], found)
+    return indices_tensor(found, dim, x)
+
+
+@lowering("mode_indices", style="run")
+def _mode_indices(op, tensors, attributes):
+    x, = tensors
+    rows, dim = rows_of("mode", x, attributes["dim"])
+    found = np.empty((*rows.shape[:-1], 1), np.int64)
+    for place in np.ndindex(rows.shape[:-1]):
+        values, counts = np.unique(rows[place], return_counts=True)
+        found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
+    return indices_tensor(found, dim, x)
+
+
+@lowering("running_indices", style="run")
+def _running_indices(op, tensors, attributes):
+    x, = tensors
+    rows, dim = rows_of("cummax", x, attributes["dim"])
+    best = (np.maximum if attributes["largest"] else np.minimum).accumulate(rows, axis=-1)
+    places = np.where((rows == best) | missing(rows), np.arange(rows.shape[-1]), 0)
+    return indices_tensor(np.maximum.accumulate(places, axis=-1), dim, x)
+
+
+def without_dim(x, keepdim: bool, dim: int):
+    """Without a dimension of size 1, unless it is kept."""
+    return x if keepdim or not x.ndim else x.squeeze_dim(dim)
+
+
+def statistic(name: str, indices: Callable, whole: bool):
+    """``name(x, dim, keepdim)`` from a function of indices; of all elements where no dim is given."""
+    def function(input, dim=None if whole else -1, keepdim=False):
+        require_tensors(name, input)
+        if dim is None:
+            flat = input.reshape((-1,))
+            return scalar.pick(flat, indices(flat, 0), 0).squeeze_all()
+        found = indices(input, dim)
+        return Extremum(without_dim(scalar.pick(input, found, dim), keepdim, dim), without_dim(found, keepdim, dim))
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+composite("median", statistic("median", lambda x, dim: scalar.median_indices(x, dim, False), True), out=True,
+          doc="The lower median of all elements; along dim (values, indices). NaN if there is one.")
+composite("nanmedian", statistic("nanmedian", lambda x, dim: scalar.median_indices(x, dim, True), True), out=True,
+          doc="The lower median of what is not NaN; along dim (values, indices).")
+composite("mode", statistic("mode", lambda x, dim: scalar.mode_indices(x, dim), False), out=True,
+          doc="(values, indices) of the most frequent value along dim, the smallest of several; the index is its last.")
+
+
+def cummax(input, dim):
+    """(values, indices) of the greatest element up to each along dim; of equal ones the last."""
+    indices = scalar.running_indices(input, dim, True)
+    return Extremum(scalar.gather(input, dim, indices), indices)
+
+
+def cummin(input, dim):
+    """(values, indices) of the smallest element up to each along dim; of equal ones the last."""
+    indices = scalar.running_indices(input, dim, False)
+    return Extremum(scalar.gather(input, dim, indices), indices)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum over dimensions of what is not NaN."""
+    valid = scalar.where(scalar.isnan(input), 0, input) if input.dtype.differentiable else input
+    return valid.sum(dim, keepdim, dtype=dtype)
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """Mean over dimensions of what is not NaN."""
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    return total / scalar.logical_not(scalar.isnan(input)).sum(dim, keepdim)
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    """Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least)."""
+    if not input.dtype.is_floating_point:
+        return input.clone()
+    info = finfo(input.dtype)
+    return scalar.nan_replaced(input, 0.0 if nan is None else float(nan), info.max if posinf is None else float(posinf),
+                               info.min if neginf is None else float(neginf))
+
+
+for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
+    composite(_function.__name__, _function, out=True, doc=_function.__doc__)
+
+
+# ---- diagonals, rotations, blocks ------------------------------------------------------------------------------------
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """The last dimension as a diagonal of two new ones, zeros elsewhere."""
+    size, ndim = input.shape[-1] + abs(offset), input.ndim + 1
+    dim1, dim2 = wrap("diag_embed", dim1, ndim), wrap("diag_embed", dim2, ndim)
+    if dim1 == dim2:
+        raise ShapeError(f"diag_embed: dim1 and dim2 are both {dim1}.")
+    shape = list(input.shape[:-1])
+    for dim in sorted((dim1, dim2)):
+        shape.insert(dim, size)
+    return scalar.diagonal_backward(input, tuple(shape), offset, dim1, dim2)
+
+
+def diag(input, diagonal=0):
+    """The diagonal of a matrix; of a vector the matrix with that diagonal."""
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"diag: expected a vector or a matrix, got {input.ndim} dimensions. Hint: diagonal, diag_embed.")
+    return diag_embed(input, diagonal) if input.ndim == 1 else input.diagonal(diagonal).clone()
+
+
+def diagflat(input, offset=0):
+    """The matrix whose diagonal has all elements."""
+    return diag_embed(input.reshape((-1,)), offset)
+
+
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned ``k`` times by 90 degrees, from the first dimension towards the second."""
+    first, second = (wrap("rot90", d, input.ndim) for d in dims)
+    if first == second:
+        raise RangeError(f"rot90: dims are {list(dims)}, expected two different ones.")
+    turned = (input.clone, lambda: input.flip_dims((second,)).transpose(first, second), lambda: input.flip_dims((first, second)),
+              lambda: input.flip_dims((first,)).transpose(first, second))
+    return turned[k % 4]()
+
+
+def block_diag(*tensors):
+    """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers matrices of one element."""
+    blocks = [x.reshape((1,) * (2 - x.ndim) + tuple(x.shape)) if x.ndim < 2 else x for x in tensors] or [made("empty", (1, 0))]
+    if any(x.ndim > 2 for x in blocks):
+        raise ShapeError("block_diag: expected matrices, vectors or numbers.")
+    width, before, rows = sum(x.shape[1] for x in blocks), 0, []
+    for x in blocks:
+        rows.append(pad(x, (before, width - before - x.shape[1])))
+        before += x.shape[1]
+    return CALLS["cat"](rows, 0)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """With elements before and after along the last dimensions: ``pad`` is (before last, after last, before the one before, ...).
+
+    Args:
+        mode: "constant" writes ``value`` (0); "reflect", "replicate" and "circular" repeat elements.
+
+    Raises:
+        RangeError: an unknown mode, or pairs that do not fit.
+    """
+    if len(pad) % 2 or len(pad) > 2 * input.ndim:
+        raise RangeError(f"pad: got {len(pad)} numbers for {input.ndim} dimensions, expected up to {2 * input.ndim}, in pairs.")
+    for k in range(0, len(pad), 2):
+        input = padded_along(input, input.ndim - 1 - k // 2, pad[k], pad[k + 1], mode, value or 0)
+    return input
+
+
+def padded_along(x, dim: int, before: int, after: int, mode: str, value):
+    """One dimension with ``before`` and ``after`` further elements; negative numbers take elements away."""
+    size = x.shape[dim]
+    x = x.narrow(dim, max(-before, 0), size - max(-before, 0) - max(-after, 0)) if before < 0 or after < 0 else x
+    before, after, size = max(before, 0), max(after, 0), x.shape[dim]
+    if not before and not after:
+        return x
+    if mode == "constant":
+        sides = [x.new_full((*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (before, after)]
+        return CALLS["cat"]([sides[0], x, sides[1]], dim)
+    places = np.arange(-before, size + after)
+    if mode == "reflect":
+        if before >= size or after >= size:
+            raise ShapeError(f"pad: cannot reflect {before} and {after} elements of dimension {dim} of size {size}.")
+        places = size - 1 - np.abs(size - 1 - np.abs(places))
+    elif mode == "replicate":
+        places = places.clip(0, size - 1)
+    elif mode == "circular":
+        places = places % size
+    else:
+        raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
+    return x.index_select(dim, shared(places.astype(np.int64), x))
+
+
+for _function in (diag, diag_embed, diagflat, rot90):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+composite("pad", pad, method=False, doc=pad.__doc__.split("\n\n")[0])
+composite("block_diag", block_diag, method=False, doc=block_diag.__doc__)
+
+
+# ---- products and distances ------------------------------------------------------------------------------------------
+
+def cross(input, other, dim=None):
+    """The vector product along a dimension of size 3, by default the first such."""
+    if dim is None:
+        dim = next((d for d, size in enumerate(input.shape) if size == 3), None)
+    if dim is None or input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} need a dimension of size 3.")
+    a, b = (x.roll(-1, dim) for x in (input, other))
+    return (a * other.roll(-2, dim) - input.roll(-2, dim) * b)
+
+
+def dist(input, other, p=2):
+    """The p-norm of the difference."""
+    return (input - other).norm(p)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
+    """The p-norm of x1 - x2 + eps over the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def cdist(x1, x2, p=2.0):
+    """The p-norm of the difference of every row of x1 and every row of x2."""
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: x1 {list(x1.shape)} and x2 {list(x2.shape)} must be matrices of one width.")
+    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+    """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
+    lengths = (x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))
+    return ((x1 / next(lengths)) * (x2 / next(lengths))).sum(dim)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12):
+    """Divided by its p-norm along dim, which is taken to be at least eps."""
+    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
+
+
+def chain_matmul(*matrices):
+    """The product of several matrices, from left to right."""
+    product = matrices[0]
+    for x in matrices[1:]:
+        product = product.matmul(x)
+    return product
+
+
+composite("cross", cross, out=True, doc=cross.__doc__)
+composite("dist", dist, doc=dist.__doc__)
+for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+
+
+# ---- joins and indices -----------------------------------------------------------------------------------------------
+
+def as_list(tensors: tuple) -> list:
+    """Tensors given one by one, or in one sequence."""
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+
+
+def meshgrid(*tensors, indexing="ij"):
+    """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
+    if indexing not in ("ij", "xy"):
+        raise RangeError(f"meshgrid: indexing is {indexing!r}, expected 'ij' or 'xy'.")
+    vectors = [x.reshape((-1,)) for x in as_list(tensors)]
+    swapped = indexing == "xy" and len(vectors) > 1
+    order = [1, 0, *range(2, len(vectors))] if swapped else list(range(len(vectors)))
+    shape = tuple(vectors[k].numel() for k in order)
+    return tuple(x.reshape(tuple(-1 if order[d] == k else 1 for d in range(len(vectors)))).expand(shape)
+                 for k, x in enumerate(vectors))
+
+
+def cartesian_prod(*tensors):
+    """All combinations of the elements of several vectors, one a row."""
+    grids = [x.reshape((-1,)) for x in meshgrid(*tensors)]
+    return grids[0] if len(grids) == 1 else CALLS["stack"](grids, 1)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """All ways to choose r elements of a vector, one a row."""
+    import itertools
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
+    return input.index_select(0, shared(rows.reshape(-1), input)).reshape(rows.shape)
+
+
+def vander(x, N=None, increasing=False):
+    """Powers of the elements of a vector, one a column: from the highest to 1."""
+    powers = range(x.numel() if N is None else N)
+    return CALLS["stack"]([x ** k for k in (powers if increasing else reversed(powers))], -1)
+
+
+def one_hot(tensor, num_classes=-1):
+    """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
+    if tensor.dtype is not int64:
+        raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
+    classes = array_of(tensor)
+    count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
+    if classes.size and (classes.min() < 0 or classes.max() >= count):
+        raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")
+    return (tensor.unsqueeze(-1) == made("arange", count)).to(int64)
+
+
+for _function in (meshgrid, cartesian_prod, vander, one_hot):
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+composite("combinations", combinations, method=False, doc=combinations.__doc__)
+
+
+class Unique(NamedTuple):
+    """What ``unique`` returns where more than the values are asked for."""
+
+    values: Any
+    inverse: Any = None
+    counts: Any = None
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different values in order; with ``dim`` the different slices. It has no gradient."""
+    found = np.unique(array_of(input.detach()), return_inverse=True, return_counts=True, axis=dim)
+    values, inverse, counts = (shared(each, input) for each in found)
+    inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
+    wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
+    return wanted if len(wanted) > 1 else values
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each whole number from 0 on occurs, or the sum of its weights. It has no gradient."""
+    array = array_of(input)
+    if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
+        raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
+    found = np.bincount(array, None if weights is None else array_of(weights.detach()), minlength)
+    return shared(found, input)
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None):
+    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
+    right = right if side is None else side == "right"
+    values = array_of(input.detach()) if isinstance(input, Tensor) else np.asarray(input)
+    rows = array_of(sorted_sequence.detach())
+    if rows.ndim == 1:
+        found = np.asarray(np.searchsorted(rows, values, "right" if right else "left"))
+    else:
+        if rows.shape[:-1] != values.shape[:-1]:
+            raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} must agree but in the last.")
+        places = np.ndindex(rows.shape[:-1])
+        found = np.stack([np.searchsorted(rows[p], values[p], "right" if right else "left") for p in places]).reshape(values.shape)
+    return shared(found.astype(np.int32 if out_int32 else np.int64), sorted_sequence)
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """Which interval between sorted boundaries each value lies in. It has no gradient."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Where elements are among the test elements. It has no gradient."""
+    first = elements if isinstance(elements, Tensor) else test_elements
+    arrays = [array_of(x.detach()) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements)]
+    return shared(np.asarray(np.isin(*arrays, invert=invert)), first, bool_)
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None):
+    """Rows and columns of the lower triangle of a matrix, (2, n)."""
+    return made("asarray", np.stack(np.tril_indices(row, offset, col))).to(dtype or int64)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None):
+    """Rows and columns of the upper triangle of a matrix, (2, n)."""
+    return made("asarray", np.stack(np.triu_indices(row, offset, col))).to(dtype or int64)
+
+
+for _function in (unique, bincount):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+for _function in (searchsorted, bucketize, isin, tril_indices, triu_indices):
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+
+
+# ---- activations -----------------------------------------------------------------------------------------------------
+
+def glu(input, dim=-1):
+    """The first half along dim times the sigmoid of the second."""
+    size = input.shape[wrap("glu", dim, input.ndim)]
+    if size % 2:
+        raise ShapeError(f"glu: dimension {dim} has size {size}, expected an even one.")
+    first, second = input.split_size(size // 2, dim)
+    return first * second.sigmoid()
+
+
+def prelu(input, weight):
+    """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
+    if weight.numel() != 1 and input.ndim > 1:
+        weight = weight.reshape((-1,) + (1,) * (input.ndim - 2))
+    return scalar.where(input > 0, input, weight * input)
+
+
+def relu6(input):
+    """``input`` moved into [0, 6]."""
+    return scalar.hardtanh(input, 0.0, 6.0)
+
+
+def softmin(input, dim, dtype=None):
+    """The softmax of -input."""
+    return (-input).softmax(dim, dtype)
+
+
+composite("prelu", prelu, doc=prelu.__doc__)
+for _function in (glu, relu6, softmin):
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__)

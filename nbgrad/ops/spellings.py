@@ -1,0 +1,104 @@
+"""Names of arguments in other libraries: ``axis=`` and ``keepdims=`` as NumPy has them, ``input=`` and ``other=`` as torch.
+
+NOTE [Spellings]: nobody pays for them who does not use them. A function looks for other names after a call has failed over one; a
+method of a reduction has ``axis`` and ``keepdims`` as further arguments.
+"""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import ArgumentError
+from .core import Op
+
+__all__ = ["own_arguments", "foreign_names", "chosen", "as_several"]
+
+NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
+         "train": ("training",), "indices": ("indices_or_sections",), "sections": ("indices_or_sections",)}
+FIRST = ("input", "self", "tensor", "x", "a", "x1")
+SECOND = ("other", "mat2", "vec", "vec2", "tensor", "mask", "y", "x2")
+# Names of what is given one by one: x.flip(0, 1) is flip(x, dims=(0, 1)).
+SEVERAL = ("shape", "size", "dims", "repeats")
+
+
+def foreign_names(op: Op, named: dict[str, Any]) -> list[str]:
+    """Those of the given names that the signature does not have."""
+    parameters = op.signature.parameters
+    return [name for name in named if name not in parameters or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL]
+
+
+def own_arguments(op: Op, args: tuple, named: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """The arguments of a call under the names of the declaration.
+
+    Raises:
+        ArgumentError: a name that nobody uses for an argument of the operation; one argument under two names.
+    """
+    own = {name: value for name, value in named.items() if name not in foreign_names(op, named)}
+    for name in foreign_names(op, named):
+        target = target_of(op, name)
+        if target is None:
+            raise ArgumentError(f"{op.name}: unexpected argument {name!r}; expected {op.name}{op.signature}.")
+        if op.signature.parameters[target].kind is inspect.Parameter.VAR_POSITIONAL:
+            args = (*leading(op, args, own), *as_several(named[name]))
+        else:
+            require_one(op.name, target, own.get(target, args_by_name(op, args).get(target)), name)
+            own[target] = named[name]
+    return args, own
+
+
+def leading(op: Op, args: tuple, own: dict[str, Any]) -> tuple:
+    """Positional arguments, with the first operand among them."""
+    first = next(iter(op.signature.parameters))
+    return (own.pop(first), *args) if first in own else args
+
+
+def as_several(value: Any) -> tuple:
+    """A sequence, or one."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def args_by_name(op: Op, args: tuple) -> dict[str, Any]:
+    """Positional arguments by name."""
+    return dict(zip(op.signature.parameters, args))
+
+
+def target_of(op: Op, name: str) -> str | None:
+    """Which argument another library's name means."""
+    parameters = op.signature.parameters
+    names = list(parameters)
+    for target in NAMED.get(name, ()):
+        if target in parameters:
+            return target
+    if name in (*SEVERAL, "axis", "axes") and parameters[names[-1]].kind is inspect.Parameter.VAR_POSITIONAL:
+        return names[-1]
+    if name in SECOND and len(op.operands) > 1:
+        return names[1]
+    return names[0] if names and name in FIRST and parameters[names[0]].kind is not inspect.Parameter.VAR_POSITIONAL else None
+
+
+def require_one(op: str, name: str, value: Any, other: str) -> None:
+    """Refuse one argument under two names.
+
+    Raises:
+        ArgumentError: ``value`` is there already.
+    """
+    if value is not None:
+        raise ArgumentError(f"{op}: got {name} and {other}, which are two names of one argument. Hint: leave one out.")
+
+
+def chosen(op: str, name: str, value: Any, other: str, alias: Any) -> Any:
+    """An argument that may have come under another name.
+
+    Args:
+        value, alias: under its own name and the other one; None where it was not given.
+
+    Raises:
+        ArgumentError: both were.
+
+    >>> chosen("cumsum", "dim", None, "axis", 1)
+    1
+    """
+    if alias is None:
+        return value
+    require_one(op, name, value, other)
+    return alias
