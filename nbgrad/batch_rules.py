@@ -30,12 +30,13 @@ BY_NAMES = """
     sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
     variance deviation norm1 norm2 power_norm
     scan_sum scan_product recurrence shift_along argsort top_indices
+    median_indices mode_indices running_indices
     pick place gather gather_backward scatter_src scatter_value scatter_add_src
 """.split()
 # Without a dim these see the tensor as one row.
 AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
-LOOPED = "masked_scatter masked_scatter_backward masked_select_backward as_strided_backward".split()
+LOOPED = "masked_scatter masked_scatter_backward masked_select_backward as_strided_backward searchsorted isin".split()
 
 
 # ---- attributes by their names -------------------------------------------------------------------------------------

@@ -709,8 +709,9 @@ def movement_call(op: Movement) -> Callable:
     text = (VIEW_TEXT + (SEVERAL_VIEWS if op.multiple else ONE_VIEW)).format(
         parameters=argument_text(op, "_defaults"), named="{" + ", ".join(f"{n!r}: {n}" for n in names) + "}",
         key=", ".join(["x.layout", *names]), passed=", ".join(["x", *names]))
-    scope = {"special": special, "is_marked": is_marked, "intercept": intercept_general, "op": op, "plans": plans, "find": find,
-             "mode": mode, "view": viewer(op), "several": several_views, "_defaults": default_values(op)}
+    scope: dict[str, Any] = {
+        "special": special, "is_marked": is_marked, "intercept": intercept_general, "op": op, "plans": plans, "find": find,
+        "mode": mode, "view": viewer(op), "several": several_views, "_defaults": default_values(op)}
     exec(compile_text(text, f"{op.name} view"), scope)
     call = scope["call"]
     call.__name__ = call.__qualname__ = op.name

@@ -81,12 +81,15 @@ def view_edge(x: Tensor):
         if meta.creation is not DEFAULT:
             raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient any "
                                "more. Hint: make the view after the change, or both under no_grad().")
+        before = meta.node
         enabled, mode.enabled = mode.enabled, True
         try:
             meta.node = edge_of(replay(x, meta.base, meta))
         finally:
             mode.enabled = enabled
         meta.version = storage.version
+        if meta.retains:
+            note_retained(x, meta.node, before)
     return meta.node
 
 

@@ -19,7 +19,7 @@ from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduc
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.templates.philox import DISTRIBUTIONS
 from ..ops.core import OPS, General
-from .operations import COMPLEXES, FLOATS, Operation, Skipped, operations, skipped as skipped_operations
+from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
@@ -86,7 +86,7 @@ def is_guarded(operation: Operation) -> bool:
 
 
 def copies() -> Iterator[Entry]:
-    """Conversion between any two dtypes, contiguous and strided; fills; accumulation of gradients."""
+    """Conversion between any two dtypes, contiguous and strided; fills; accumulation of gradients; lazy bits resolved."""
     for source, target in itertools.product((dtype.name for dtype in DTYPES), repeat=2):
         copy = Operation(identity, (array(source),), (target,), conversion_dtype(source, target))
         yield entry(elementwise(copy.inputs, copy.outputs), copy)
@@ -97,6 +97,9 @@ def copies() -> Iterator[Entry]:
         yield entry(elementwise(fill.inputs, fill.outputs), fill)
         if dtype.differentiable:
             yield entry(accumulate(dtype.name), Operation(add, (), (), compute))
+    for name, names in (("conj_physical", COMPLEXES), ("neg", (*FLOATS, *COMPLEXES))):
+        for resolved in (named(name, dtype) for dtype in names):
+            yield entry(strided(resolved.inputs, resolved.outputs, DIMS), resolved, **index_source(32))
 
 
 def conversion_dtype(source: str, target: str) -> str:

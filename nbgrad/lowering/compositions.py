@@ -12,7 +12,7 @@ import numpy as np
 from ..dispatch import CALLS
 from ..dtypes import DType, bool_, finfo, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
-from ..interop import array_of
+from ..interop import values_of
 from ..layout import layout_of
 from ..ops.core import composite, general
 from ..ops.expr import scalar
@@ -354,7 +354,7 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
-    classes = array_of(tensor)
+    classes = values_of(tensor)
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")
@@ -376,7 +376,7 @@ class Unique(NamedTuple):
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order; with ``dim`` the different slices. It has no gradient."""
-    found = np.unique(array_of(input.detach()), return_inverse=True, return_counts=True, axis=dim)
+    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
     values, inverse, counts = (shared(each, input) for each in found)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
@@ -385,38 +385,43 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 def bincount(input, weights=None, minlength=0):
     """How often each whole number from 0 on occurs, or the sum of its weights. It has no gradient."""
-    array = array_of(input)
+    array = values_of(input)
     if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
         raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
-    found = np.bincount(array, None if weights is None else array_of(weights.detach()), minlength)
+    found = np.bincount(array, None if weights is None else values_of(weights), minlength)
     return shared(found, input)
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None):
-    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
-    right = right if side is None else side == "right"
-    values = array_of(input.detach()) if isinstance(input, Tensor) else np.asarray(input)
-    rows = array_of(sorted_sequence.detach())
+general("searchsorted", lambda sorted_sequence, input, out_int32=False, right=False, side=None: input,
+        operands=("sorted_sequence", "input"), method=False,
+        doc="Where to put values into a sorted last dimension: before equal elements, or behind them with right. No gradient.")
+general("isin", lambda elements, test_elements, assume_unique=False, invert=False: elements, operands=("elements", "test_elements"),
+        method=False, doc="Where elements are among the test elements. No gradient.")
+
+
+@lowering("searchsorted", style="run")
+def _searchsorted(op, tensors, attributes):
+    sequence, x = tensors
+    rows, values = values_of(sequence), values_of(x)
+    side = attributes["side"] or ("right" if attributes["right"] else "left")
+    if rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} differ before the last size.")
     if rows.ndim == 1:
-        found = np.asarray(np.searchsorted(rows, values, "right" if right else "left"))
+        found = np.asarray(np.searchsorted(rows, values, side))
     else:
-        if rows.shape[:-1] != values.shape[:-1]:
-            raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} must agree but in the last.")
-        places = np.ndindex(rows.shape[:-1])
-        found = np.stack([np.searchsorted(rows[p], values[p], "right" if right else "left") for p in places]).reshape(values.shape)
-    return shared(found.astype(np.int32 if out_int32 else np.int64), sorted_sequence)
+        found = np.stack([np.searchsorted(rows[place], values[place], side) for place in np.ndindex(rows.shape[:-1])])
+    return shared(found.astype(np.int32 if attributes["out_int32"] else np.int64).reshape(values.shape), x)
+
+
+@lowering("isin", style="run")
+def _isin(op, tensors, attributes):
+    elements, tests = tensors
+    return shared(np.asarray(np.isin(values_of(elements), values_of(tests), invert=attributes["invert"])), elements, bool_)
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """Which interval between sorted boundaries each value lies in. It has no gradient."""
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    """Where elements are among the test elements. It has no gradient."""
-    first = elements if isinstance(elements, Tensor) else test_elements
-    arrays = [array_of(x.detach()) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements)]
-    return shared(np.asarray(np.isin(*arrays, invert=invert)), first, bool_)
+    return CALLS["searchsorted"](boundaries, input, out_int32, right)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None):
@@ -431,7 +436,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None):
 
 for _function in (unique, bincount):
     composite(_function.__name__, _function, doc=_function.__doc__)
-for _function in (searchsorted, bucketize, isin, tril_indices, triu_indices):
+for _function in (bucketize, tril_indices, triu_indices):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 
 

@@ -337,6 +337,19 @@ def test_retained_gradient_follows_a_write_through_a_view():
     assert base.grad.tolist() == [7.0, 7.0]
 
 
+@pytest.mark.parametrize("write", [lambda base: base.mul_(5), lambda base: base[1:].mul_(5), lambda base: base.detach().mul_(5)],
+                         ids=["base", "another view", "unrecorded"])
+def test_retained_gradient_of_a_view_follows_its_new_history(write):
+    """A view whose history was made again after a write keeps the gradient of its new value, and that alone."""
+    base = leaf([1.0, 2.0, 3.0]) * 1
+    view = base[:2]
+    view.retain_grad()
+    early = (view * 3).sum()
+    write(base)
+    (early + (view * 7).sum()).backward()
+    assert view.grad.tolist() == [7.0, 7.0]
+
+
 def test_retained_gradient_of_an_unused_output_stays_none():
     """An undefined gradient is not retained."""
     a, b = leaf([1.0, 2.0]).split(1)

@@ -18,9 +18,9 @@ from tests.samples.batches import SIZE, called, loop, plans
 from tests.samples.checking import close, results
 
 # Operations whose result is a number or whose shape depends on values.
-READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item")
+READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot")
 DRAWS = ("dropout", "dropout_mask")
-NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point")
+NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")
 # Strides and offsets of memory: an element is a view of the batch, and what lies beside it is another element.
 MEMORY = ("as_strided", "as_strided_from")
 # Its second result is about the whole batch.

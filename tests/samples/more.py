@@ -139,9 +139,11 @@ row("diag", np.diag, REAL, case((3,)), case((2, 3), 1), case((3,), -1),
     errors=[fails(nbgrad.ShapeError, "a vector or a matrix", (2, 2, 2))])
 row("diag_embed", diag_embed, REAL, case((2, 3)), case((2, 3), 1), case((2, 3), -1, 0, 2))
 row("diagflat", np.diagflat, REAL, case((2, 2)), case((3,), 1))
-row("rot90", lambda x, k=1, dims=(0, 1): np.rot90(x, k, dims), REAL, case((2, 3)), case((2, 3), 2), case((2, 2, 3), k=-1, dims=(1, 2)),
+row("rot90", lambda x, k=1, dims=(0, 1): np.rot90(x, k, dims), REAL,
+    case((2, 3)), case((2, 3), 2), case((2, 2, 3), k=-1, dims=(1, 2)),
     errors=[fails(nbgrad.RangeError, "two different ones", (2, 3), k=1, dims=(0, 0))])
-row("pad", padded, REAL, case((2, 3), pad=(1, 2)), case((2, 3), pad=(1, 0, 0, 2), value=2.0), case((2, 3), pad=(2, 1), mode="reflect"),
+row("pad", padded, REAL, case((2, 3), pad=(1, 2)), case((2, 3), pad=(1, 0, 0, 2), value=2.0),
+    case((2, 3), pad=(2, 1), mode="reflect"),
     case((2, 3), pad=(2, 1), mode="replicate"), case((2, 3), pad=(2, 1, 1, 0), mode="circular"),
     errors=[fails(nbgrad.RangeError, "in pairs", (2, 3), pad=(1,)),
             fails(nbgrad.RangeError, "mode is", (2, 3), pad=(1, 1), mode="mirror")])

@@ -48,8 +48,8 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @storage_template = global ptr null
 @counter_key = global ptr null
 
-; NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once) of
-; the thread that counted last, and where it counts. A number costs 2 ns more than from one counter for all.
+; NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once)
+; of the thread that counted last, and where it counts. A number costs 2 ns more than from one counter for all.
 @counting_thread = private global i64 -1
 @counter = private global ptr null
 @zero = private constant i64 0
