@@ -211,7 +211,7 @@ def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
 
 
 def on_values(function: Callable, *tensors: Tensor, **options: Any) -> Any:
-    """A function of the values of tensors, over all levels that one of them depends on; a tensor or a tuple of them is batched again.
+    """A function of the values of tensors, over all levels that one of them depends on; what it returns is batched again.
 
     Expanded values are copied: a tangent needs memory of its own at every position.
     """

@@ -150,12 +150,22 @@ def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = Fals
 
 
 def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones, of the default dtype unless another is given."""
+    """A tensor of ones, of the default dtype unless another is given.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2, dtype=nbgrad.int64)
+    tensor([1, 1])
+    """
     return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
 
 
 def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor whose elements are whatever its memory held."""
+    """A tensor whose elements are whatever its memory held.
+
+    >>> import nbgrad
+    >>> nbgrad.empty(2, 3).shape
+    (2, 3)
+    """
     return leaf("empty", empty_of(layout_for("empty", sizes, size, dtype, device)), requires_grad)
 
 
@@ -164,6 +174,10 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
 
     Raises:
         ShapeError: sizes and strides do not go together.
+
+    >>> import nbgrad
+    >>> nbgrad.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
     """
     shape, strides = shape_of("empty_strided", (size,)), shape_of("empty_strided", (stride,))
     if len(shape) != len(strides):
@@ -179,6 +193,10 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
 
     Raises:
         RangeError: an integer dtype cannot hold the number.
+
+    >>> import nbgrad
+    >>> nbgrad.full((2,), 0.5)
+    tensor([0.5000, 0.5000])
     """
     if isinstance(size, int):
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
@@ -218,13 +236,24 @@ def fit_number(op: str, value: Any, dtype: DType):
 
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor of one number, of the default dtype unless another is given."""
+    """A 0-d tensor of one number, of the default dtype unless another is given.
+
+    >>> import nbgrad
+    >>> nbgrad.scalar_tensor(2)
+    tensor(2.)
+    """
     return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device,
                 requires_grad=requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
+    """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     out = zeros(size=(n, n if m is None else m), dtype=dtype, device=device)
     np.fill_diagonal(out.storage.array.reshape(out.layout.shape), 1)
     return leaf("eye", out, requires_grad)
@@ -294,14 +323,24 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]
 
 
 def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """``steps`` equidistant numbers from ``start`` to ``end``, both included."""
+    """``steps`` equidistant numbers from ``start`` to ``end``, both included.
+
+    >>> import nbgrad
+    >>> nbgrad.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     values, layout = line("linspace", start, end, steps, dtype, device)
     return leaf("linspace", new_tensor(wrap_array(values.astype(layout.descr)), layout), requires_grad)
 
 
 def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
              requires_grad: bool = False) -> Tensor:
-    """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``."""
+    """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``.
+
+    >>> import nbgrad
+    >>> nbgrad.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
         values = np.power(base, exponents).astype(layout.descr)
@@ -419,6 +458,10 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
 
     Raises:
         as ``tensor`` and ``from_numpy``.
+
+    >>> import nbgrad
+    >>> nbgrad.as_tensor([1, 2], dtype=nbgrad.float32)
+    tensor([1., 2.])
     """
     on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
@@ -438,6 +481,14 @@ def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None,
 
     Raises:
         RangeError: ``copy=False`` and a copy is needed. Otherwise as ``tensor`` and ``from_numpy``.
+
+    >>> import nbgrad
+    >>> import numpy as np
+    >>> array = np.ones(2)
+    >>> x = nbgrad.asarray(array)
+    >>> array[0] = 5.0
+    >>> x
+    tensor([5., 1.], dtype=nbgrad.float64)
     """
     on_device("asarray", device)
     shared = shared_tensor(obj, dtype)
@@ -472,6 +523,10 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
     Raises:
         RangeError: the buffer has not so many elements.
+
+    >>> import nbgrad
+    >>> nbgrad.frombuffer(bytearray(b'\\x01\\x02'), dtype=nbgrad.uint8)
+    tensor([1, 2], dtype=nbgrad.uint8)
     """
     try:
         array = np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset)
@@ -488,28 +543,48 @@ def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
 
 
 def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Zeros in the shape and memory order of ``x``."""
+    """Zeros in the shape and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.zeros_like(nbgrad.tensor([1, 2]))
+    tensor([0, 0])
+    """
     if open_levels and is_batched(x):
         return of_batch(zeros_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device), 0), requires_grad)
 
 
 def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Ones in the shape and memory order of ``x``."""
+    """Ones in the shape and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.ones_like(nbgrad.tensor([1, 2]))
+    tensor([1, 1])
+    """
     if open_levels and is_batched(x):
         return of_batch(ones_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device), 1), requires_grad)
 
 
 def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """Uninitialised memory in the shape and memory order of ``x``."""
+    """Uninitialised memory in the shape and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.empty_like(nbgrad.ones(2, dtype=nbgrad.int64)).dtype
+    nbgrad.int64
+    """
     if open_levels and is_batched(x):
         return of_batch(empty_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device)), requires_grad)
 
 
 def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """One number in the shape, memory order and dtype of ``x``."""
+    """One number in the shape, memory order and dtype of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.full_like(nbgrad.ones(2), 3)
+    tensor([3., 3.])
+    """
     if open_levels and is_batched(x):
         return of_batch(full_like, x, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     layout = layout_like("full_like", x, dtype, device)

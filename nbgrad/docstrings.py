@@ -211,7 +211,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.addbmm(...).
+Forms: x.addbmm(...), out=.
 """,
     'addcdiv': """\
 input + value * tensor1 / tensor2; floating operands only.
@@ -292,7 +292,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.addmm(...).
+Forms: x.addmm(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
@@ -317,7 +317,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.addmv(...).
+Forms: x.addmv(...), out=.
 
 >>> x = nbgrad.tensor([1.0, -2.0])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
@@ -341,7 +341,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.addr(...).
+Forms: x.addr(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([2.0, -1.0])
@@ -393,7 +393,7 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.all(...); NumPy: np.all.
+Forms: x.all(...), out=; NumPy: np.all.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.all(x)
@@ -441,7 +441,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: The cotangent of an extremum, shared evenly among the elements that attain it
 
-Forms: x.amax(...); NumPy: np.amax.
+Forms: x.amax(...), out=; NumPy: np.amax.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.amax(x)
@@ -469,7 +469,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: The cotangent of an extremum, shared evenly among the elements that attain it
 
-Forms: x.amin(...); NumPy: np.amin.
+Forms: x.amin(...), out=; NumPy: np.amin.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.amin(x)
@@ -496,7 +496,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.aminmax(...).
+Forms: x.aminmax(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.aminmax(x)
@@ -547,7 +547,7 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.any(...); NumPy: np.any.
+Forms: x.any(...), out=; NumPy: np.any.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.any(x)
@@ -571,7 +571,7 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.argmax(...); NumPy: np.argmax.
+Forms: x.argmax(...), out=; NumPy: np.argmax.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.argmax(x)
@@ -595,7 +595,7 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.argmin(...); NumPy: np.argmin.
+Forms: x.argmin(...), out=; NumPy: np.argmin.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.argmin(x)
@@ -618,7 +618,7 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.argsort(...); NumPy: np.argsort.
+Forms: x.argsort(...), out=; NumPy: np.argsort.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
 >>> nbgrad.argsort(x)
@@ -834,7 +834,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.baddbmm(...).
+Forms: x.baddbmm(...), out=.
 """,
     'binary_cross_entropy': """\
 -y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
@@ -884,6 +884,28 @@ Derivative: that of the operations it is written in.
 >>> y = nbgrad.tensor([[0.625, 0.875, 0.5], [0.25, 0.75, 0.125]])
 >>> nbgrad.binary_cross_entropy_with_logits(x, y)
 tensor(1.0047)
+""",
+    'bincount': """\
+How often each whole number from 0 on occurs, or the sum of its weights. It has no gradient.
+
+Signature: bincount(input, weights=None, minlength=0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.bincount(...); NumPy: np.bincount.
+
+>>> x = nbgrad.tensor([2, 0, 1, 2])
+>>> nbgrad.bincount(x)
+tensor([1, 1, 2])
 """,
     'bitwise_and': """\
 The bits that both have.
@@ -1039,6 +1061,29 @@ Forms: x.bitwise_xor(...), x.bitwise_xor_(...), out=; NumPy: np.bitwise_xor.
 >>> nbgrad.bitwise_xor(x, y)
 tensor([12, 12, 10])
 """,
+    'block_diag': """\
+Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers matrices of one element.
+
+Signature: block_diag(*tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0]])
+>>> nbgrad.block_diag(x, y)
+tensor([[ 1.0000, -2.0000,  3.0000,  0.0000,  0.0000],
+        [ 0.5000,  2.0000, -1.0000,  0.0000,  0.0000],
+        [ 0.0000,  0.0000,  0.0000,  2.0000, -1.0000]])
+""",
     'bmm': """\
 The products of two batches of matrices, (b, m, k) by (b, k, n).
 
@@ -1058,7 +1103,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: left_cotangent(g, y, x_shape, y_shape)
     y: right_cotangent(g, x, x_shape, y_shape)
 
-Forms: x.bmm(...).
+Forms: x.bmm(...), out=.
 """,
     'broadcast_to': """\
 ``x.expand(shape)``.
@@ -1083,6 +1128,54 @@ Forms: x.broadcast_to(...); NumPy: np.broadcast_to.
 tensor([[ 1.,  1.,  1.],
         [-2., -2., -2.]])
 """,
+    'bucketize': """\
+Which interval between sorted boundaries each value lies in. It has no gradient.
+
+Signature: bucketize(input, boundaries, *, out_int32=False, right=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[0.0, 3.0], [-2.0, 1.0]])
+>>> y = nbgrad.tensor([-1.0, 0.0, 2.0])
+>>> nbgrad.bucketize(x, y)
+tensor([[1, 3],
+        [0, 2]])
+""",
+    'cartesian_prod': """\
+All combinations of the elements of several vectors, one a row.
+
+Signature: cartesian_prod(*tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.cartesian_prod(x, y)
+tensor([[ 1.0000,  2.0000],
+        [ 1.0000, -1.0000],
+        [ 1.0000,  1.5000],
+        [-2.0000,  2.0000],
+        [-2.0000, -1.0000],
+        [-2.0000,  1.5000]])
+""",
     'cat': """\
 Tensors one after the other along a dimension.
 
@@ -1102,13 +1195,35 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     tensors: cast(slices_of(g, tensors_shapes, dim), tensors_dtypes)
 
-Forms: also called concat, concatenate.
+Forms: out=; also called concat, concatenate.
 
 >>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True), nbgrad.tensor([[0.5, 2.0, -1.0]], requires_grad=True)]
 >>> nbgrad.cat(x)
 tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000],
         [ 0.5000,  2.0000, -1.0000]], grad_fn=<CatBackward0>)
+""",
+    'cdist': """\
+The p-norm of the difference of every row of x1 and every row of x2.
+
+Signature: cdist(x1, x2, p=2.0)
+
+Operands:
+    x1: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0], [-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]])
+>>> nbgrad.cdist(x, y)
+tensor([[2.0616, 7.6485, 3.7500, 4.8153],
+        [4.1833, 2.2913, 5.0806, 1.4790]])
 """,
     'ceil': """\
 The smallest integer >= x.
@@ -1136,6 +1251,58 @@ Forms: x.ceil(...), x.ceil_(...), out=; NumPy: np.ceil.
 tensor([ 1., -2.,  3.], grad_fn=<CeilBackward0>)
 >>> nbgrad.grad(nbgrad.ceil(x).sum(), x)
 (tensor([0., 0., 0.]),)
+""",
+    'celu': """\
+x where x > 0, else alpha * (e**(x / alpha) - 1).
+
+Signature: celu(input, alpha=1.0)
+
+Operands:
+    input, alpha: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x > 0, g, g * exp(x / alpha))
+
+Forms: x.celu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.celu(x)
+tensor([ 1.0000, -0.8647,  3.0000], grad_fn=<CeluBackward0>)
+>>> nbgrad.grad(nbgrad.celu(x).sum(), x)
+(tensor([1.0000, 0.1353, 1.0000]),)
+""",
+    'chain_matmul': """\
+The product of several matrices, from left to right.
+
+Signature: chain_matmul(*matrices)
+
+Operands:
+    matrices: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> z = nbgrad.tensor([[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]])
+>>> nbgrad.chain_matmul(x, y, z)
+tensor([[ 14.0000, -17.2500, -16.5000,  -9.5000],
+        [  4.1250,  -4.8750,  -1.1250,  -4.8750]])
 """,
     'chunk': """\
 At most ``chunks`` pieces of one size along a dimension; the last may be smaller.
@@ -1283,6 +1450,31 @@ tensor([ 1., -2.,  3.], grad_fn=<CloneBackward0>)
 >>> nbgrad.grad(nbgrad.clone(x).sum(), x)
 (tensor([1., 1., 1.]),)
 """,
+    'combinations': """\
+All ways to choose r elements of a vector, one a row.
+
+Signature: combinations(input, r=2, with_replacement=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0, 0.5])
+>>> nbgrad.combinations(x)
+tensor([[ 1.0000, -2.0000],
+        [ 1.0000,  3.0000],
+        [ 1.0000,  0.5000],
+        [-2.0000,  3.0000],
+        [-2.0000,  0.5000],
+        [ 3.0000,  0.5000]])
+""",
     'complex': """\
 The complex numbers with these parts.
 
@@ -1300,6 +1492,8 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     real: g._apply('real', (g,))
     imag: g._apply('real', (g,))
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], requires_grad=True)
@@ -1380,6 +1574,37 @@ Forms: x.contiguous(...).
 tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000]])
 """,
+    'copysign': """\
+The magnitude of x with the sign of y.
+
+Signature: copysign(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x == 0, 0, g * out / x)
+    y: 0
+
+Forms: x.copysign(...), x.copysign_(...), out=; NumPy: np.copysign.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.copysign(x, y)
+tensor([ 1., -2.,  3.], grad_fn=<CopysignBackward0>)
+>>> nbgrad.grad(nbgrad.copysign(x, y).sum(), [x, y])
+(tensor([1., 1., 1.]), tensor([0., 0., 0.]))
+""",
     'cos': """\
 The cosine of x in radians.
 
@@ -1434,6 +1659,28 @@ tensor([ 1.5431,  3.7622, 10.0677], grad_fn=<CoshBackward0>)
 >>> nbgrad.grad(nbgrad.cosh(x).sum(), x)
 (tensor([ 1.1752, -3.6269, 10.0179]),)
 """,
+    'cosine_similarity': """\
+The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps.
+
+Signature: cosine_similarity(x1, x2, dim=1, eps=1e-08)
+
+Operands:
+    x1: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.cosine_similarity(x, y)
+tensor([0.8437, 0.8591])
+""",
     'count_nonzero': """\
 Number of elements that are not zero.
 
@@ -1452,11 +1699,37 @@ Raises:
 
 Derivative: none; the result requires no grad.
 
-Forms: x.count_nonzero(...); NumPy: np.count_nonzero.
+Forms: x.count_nonzero(...), out=; NumPy: np.count_nonzero.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.count_nonzero(x)
 tensor(6)
+""",
+    'cross': """\
+The vector product along a dimension of size 3, by default the first such.
+
+Signature: cross(input, other, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([2, 2], [2, 2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cross(...), out=; NumPy: np.cross.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.cross(x, y)
+tensor([[ 0.0000,  4.5000,  3.0000],
+        [-3.5000,  2.0000,  2.2500]])
 """,
     'cross_entropy': """\
 ``nll_loss`` of ``log_softmax(input)``, in one pass.
@@ -1481,8 +1754,9 @@ Returns:
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
-    RangeError: such as for ([3, 4], [3]).
+    DimError: such as for ([3, 4], [3]).
     ShapeError: such as for ([3, 4], [2]).
+    RangeError: such as for ([3, 4], [3], reduction='all').
 
 Derivative: that of the operations it is written in.
 
@@ -1491,10 +1765,60 @@ Derivative: that of the operations it is written in.
 >>> nbgrad.cross_entropy(x, y)
 tensor(2.7613)
 """,
+    'cummax': """\
+(values, indices) of the greatest element up to each along dim; of equal ones the last.
+
+Signature: cummax(input, dim)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 4).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cummax(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.cummax(x, 1)
+Extremum(values=tensor([[1., 1., 3., 3.],
+        [2., 2., 2., 2.]]), indices=tensor([[0, 0, 2, 2],
+        [0, 0, 0, 0]]))
+""",
+    'cummin': """\
+(values, indices) of the smallest element up to each along dim; of equal ones the last.
+
+Signature: cummin(input, dim)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cummin(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.cummin(x, 1)
+Extremum(values=tensor([[ 1., -2., -2., -2.],
+        [ 2., -1., -1., -1.]]), indices=tensor([[0, 1, 1, 1],
+        [0, 1, 1, 1]]))
+""",
     'cumprod': """\
 Products of the elements up to each along dim; integers and bools in int64.
 
-Signature: cumprod(input, dim, *, dtype=None)
+Signature: cumprod(input, dim=None, *, dtype=None, axis=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -1508,7 +1832,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.cumprod(...); NumPy: np.cumprod.
+Forms: x.cumprod(...), out=; NumPy: np.cumprod.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.cumprod(x, 1)
@@ -1518,7 +1842,7 @@ tensor([[ 1.0000, -2.0000, -6.0000],
     'cumsum': """\
 Sums of the elements up to each along dim; integers and bools in int64.
 
-Signature: cumsum(input, dim, *, dtype=None)
+Signature: cumsum(input, dim=None, *, dtype=None, axis=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -1532,12 +1856,118 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.cumsum(...); NumPy: np.cumsum.
+Forms: x.cumsum(...), out=; NumPy: np.cumsum.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.cumsum(x, 1)
 tensor([[ 1.0000, -1.0000,  2.0000],
         [ 0.5000,  2.5000,  1.5000]])
+""",
+    'deg2rad': """\
+Degrees as radians.
+
+Signature: deg2rad(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 0.0174533
+
+Forms: x.deg2rad(...), x.deg2rad_(...), out=; NumPy: np.deg2rad.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.deg2rad(x)
+tensor([ 0.0175, -0.0349,  0.0524], grad_fn=<Deg2RadBackward0>)
+>>> nbgrad.grad(nbgrad.deg2rad(x).sum(), x)
+(tensor([0.0175, 0.0175, 0.0175]),)
+""",
+    'diag': """\
+The diagonal of a matrix; of a vector the matrix with that diagonal.
+
+Signature: diag(input, diagonal=0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 2, 2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.diag(...); NumPy: np.diag.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> nbgrad.diag(x)
+tensor([[ 1.,  0.,  0.],
+        [ 0., -2.,  0.],
+        [ 0.,  0.,  3.]])
+""",
+    'diag_embed': """\
+The last dimension as a diagonal of two new ones, zeros elsewhere.
+
+Signature: diag_embed(input, offset=0, dim1=-2, dim2=-1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.diag_embed(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.diag_embed(x)
+tensor([[[ 1.0000,  0.0000,  0.0000],
+         [ 0.0000, -2.0000,  0.0000],
+         [ 0.0000,  0.0000,  3.0000]],
+<BLANKLINE>
+        [[ 0.5000,  0.0000,  0.0000],
+         [ 0.0000,  2.0000,  0.0000],
+         [ 0.0000,  0.0000, -1.0000]]])
+""",
+    'diagflat': """\
+The matrix whose diagonal has all elements.
+
+Signature: diagflat(input, offset=0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.diagflat(...); NumPy: np.diagflat.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5]])
+>>> nbgrad.diagflat(x)
+tensor([[ 1.0000,  0.0000,  0.0000,  0.0000],
+        [ 0.0000, -2.0000,  0.0000,  0.0000],
+        [ 0.0000,  0.0000,  3.0000,  0.0000],
+        [ 0.0000,  0.0000,  0.0000,  0.5000]])
 """,
     'diagonal': """\
 The diagonals of two dimensions, as a last one.
@@ -1566,6 +1996,29 @@ tensor([ 1.0000, -1.0000, -1.5000], grad_fn=<DiagonalBackward0>)
 (tensor([[1., 0., 0., 0.],
         [0., 1., 0., 0.],
         [0., 0., 1., 0.]]),)
+""",
+    'dist': """\
+The p-norm of the difference.
+
+Signature: dist(input, other, p=2)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.dist(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.dist(x, y)
+tensor(3.0822)
 """,
     'div': """\
 input / other; rounding_mode "floor" or "trunc" rounds, and keeps integers integers.
@@ -1620,7 +2073,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: left_cotangent(g, y, x_shape, y_shape)
     y: right_cotangent(g, x, x_shape, y_shape)
 
-Forms: x.dot(...); NumPy: np.dot.
+Forms: x.dot(...), out=; NumPy: np.dot.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
@@ -1635,7 +2088,7 @@ x with each element zeroed with probability p and the others divided by 1 - p; x
 Signature: dropout(input, p=0.5, training=True)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    input: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -1667,7 +2120,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: NumPy: np.dstack.
+Forms: out=; NumPy: np.dstack.
 
 >>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
 >>> nbgrad.dstack(x)
@@ -1979,7 +2432,7 @@ tensor([ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000,  1.5000, -0.5000,
     'flip': """\
 Dimensions in reverse order of their elements; copied.
 
-Signature: flip(input, *dims)
+Signature: flip(input, *each, dims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -2125,6 +2578,66 @@ Forms: x.floor_divide(...), x.floor_divide_(...), out=; NumPy: np.floor_divide.
 >>> nbgrad.floor_divide(x, y)
 tensor([0., 2., 2.])
 """,
+    'fmax': """\
+The larger one; the number if the other is NaN. Ties go to x.
+
+Signature: fmax(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x >= y) | isnan(y), g, 0)
+    y: where((x >= y) | isnan(y), 0, g)
+
+Forms: x.fmax(...), out=; NumPy: np.fmax.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.fmax(x, y)
+tensor([ 2., -1.,  3.], grad_fn=<FmaxBackward0>)
+>>> nbgrad.grad(nbgrad.fmax(x, y).sum(), [x, y])
+(tensor([0., 0., 1.]), tensor([1., 1., 0.]))
+""",
+    'fmin': """\
+The smaller one; the number if the other is NaN. Ties go to x.
+
+Signature: fmin(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x <= y) | isnan(y), g, 0)
+    y: where((x <= y) | isnan(y), 0, g)
+
+Forms: x.fmin(...), out=; NumPy: np.fmin.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.fmin(x, y)
+tensor([ 1.0000, -2.0000,  1.5000], grad_fn=<FminBackward0>)
+>>> nbgrad.grad(nbgrad.fmin(x, y).sum(), [x, y])
+(tensor([1., 1., 0.]), tensor([0., 0., 1.]))
+""",
     'fmod': """\
 x - trunc(x / y) * y: the sign of x.
 
@@ -2202,7 +2715,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.gather_backward(x_shape, dim, index)
 
-Forms: x.gather(...).
+Forms: x.gather(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
 >>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
@@ -2287,7 +2800,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.ger(...).
+Forms: x.ger(...), out=.
 
 >>> x = nbgrad.tensor([1.0, -2.0])
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
@@ -2317,6 +2830,29 @@ Forms: x.getitem(...); also called __getitem__.
 >>> x.getitem(1)
 tensor([ 2.0000, -1.0000,  1.5000, -0.5000])
 """,
+    'glu': """\
+The first half along dim times the sigmoid of the second.
+
+Signature: glu(input, dim=-1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([2, 3]).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.glu(x)
+tensor([[ 0.9526, -1.2449],
+        [ 1.6351, -0.3775]])
+""",
     'gt': """\
 x > y.
 
@@ -2343,6 +2879,149 @@ Forms: x.gt(...), x.gt_(...), out=; also called greater.
 >>> nbgrad.gt(x, y)
 tensor([False, False,  True])
 """,
+    'hardshrink': """\
+x where |x| > lambd, else 0.
+
+Signature: hardshrink(input, lambd=0.5)
+
+Operands:
+    input, lambd: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x >= -lambd) & (x <= lambd), 0, g)
+
+Forms: x.hardshrink(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.hardshrink(x)
+tensor([[ 1., -2.,  3.],
+        [ 0.,  2., -1.]], grad_fn=<HardshrinkBackward0>)
+>>> nbgrad.grad(nbgrad.hardshrink(x).sum(), x)
+(tensor([[1., 1., 1.],
+        [0., 1., 1.]]),)
+""",
+    'hardsigmoid': """\
+x / 6 + 1/2, moved into [0, 1].
+
+Signature: hardsigmoid(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x > -3) & (x < 3), g * 0.166667, 0)
+
+Forms: x.hardsigmoid_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.hardsigmoid(x)
+tensor([0.6667, 0.1667, 1.0000], grad_fn=<HardsigmoidBackward0>)
+>>> nbgrad.grad(nbgrad.hardsigmoid(x).sum(), x)
+(tensor([0.1667, 0.1667, 0.0000]),)
+""",
+    'hardswish': """\
+x * hardsigmoid(x).
+
+Signature: hardswish(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x <= -3, 0, where(x >= 3, g, g * (x * 0.333333 + 0.5)))
+
+Forms: x.hardswish_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.hardswish(x)
+tensor([ 0.6667, -0.3333,  3.0000], grad_fn=<HardswishBackward0>)
+>>> nbgrad.grad(nbgrad.hardswish(x).sum(), x)
+(tensor([ 0.8333, -0.1667,  1.0000]),)
+""",
+    'hardtanh': """\
+x moved into [min_val, max_val]; the derivative at the ends is 0.
+
+Signature: hardtanh(input, min_val=-1.0, max_val=1.0)
+
+Operands:
+    input, min_val, max_val: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x > min_val) & (x < max_val), g, 0)
+
+Forms: x.hardtanh_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.hardtanh(x)
+tensor([ 1., -1.,  1.], grad_fn=<HardtanhBackward0>)
+>>> nbgrad.grad(nbgrad.hardtanh(x).sum(), x)
+(tensor([0., 0., 0.]),)
+""",
+    'heaviside': """\
+0 below 0, 1 above, values at 0. It has no derivative.
+
+Signature: heaviside(input, values)
+
+Operands:
+    input, values: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+    NotSupportedError: a gradient through it is asked for.
+
+Derivative: refused.
+
+Forms: x.heaviside(...), x.heaviside_(...), out=; NumPy: np.heaviside.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.heaviside(x, y)
+tensor([1., 0., 1.])
+""",
     'hstack': """\
 Tensors side by side: along the second dimension, or the first of rows.
 
@@ -2359,7 +3038,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: NumPy: np.hstack.
+Forms: out=; NumPy: np.hstack.
 
 >>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
 >>> nbgrad.hstack(x)
@@ -2459,7 +3138,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.index_add(...).
+Forms: x.index_add(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([2, 0, 2])
@@ -2513,7 +3192,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.index_copy(...).
+Forms: x.index_copy(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([2, 0])
@@ -2567,7 +3246,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.index_fill(...).
+Forms: x.index_fill(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([2, 0, 2])
@@ -2672,7 +3351,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.index_select_backward(x_shape, dim, index)
 
-Forms: x.index_select(...).
+Forms: x.index_select(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
 >>> y = nbgrad.tensor([2, 0, 2])
@@ -2701,7 +3380,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.inner(...); NumPy: np.inner.
+Forms: x.inner(...), out=; NumPy: np.inner.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0])
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
@@ -2847,6 +3526,29 @@ Forms: x.isfinite(...); NumPy: np.isfinite.
 tensor([[True, True, True],
         [True, True, True]])
 """,
+    'isin': """\
+Where elements are among the test elements. No gradient.
+
+Signature: isin(elements, test_elements, *, assume_unique=False, invert=False)
+
+Operands:
+    elements: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.isin.
+
+>>> x = nbgrad.tensor([2, 0, 1, 2])
+>>> y = nbgrad.tensor([2, 5])
+>>> nbgrad.isin(x, y)
+tensor([ True, False, False,  True])
+""",
     'isinf': """\
 x is infinite.
 
@@ -2982,7 +3684,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.kron(...); NumPy: np.kron.
+Forms: x.kron(...), out=; NumPy: np.kron.
 
 >>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5]])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5]])
@@ -3263,7 +3965,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: cast(log_softmax_backward(g, out, dim), x_dtype)
 
-Forms: x.log_softmax(...).
+Forms: x.log_softmax(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.log_softmax(x, 1)
@@ -3302,6 +4004,37 @@ Forms: x.logaddexp(...), out=; NumPy: np.logaddexp.
 tensor([ 2.3133, -0.6867,  3.2014], grad_fn=<LogaddexpBackward0>)
 >>> nbgrad.grad(nbgrad.logaddexp(x, y).sum(), [x, y])
 (tensor([0.2689, 0.2689, 0.8176]), tensor([0.7311, 0.7311, 0.1824]))
+""",
+    'logaddexp2': """\
+log2(2**x + 2**y), without overflow.
+
+Signature: logaddexp2(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * exp2(x - out)
+    y: g * exp2(y - out)
+
+Forms: x.logaddexp2(...), out=; NumPy: np.logaddexp2.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.logaddexp2(x, y)
+tensor([ 2.5850, -0.4150,  3.4368], grad_fn=<Logaddexp2Backward0>)
+>>> nbgrad.grad(nbgrad.logaddexp2(x, y).sum(), [x, y])
+(tensor([0.3333, 0.3333, 0.7388]), tensor([0.6667, 0.6667, 0.2612]))
 """,
     'logical_and': """\
 Both are not zero.
@@ -3448,7 +4181,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g exp(x - out); 0 where every element is -inf
 
-Forms: x.logsumexp(...).
+Forms: x.logsumexp(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.logsumexp(x, 1)
@@ -3582,7 +4315,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: g.masked_fill(mask, 0)
     source: g.masked_scatter_backward(mask, source_shape)
 
-Forms: x.masked_scatter(...).
+Forms: x.masked_scatter(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([[True, False, True], [False, True, True]])
@@ -3633,7 +4366,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.masked_select_backward(x_shape, mask)
 
-Forms: x.masked_select(...).
+Forms: x.masked_select(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> y = nbgrad.tensor([[True, False, True], [False, True, True]])
@@ -3663,7 +4396,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: left_cotangent(g, y, x_shape, y_shape)
     y: right_cotangent(g, x, x_shape, y_shape)
 
-Forms: x.matmul(...); NumPy: np.matmul.
+Forms: x.matmul(...), out=; NumPy: np.matmul.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]], requires_grad=True)
@@ -3679,7 +4412,7 @@ tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
     'max': """\
 Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.
 
-Signature: max(input, dim=None, keepdim=False, *, other=None)
+Signature: max(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -3694,7 +4427,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.max(...); NumPy: np.max.
+Forms: x.max(...), out=; NumPy: np.max.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.max(x)
@@ -3750,7 +4483,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)
 
-Forms: x.mean(...); NumPy: np.mean.
+Forms: x.mean(...), out=; NumPy: np.mean.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.mean(x)
@@ -3759,10 +4492,59 @@ tensor(0.5833, grad_fn=<MeanBackward0>)
 (tensor([[0.1667, 0.1667, 0.1667],
         [0.1667, 0.1667, 0.1667]]),)
 """,
+    'median': """\
+The lower median of all elements; along dim (values, indices). NaN if there is one.
+
+Signature: median(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 4).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.median(...), out=; NumPy: np.median.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.median(x)
+tensor(0.5000)
+""",
+    'meshgrid': """\
+Vectors as coordinates of a grid: one tensor of the grid's shape each.
+
+Signature: meshgrid(*tensors, indexing='ij')
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.meshgrid.
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.meshgrid(x, y)
+(tensor([[ 1.,  1.,  1.],
+        [-2., -2., -2.]]), tensor([[ 2.0000, -1.0000,  1.5000],
+        [ 2.0000, -1.0000,  1.5000]]))
+""",
     'min': """\
 Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.
 
-Signature: min(input, dim=None, keepdim=False, *, other=None)
+Signature: min(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -3777,7 +4559,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.min(...); NumPy: np.min.
+Forms: x.min(...), out=; NumPy: np.min.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.min(x)
@@ -3813,6 +4595,35 @@ tensor([ 1.0000, -2.0000,  1.5000], grad_fn=<MinimumBackward0>)
 >>> nbgrad.grad(nbgrad.minimum(x, y).sum(), [x, y])
 (tensor([1., 1., 0.]), tensor([0., 0., 1.]))
 """,
+    'mish': """\
+x * tanh(log(1 + e**x)).
+
+Signature: mish(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (tanh(maximum(x, 0) + log1p(exp(-abs(x)))) + x * sigmoid(x) * (1 - tanh(maximum(x, 0) +
+        log1p(exp(-abs(x)))) * tanh(maximum(x, 0) + log1p(exp(-abs(x))))))
+
+Forms: x.mish_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.mish(x)
+tensor([ 0.8651, -0.2525,  2.9865], grad_fn=<MishBackward0>)
+>>> nbgrad.grad(nbgrad.mish(x).sum(), x)
+(tensor([ 1.0490, -0.1084,  1.0211]),)
+""",
     'mm': """\
 The product of two matrices.
 
@@ -3832,7 +4643,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: left_cotangent(g, y, x_shape, y_shape)
     y: right_cotangent(g, x, x_shape, y_shape)
 
-Forms: x.mm(...).
+Forms: x.mm(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]], requires_grad=True)
@@ -3844,6 +4655,30 @@ tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
         [ 2.0000, -4.5000,  0.0000]]), tensor([[1.5000, 1.5000, 1.5000, 1.5000],
         [0.0000, 0.0000, 0.0000, 0.0000],
         [2.0000, 2.0000, 2.0000, 2.0000]]))
+""",
+    'mode': """\
+(values, indices) of the most frequent value along dim, the smallest of several; the index is its last.
+
+Signature: mode(input, dim=-1, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.mode(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.mode(x)
+Extremum(values=tensor([-2., -1.]), indices=tensor([1, 1]))
 """,
     'movedim': """\
 Dimensions moved to other places; the rest keep their order.
@@ -3933,7 +4768,7 @@ Derivative (g: the cotangent of the result, out: the result):
     x: left_cotangent(g, y, x_shape, y_shape)
     y: right_cotangent(g, x, x_shape, y_shape)
 
-Forms: x.mv(...).
+Forms: x.mv(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
@@ -3942,6 +4777,101 @@ tensor([ 8.5000, -2.5000], grad_fn=<MvBackward0>)
 >>> nbgrad.grad(nbgrad.mv(x, y).sum(), [x, y])
 (tensor([[ 2.0000, -1.0000,  1.5000],
         [ 2.0000, -1.0000,  1.5000]]), tensor([1.5000, 0.0000, 2.0000]))
+""",
+    'nan_to_num': """\
+Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least).
+
+Signature: nan_to_num(input, nan=None, posinf=None, neginf=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nan_to_num(...), out=; NumPy: np.nan_to_num.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.nan_to_num(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'nanmean': """\
+Mean over dimensions of what is not NaN.
+
+Signature: nanmean(input, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nanmean(...), out=; NumPy: np.nanmean.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.nanmean(x)
+tensor(0.5833)
+""",
+    'nanmedian': """\
+The lower median of what is not NaN; along dim (values, indices).
+
+Signature: nanmedian(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nanmedian(...), out=; NumPy: np.nanmedian.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.nanmedian(x)
+tensor(0.5000)
+""",
+    'nansum': """\
+Sum over dimensions of what is not NaN.
+
+Signature: nansum(input, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nansum(...), out=; NumPy: np.nansum.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.nansum(x)
+tensor(3.5000)
 """,
     'narrow': """\
 ``length`` elements of a dimension from ``start`` on.
@@ -4045,8 +4975,9 @@ Returns:
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
-    RangeError: such as for ([3, 4], [3]).
+    DimError: such as for ([3, 4], [3]).
     ShapeError: such as for ([3, 4], [2]).
+    RangeError: such as for ([3, 4], [3], reduction='all').
 
 Derivative: that of the operations it is written in.
 
@@ -4071,7 +5002,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.nonzero(...); NumPy: np.nonzero.
+Forms: x.nonzero(...), out=; NumPy: np.nonzero.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.nonzero(x)
@@ -4085,7 +5016,7 @@ tensor([[0, 0],
     'norm': """\
 The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0.
 
-Signature: norm(input, p='fro', dim=None, keepdim=False, dtype=None)
+Signature: norm(input, p='fro', dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -4101,11 +5032,57 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.norm(...).
+Forms: x.norm(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.norm(x)
 tensor(4.3875)
+""",
+    'normalize': """\
+Divided by its p-norm along dim, which is taken to be at least eps.
+
+Signature: normalize(input, p=2.0, dim=1, eps=1e-12)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.normalize(x)
+tensor([[ 0.2673, -0.5345,  0.8018],
+        [ 0.2182,  0.8729, -0.4364]])
+""",
+    'one_hot': """\
+1 at the class of each element and 0 elsewhere, along a new last dimension; int64.
+
+Signature: one_hot(tensor, num_classes=-1)
+
+Operands:
+    tensor: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([4], 2).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([2, 0, 1, 2])
+>>> nbgrad.one_hot(x)
+tensor([[0, 0, 1],
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1]])
 """,
     'outer': """\
 Every element of one vector times every element of another, (n,) and (m,) -> (n, m).
@@ -4123,13 +5100,66 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.outer(...); NumPy: np.outer.
+Forms: x.outer(...), out=; NumPy: np.outer.
 
 >>> x = nbgrad.tensor([1.0, -2.0])
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
 >>> nbgrad.outer(x, y)
 tensor([[ 2.0000, -1.0000,  1.5000],
         [-4.0000,  2.0000, -3.0000]])
+""",
+    'pad': """\
+With elements before and after along the last dimensions: ``pad`` is (before last, after last, before the one
+before, ...).
+
+Args:
+    mode: "constant" writes ``value`` (0); "reflect", "replicate" and "circular" repeat elements.
+
+Raises:
+    RangeError: an unknown mode, or pairs that do not fit.
+
+Signature: pad(input, pad, mode='constant', value=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2, 3], pad=(1,)).
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.pad.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.pad(x, pad=(1, 2))
+tensor([[ 0.0000,  1.0000, -2.0000,  3.0000,  0.0000,  0.0000],
+        [ 0.0000,  0.5000,  2.0000, -1.0000,  0.0000,  0.0000]])
+""",
+    'pairwise_distance': """\
+The p-norm of x1 - x2 + eps over the last dimension.
+
+Signature: pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)
+
+Operands:
+    x1: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float32, float16, float64: kept; bool: refused; int64, complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.pairwise_distance(x, y)
+tensor([2.0616, 2.2913])
 """,
     'permute': """\
 Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``.
@@ -4244,6 +5274,30 @@ tensor([ 1., -8., 27.], grad_fn=<PowBackward0>)
 >>> nbgrad.grad(nbgrad.pow(x, 3).sum(), x)
 (tensor([ 3., 12., 27.]),)
 """,
+    'prelu': """\
+``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension.
+
+Signature: prelu(input, weight)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.prelu(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([2.0])
+>>> nbgrad.prelu(x, y)
+tensor([[ 1.0000, -4.0000,  3.0000],
+        [ 0.5000,  2.0000, -2.0000]])
+""",
     'prod': """\
 Product of all elements or along one dimension; integers and bools in int64.
 
@@ -4263,7 +5317,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g times the product of all other elements
 
-Forms: x.prod(...); NumPy: np.prod.
+Forms: x.prod(...), out=; NumPy: np.prod.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.prod(x)
@@ -4271,6 +5325,34 @@ tensor(6., grad_fn=<ProdBackward1>)
 >>> nbgrad.grad(nbgrad.prod(x), x)
 (tensor([[ 6., -3.,  2.],
         [12.,  3., -6.]]),)
+""",
+    'rad2deg': """\
+Radians as degrees.
+
+Signature: rad2deg(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 57.2958
+
+Forms: x.rad2deg(...), x.rad2deg_(...), out=; NumPy: np.rad2deg.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.rad2deg(x)
+tensor([  57.2958, -114.5916,  171.8873], grad_fn=<Rad2DegBackward0>)
+>>> nbgrad.grad(nbgrad.rad2deg(x).sum(), x)
+(tensor([57.2958, 57.2958, 57.2958]),)
 """,
     'ravel': """\
 One dimension, copied only where it must be.
@@ -4371,6 +5453,27 @@ tensor([1., 0., 3.], grad_fn=<ReluBackward0>)
 >>> nbgrad.grad(nbgrad.relu(x).sum(), x)
 (tensor([1., 0., 1.]),)
 """,
+    'relu6': """\
+``input`` moved into [0, 6].
+
+Signature: relu6(input, inplace=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.relu6(x)
+tensor([[1.0000, 0.0000, 3.0000],
+        [0.5000, 2.0000, 0.0000]])
+""",
     'remainder': """\
 x - floor(x / y) * y: the sign of y.
 
@@ -4405,7 +5508,7 @@ tensor([1., -0., 0.], grad_fn=<RemainderBackward0>)
     'repeat': """\
 ``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front.
 
-Signature: repeat(input, *repeats)
+Signature: repeat(input, *each, repeats=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -4568,7 +5671,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.roll(negative(shifts), dims)
 
-Forms: x.roll(...); NumPy: np.roll.
+Forms: x.roll(...), out=; NumPy: np.roll.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.roll(x, 2)
@@ -4577,6 +5680,32 @@ tensor([[ 2.0000, -1.0000,  1.0000],
 >>> nbgrad.grad(nbgrad.roll(x, 2).sum(), x)
 (tensor([[1., 1., 1.],
         [1., 1., 1.]]),)
+""",
+    'rot90': """\
+Turned ``k`` times by 90 degrees, from the first dimension towards the second.
+
+Signature: rot90(input, k=1, dims=(0, 1))
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([2, 3], k=1, dims=(0, 0)).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.rot90(...); NumPy: np.rot90.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.rot90(x)
+tensor([[ 3.0000, -1.0000],
+        [-2.0000,  2.0000],
+        [ 1.0000,  0.5000]])
 """,
     'round': """\
 The nearest multiple of 10**-decimals, ties to even.
@@ -4684,7 +5813,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.scatter(...).
+Forms: x.scatter(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([[0, 1, 2, 0], [1, 0, 1, 2]])
@@ -4738,7 +5867,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.scatter_add(...).
+Forms: x.scatter_add(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
@@ -4775,6 +5904,31 @@ tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
         [ 2.1250, -1.2500,  2.1250,  0.3750],
         [ 2.5000, -3.0000, -1.5000, -2.5000]])
 """,
+    'searchsorted': """\
+Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No
+gradient.
+
+Signature: searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None)
+
+Operands:
+    sorted_sequence: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.searchsorted.
+
+>>> x = nbgrad.tensor([-1.0, 0.0, 2.0])
+>>> y = nbgrad.tensor([[0.0, 3.0], [-2.0, 1.0]])
+>>> nbgrad.searchsorted(x, y)
+tensor([[1, 3],
+        [0, 2]])
+""",
     'select': """\
 One element of one dimension, which goes.
 
@@ -4802,6 +5956,34 @@ tensor([ 3., -1.], grad_fn=<SelectBackward0>)
 >>> nbgrad.grad(nbgrad.select(x, 1, 2).sum(), x)
 (tensor([[0., 0., 1.],
         [0., 0., 1.]]),)
+""",
+    'selu': """\
+elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).
+
+Signature: selu(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x > 0, g * 1.0507, g * 1.7581 * exp(x))
+
+Forms: x.selu_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.selu(x)
+tensor([ 1.0507, -1.5202,  3.1521], grad_fn=<EluBackward0>)
+>>> nbgrad.grad(nbgrad.selu(x).sum(), x)
+(tensor([1.0507, 0.2379, 1.0507]),)
 """,
     'setitem': """\
 ``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts.
@@ -4960,6 +6142,34 @@ tensor([ 0.8415, -0.9093,  0.1411], grad_fn=<SinBackward0>)
 >>> nbgrad.grad(nbgrad.sin(x).sum(), x)
 (tensor([ 0.5403, -0.4161, -0.9900]),)
 """,
+    'sinc': """\
+sin(pi x) / (pi x); 1 at 0.
+
+Signature: sinc(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x == 0, 0, g * (3.14159 * x * cos(3.14159 * x) - sin(3.14159 * x)) / (3.14159 * x * x))
+
+Forms: x.sinc(...), x.sinc_(...), out=; NumPy: np.sinc.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.sinc(x)
+tensor([-2.7828e-08,  2.7828e-08, -2.5305e-09], grad_fn=<SincBackward0>)
+>>> nbgrad.grad(nbgrad.sinc(x).sum(), x)
+(tensor([-1.0000, -0.5000, -0.3333]),)
+""",
     'sinh': """\
 The hyperbolic sine.
 
@@ -5027,7 +6237,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: cast(softmax_backward(g, out, dim), x_dtype)
 
-Forms: x.softmax(...).
+Forms: x.softmax(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.softmax(x, 1)
@@ -5036,6 +6246,28 @@ tensor([[0.1185, 0.0059, 0.8756],
 >>> nbgrad.grad(nbgrad.softmax(x, 1).sum(), x)
 (tensor([[0., 0., 0.],
         [0., 0., 0.]]),)
+""",
+    'softmin': """\
+The softmax of -input.
+
+Signature: softmin(input, dim, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.softmin(x, 1)
+tensor([[0.0471, 0.9465, 0.0064],
+        [0.1753, 0.0391, 0.7856]])
 """,
     'softplus': """\
 log(1 + e**(beta x)) / beta; x itself where beta x > threshold.
@@ -5068,10 +6300,41 @@ tensor([[1.3133, 0.1269, 3.0486],
 (tensor([[0.7311, 0.1192, 0.9526],
         [0.6225, 0.8808, 0.2689]]),)
 """,
+    'softshrink': """\
+x moved towards 0 by lambd, as far as 0.
+
+Signature: softshrink(input, lambd=0.5)
+
+Operands:
+    input, lambd: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x >= -lambd) & (x <= lambd), 0, g)
+
+Forms: x.softshrink_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> nbgrad.softshrink(x)
+tensor([[ 0.5000, -1.5000,  2.5000],
+        [ 0.0000,  1.5000, -0.5000]], grad_fn=<SoftshrinkBackward0>)
+>>> nbgrad.grad(nbgrad.softshrink(x).sum(), x)
+(tensor([[1., 1., 1.],
+        [0., 1., 1.]]),)
+""",
     'sort': """\
 ``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number.
 
-Signature: sort(input, dim=-1, descending=False, stable=False)
+Signature: sort(input, dim=-1, descending=False, stable=False, *, axis=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5085,7 +6348,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.sort(...); NumPy: np.sort.
+Forms: x.sort(...), out=; NumPy: np.sort.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
 >>> nbgrad.sort(x)
@@ -5203,7 +6466,7 @@ tensor([1., 4., 9.], grad_fn=<PowBackward0>)
     'squeeze': """\
 Without dimensions of size 1: all, one, or some of them.
 
-Signature: squeeze(input, dim=None)
+Signature: squeeze(input, dim=None, axis=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5242,7 +6505,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     tensors: cast([g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes)
 
-Forms: NumPy: np.stack.
+Forms: out=; NumPy: np.stack.
 
 >>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]], requires_grad=True)]
 >>> nbgrad.stack(x)
@@ -5255,7 +6518,7 @@ tensor([[[ 1.0000, -2.0000,  3.0000],
     'std': """\
 Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0.
 
-Signature: std(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+Signature: std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5270,7 +6533,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.std(...); NumPy: np.std.
+Forms: x.std(...), out=; NumPy: np.std.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.std(x)
@@ -5350,7 +6613,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: spread(cast(g, x_dtype), x_shape, dim)
 
-Forms: x.sum(...); NumPy: np.sum.
+Forms: x.sum(...), out=; NumPy: np.sum.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.sum(x)
@@ -5429,7 +6692,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.take_backward(x_shape, index)
 
-Forms: x.take(...); NumPy: np.take.
+Forms: x.take(...), out=; NumPy: np.take.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
 >>> y = nbgrad.tensor([[0, 7], [11, 7]])
@@ -5458,7 +6721,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.take_along_dim(...).
+Forms: x.take_along_dim(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> y = nbgrad.tensor([[0, 1, 1, 0], [1, 0, 1, 1]])
@@ -5520,6 +6783,34 @@ tensor([ 0.7616, -0.9640,  0.9951], grad_fn=<TanhBackward0>)
 >>> nbgrad.grad(nbgrad.tanh(x).sum(), x)
 (tensor([0.4200, 0.0707, 0.0099]),)
 """,
+    'tanhshrink': """\
+x - tanh(x).
+
+Signature: tanhshrink(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * tanh(x) * tanh(x)
+
+Forms: x.tanhshrink_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.tanhshrink(x)
+tensor([ 0.2384, -1.0360,  2.0049], grad_fn=<TanhshrinkBackward0>)
+>>> nbgrad.grad(nbgrad.tanhshrink(x).sum(), x)
+(tensor([0.5800, 0.9293, 0.9901]),)
+""",
     'tensor_split': """\
 So many pieces of nearly equal size, or the pieces between the given indices.
 
@@ -5572,7 +6863,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: NumPy: np.tensordot.
+Forms: out=; NumPy: np.tensordot.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]])
@@ -5580,10 +6871,39 @@ Forms: NumPy: np.tensordot.
 tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
         [ 5.7500, -6.2500, -3.0000, -4.5000]])
 """,
+    'threshold': """\
+x where x > threshold, else value.
+
+Signature: threshold(input, threshold, value)
+
+Operands:
+    input, threshold, value: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
+        refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where(x <= threshold, 0, g)
+
+Forms: x.threshold_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.threshold(x, 0.5, 0.0)
+tensor([1., 0., 3.], grad_fn=<ThresholdBackward0>)
+>>> nbgrad.grad(nbgrad.threshold(x, 0.5, 0.0).sum(), x)
+(tensor([1., 0., 1.]),)
+""",
     'tile': """\
 ``repeat`` with missing repeats in front taken as 1.
 
-Signature: tile(input, *dims)
+Signature: tile(input, *each, dims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5610,7 +6930,7 @@ tensor([[[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
     'topk': """\
 ``(values, indices)`` of the k greatest (or smallest) elements along dim, in order.
 
-Signature: topk(input, k, dim=-1, largest=True, sorted=True)
+Signature: topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5625,7 +6945,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.topk(...).
+Forms: x.topk(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
 >>> nbgrad.topk(x, 2)
@@ -5649,7 +6969,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.trace(...); NumPy: np.trace.
+Forms: x.trace(...), out=; NumPy: np.trace.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
 >>> nbgrad.trace(x)
@@ -5702,7 +7022,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.tril(diagonal)
 
-Forms: x.tril(...); NumPy: np.tril.
+Forms: x.tril(...), out=; NumPy: np.tril.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
 >>> nbgrad.tril(x)
@@ -5713,6 +7033,28 @@ tensor([[ 1.0000,  0.0000,  0.0000,  0.0000],
 (tensor([[1., 0., 0., 0.],
         [1., 1., 0., 0.],
         [1., 1., 1., 0.]]),)
+""",
+    'tril_indices': """\
+Rows and columns of the lower triangle of a matrix, (2, n).
+
+Signature: tril_indices(row, col, offset=0, *, dtype=None, device=None)
+
+Operands:
+    row: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.tril_indices.
+
+>>> nbgrad.tril_indices(3, 2)
+tensor([[0, 1, 1, 2, 2],
+        [0, 0, 1, 0, 1]])
 """,
     'triu': """\
 The upper triangle of matrices, zero below the diagonal.
@@ -5731,7 +7073,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: g.triu(diagonal)
 
-Forms: x.triu(...); NumPy: np.triu.
+Forms: x.triu(...), out=; NumPy: np.triu.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
 >>> nbgrad.triu(x)
@@ -5742,6 +7084,28 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
 (tensor([[1., 1., 1., 1.],
         [0., 1., 1., 1.],
         [0., 0., 1., 1.]]),)
+""",
+    'triu_indices': """\
+Rows and columns of the upper triangle of a matrix, (2, n).
+
+Signature: triu_indices(row, col, offset=0, *, dtype=None, device=None)
+
+Operands:
+    row: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.triu_indices.
+
+>>> nbgrad.triu_indices(3, 2, 1)
+tensor([[0],
+        [1]])
 """,
     'trunc': """\
 x without its fraction.
@@ -5848,6 +7212,29 @@ tensor([[ 1.0000, -2.0000,  3.0000],
 >>> nbgrad.grad(nbgrad.unfold(x, 0, 3, 2).sum(), x)
 (tensor([1., 1., 2., 1., 2., 1., 1.]),)
 """,
+    'unique': """\
+The different values in order; with ``dim`` the different slices. It has no gradient.
+
+Signature: unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.unique(...); NumPy: np.unique.
+
+>>> x = nbgrad.tensor([2, 0, 1, 2])
+>>> nbgrad.unique(x)
+tensor([0, 1, 2])
+""",
     'unsafe_chunk': """\
 ``chunk`` whose pieces autograd takes for tensors of their own.
 
@@ -5931,11 +7318,35 @@ tensor([[[ 1.0000, -2.0000,  3.0000]],
 (tensor([[1., 1., 1.],
         [1., 1., 1.]]),)
 """,
+    'vander': """\
+Powers of the elements of a vector, one a column: from the highest to 1.
+
+Signature: vander(input, N=None, increasing=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.vander.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> nbgrad.vander(x)
+tensor([[ 1.,  1.,  1.],
+        [ 4., -2.,  1.],
+        [ 9.,  3.,  1.]])
+""",
     'var': """\
 Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts,
 added.
 
-Signature: var(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+Signature: var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -5950,7 +7361,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.var(...); NumPy: np.var.
+Forms: x.var(...), out=; NumPy: np.var.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.var(x)
@@ -5994,7 +7405,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.vdot(...); NumPy: np.vdot.
+Forms: x.vdot(...), out=; NumPy: np.vdot.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0])
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
@@ -6117,7 +7528,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: also called row_stack; NumPy: np.vstack.
+Forms: out=; also called row_stack; NumPy: np.vstack.
 
 >>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])]
 >>> nbgrad.vstack(x)
@@ -6180,5 +7591,36 @@ Forms: also called where.
 >>> nbgrad.where_or_positions(x, y, z)
 tensor([[ 2.0000, -3.0000,  1.5000],
         [ 2.5000,  2.5000, -3.0000]])
+""",
+    'xlogy': """\
+x * log(y); 0 where x is 0, unless y is NaN.
+
+Signature: xlogy(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x == 0) & (y <= 0), 0, g * log(y))
+    y: g * x / y
+
+Forms: x.xlogy(...), x.xlogy_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> y = nbgrad.tensor([1.5, 2.5, 0.75], requires_grad=True)
+>>> nbgrad.xlogy(x, y)
+tensor([ 0.4055,  2.7489, -0.1438], grad_fn=<XlogyBackward0>)
+>>> nbgrad.grad(nbgrad.xlogy(x, y).sum(), [x, y])
+(tensor([ 0.4055,  0.9163, -0.2877]), tensor([0.6667, 1.2000, 0.6667]))
 """,
 }

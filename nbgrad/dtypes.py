@@ -81,7 +81,12 @@ _default = float32
 
 
 def get_default_dtype() -> DType:
-    """The floating dtype of new tensors made from Python numbers: float32 unless changed."""
+    """The floating dtype of new tensors made from Python numbers: float32 unless changed.
+
+    >>> import nbgrad
+    >>> nbgrad.get_default_dtype()
+    nbgrad.float32
+    """
     return _default
 
 
@@ -141,7 +146,12 @@ def promote_types(x: DType, y: DType) -> DType:
 
 
 def can_cast(source: DType, target: DType) -> bool:
-    """Whether a result of ``source`` may be stored into ``target`` without losing its kind (float into int may not)."""
+    """Whether a result of ``source`` may be stored into ``target`` without losing its kind (float into int may not).
+
+    >>> import nbgrad
+    >>> nbgrad.can_cast(nbgrad.int64, nbgrad.float16), nbgrad.can_cast(nbgrad.float32, nbgrad.int64)
+    (True, False)
+    """
     return source.category <= target.category
 
 
@@ -192,7 +202,12 @@ def result_dtype(tensors, numbers=()) -> DType:
 
 
 class finfo:
-    """Limits of a floating dtype: ``eps, max, min, tiny, smallest_normal, resolution, bits, dtype``."""
+    """Limits of a floating dtype: ``eps, max, min, tiny, smallest_normal, resolution, bits, dtype``.
+
+    >>> import nbgrad
+    >>> nbgrad.finfo(nbgrad.float32).max
+    3.4028234663852886e+38
+    """
 
     def __init__(self, dtype: DType | None = None):
         dtype = (dtype_of(dtype) if dtype is not None else _default).to_real()
@@ -206,7 +221,12 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer dtype: ``max, min, bits, dtype``."""
+    """Limits of an integer dtype: ``max, min, bits, dtype``.
+
+    >>> import nbgrad
+    >>> nbgrad.iinfo(nbgrad.int8).min
+    -128
+    """
 
     def __init__(self, dtype: DType):
         dtype = dtype_of(dtype)

@@ -351,7 +351,9 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     accumulate(leaf, g)
     if rare is not None:
         for hook in tuple(rare.post_hooks.values()):
-            hook((), (g,))
+            changed = hook((), (g,))
+            if changed is not None:
+                replaced("hook", (), changed)       # a leaf makes no gradients that a hook could replace
 
 
 def run_leaf_hooks(leaf: Tensor, g: Tensor | None, hooks: LeafHooks) -> Tensor | None:

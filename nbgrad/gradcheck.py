@@ -180,7 +180,8 @@ def random_cotangent(y: Tensor, strided: bool) -> Tensor:
     array = (values[..., 0] + 1j * values[..., 1] if wide else values[..., 0]).astype(y.layout.dtype.numpy)
     if strided and array.ndim:
         array = np.repeat(array, 2, axis=-1)
-        return from_numpy(array)[..., ::2].requires_grad_()
+        wide_array: Any = from_numpy(array)
+        return wide_array[..., ::2].requires_grad_()
     return from_numpy(np.ascontiguousarray(array).reshape(y.layout.shape)).requires_grad_()
 
 
@@ -399,7 +400,7 @@ y: Tensor,
     off = np.where(np.isnan(expected) & np.isnan(found), -1.0, np.where(np.isnan(off) & (expected != found), np.inf, off))
     if not off.size or not (off > 0).any():
         return
-    row, column = np.unravel_index(int(np.argmax(off)), off.shape)
+    row, column = map(int, np.unravel_index(int(np.argmax(off)), off.shape))
     a, b = expected[row, column], found[row, column]
     relative = abs(a - b) / max(abs(a), 1e-300)
     raise GradcheckError(

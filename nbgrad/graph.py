@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, ref
 
 from . import node as node_module
 from .dtypes import DType
-from .errors import ArgumentError, DTypeError, GradError, ShapeError, VersionError
+from .errors import ArgumentError, GradError, ShapeError, VersionError
 from .grad_mode import mode, special
 from .layout import Layout
 from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, RemovableHandle, Rule, add_hook, node_meta
@@ -242,17 +242,15 @@ def unpack(node: Node, slot: int):
 
 
 def unpack_alike(node: Node, slot: int):
-    """``unpack`` for kernels that rely on the layouts that were recorded.
+    """``unpack`` for kernels that rely on the shapes and dtypes that were recorded; a hook's other dtype is converted.
 
     Raises:
-        ShapeError, DTypeError: a hook brought back a tensor of another shape or dtype than was saved.
+        ShapeError: a hook brought back a tensor of another shape than was saved.
     """
     value, saved = unpack(node, slot), (node.s0, node.s1, node.s2)[slot].layout
-    if value.layout.shape != saved.shape or value.layout.dtype is not saved.dtype:
-        kind = ShapeError if value.layout.shape != saved.shape else DTypeError
-        raise kind(f"{node.name()}: unpack_hook returned {value.layout.dtype.name} {list(value.layout.shape)} for a saved tensor "
-                   f"{saved.dtype.name} {list(saved.shape)}.")
-    return value
+    if value.layout.shape != saved.shape:
+        raise ShapeError(f"{node.name()}: unpack_hook returned a tensor {list(value.layout.shape)}, expected {list(saved.shape)}.")
+    return value if value.layout.dtype is saved.dtype else value.to(saved.dtype)
 
 
 def require_history(node: Node, place: int, value: Tensor) -> None:
@@ -266,8 +264,8 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
     """
     edge = node.edges[place]
     if not value.needs_grad and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
-        raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in place "
-                        "after it was used. Hint: y = x.detach() instead of x.detach_().")
+        raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
+                        "place after it was used. Hint: y = x.detach() instead of x.detach_().")
 
 
 # Where storages were written to, last writes last: ``{storage: [(version before, place or None)]}``. Filled by anomaly.py.
@@ -343,7 +341,7 @@ class saved_tensors_hooks:      # torch's name
         """Pack what a new node saved, if these are the innermost hooks of this thread."""
         pairs = _hook_stack.pairs
         if pairs and pairs[-1] is self.pair:
-            pack_node(node, *self.pair)
+            pack_node(node.rule.keeper(node), *self.pair)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_ma
 from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
-from .graph import edge_of, requires_grad
+from .graph import active_hooks, edge_of, requires_grad
 from .inference import write_in_mode
 from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
@@ -56,6 +56,8 @@ def inplace_call(op: Elementwise) -> Callable:
         return interpret(Call(op, operands, {}, beneath, "_"))
 
     def beneath(*operands):
+        if mode.enabled and active_hooks() is not None:     # they see what is saved after the write, and no version is compared
+            operands = (operands[0], *[old_value(y) if shares_memory(operands[0], y) else y for y in operands[1:]])
         key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
         plan = plans.get(key)
         if plan is None:
@@ -110,8 +112,8 @@ def apart(op: Elementwise, x: Tensor, y):
     if not isinstance(y, Tensor) or not partially_overlaps(x, y):
         return y
     if x.layout.dense and y.layout.dense:
-        raise InplaceError(f"{op.public}_: an operand overlaps the memory that is written, at another offset or with other strides. "
-                           "Hint: clone it first.")
+        raise InplaceError(f"{op.public}_: an operand overlaps the memory that is written, at another offset or with other "
+                           "strides. Hint: clone it first.")
     return dispatch.CALLS["clone"](y)
 
 
@@ -139,6 +141,19 @@ def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, 
                 setattr(node, f"v{k}", x.storage.version)
         rebase(x, node, 0 if mask & 1 else None, old_edge)
     return finish
+
+
+def shares_memory(x: Tensor, y) -> bool:
+    """Whether ``y`` is a tensor on the storage of ``x``."""
+    return isinstance(y, Tensor) and y.storage is x.storage
+
+
+def old_value(y: Tensor) -> Tensor:
+    """A copy of an operand in the memory that is about to be written, with the operand's place in the graph."""
+    kept = dispatch.CALLS["clone"](native.alias(y))
+    if y.needs_grad and requires_grad(y):
+        kept.edge, kept.needs_grad = edge_of(y), True
+    return kept
 
 
 def saved_names(op: Elementwise, plan: ElementwisePlan, mask: int) -> tuple[str, ...]:

@@ -144,11 +144,14 @@ def announce(out: Any, mark: int) -> None:
     first = out[0] if type(out) is tuple and out else out
     if not isinstance(first, Tensor):
         return
-    edge = first.edge if first.needs_grad is not ASK else first.meta.node
-    node = edge.node if type(edge) is Edge else edge
-    if isinstance(node, Node) and node.seq > mark:
-        for active in tuple(special):
-            active.recorded(node)
+    # A write through a view gives its base a new node; the view's own is made when somebody asks for it.
+    edges = (first.edge,) if first.needs_grad is not ASK else (first.meta.base.edge, first.meta.node)
+    for edge in edges:
+        node = edge.node if type(edge) is Edge else edge
+        if isinstance(node, Node) and node.seq > mark:
+            for active in tuple(special):
+                active.recorded(node)
+            return
 
 
 class Presence:

@@ -7,6 +7,7 @@ from .creation import shape_of
 from .errors import ArgumentError, DTypeError, GradError, InplaceError
 from .grad_mode import mode
 from .graph import requires_grad
+from .inference import is_inference
 from .layout import layout_of
 from .storage import Storage, wrap_array
 from .tensor import Tensor, native
@@ -61,6 +62,8 @@ def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
         check_inplace("set_", x, True)
         raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
                            "Hint: x.detach(), or no_grad().")
+    if is_inference(x):
+        x.storage.require_writable("set_")
     leave_base(x)
     x.storage, x.offset, x.layout = unwatched(source.storage, x.storage.version + 1), source.offset, source.layout
     return x

@@ -149,6 +149,10 @@ class Rule:
         """
         raise AttributeError(f"{node.name()} has saved no {name!r}; it has {list(self.saved_names)}.")
 
+    def keeper(self, node: Node) -> Node:
+        """The node that holds what is saved for this one: itself, unless it stands for another."""
+        return node
+
     def saved_results(self, node: Node, nr: int) -> list:
         """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
         return [getattr(node, f"s{k}") for k, name in enumerate(self.saved_names) if name == "out"]

@@ -1,7 +1,8 @@
 """Copies of tensors: pickled, deep and shallow. Tensors that share memory share it afterwards, within one pickle or
 deep copy.
 
-Only leaves are pickled and deeply copied: a history cannot be, and a result without it would not be the same tensor.
+A history cannot be copied. A result is pickled without it, as a leaf that requires grad if the result did: for a file, or another
+process. A deep copy, which stays in the same program, is refused instead of losing it.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from .graph import requires_grad
 from .inference import made
 from .layout import Layout, marked_layout
 from .storage import Storage, wrap_array
-from .tensor import Tensor, native, new_meta
+from .tensor import Parameter, Tensor, native, new_meta
 
 __all__ = ["install_pickling"]
 
@@ -44,12 +45,7 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
 def reduce_tensor(x: Tensor, protocol):
-    """Storage, layout and the state that makes a leaf.
-
-    Raises:
-        GradError: ``x`` is no leaf.
-    """
-    require_leaf("pickle", x)
+    """Storage, layout and the state that makes a leaf; hooks, gradient and history stay behind."""
     return tensor_of, (type(x), x.storage, x.layout, x.offset, bool(requires_grad(x)), attributes_of(x))
 
 
@@ -73,15 +69,9 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
     return new
 
 
-def require_leaf(op: str, x: Tensor) -> None:
-    """Refuse a tensor with a history."""
-    if not x.is_leaf:
-        raise GradError(f"{op}: only leaves can be copied, this tensor was computed by {x.grad_fn.name()}. "
-                        "Hint: x.detach(), or x.clone() to stay in the graph.")
-
-
 def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
-    """A leaf like ``x`` on a copy of its memory, with copies of its gradient and attributes; hooks stay behind.
+    """A leaf like ``x`` on a copy of its memory, with copies of its attributes, and of its gradient unless it is a Parameter: a copied
+    model starts without gradients. Hooks stay behind.
 
     Raises:
         GradError: ``x`` is no leaf.
@@ -89,8 +79,10 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
     found = memo.get(id(x))
     if found is not None:
         return found
-    require_leaf("deepcopy", x)
-    grad = x.meta.grad if x.meta is not None else None
+    if not x.is_leaf:
+        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {x.grad_fn.name()}. "
+                        "Hint: x.detach(), or x.clone() to stay in the graph.")
+    grad = None if x.meta is None or isinstance(x, Parameter) else x.meta.grad
     new = tensor_of(type(x), copy.deepcopy(x.storage, memo), x.layout.unmarked(), x.offset, bool(requires_grad(x)), None,
                     copy.deepcopy(grad, memo))
     memo[id(x)] = made(new)

@@ -141,7 +141,15 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator again from ``seed``, and return it: see ``Generator.manual_seed``."""
+    """Start the default generator again from ``seed``, and return it: see ``Generator.manual_seed``.
+
+    >>> import nbgrad
+    >>> _ = nbgrad.manual_seed(1)
+    >>> first = nbgrad.rand(3)
+    >>> _ = nbgrad.manual_seed(1)
+    >>> nbgrad.equal(first, nbgrad.rand(3))
+    True
+    """
     return default_generator.manual_seed(seed)
 
 
@@ -151,23 +159,52 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """The seed of the default generator.
+
+    >>> import nbgrad
+    >>> _ = nbgrad.manual_seed(7)
+    >>> nbgrad.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator."""
+    """The state of the default generator.
+
+    >>> import nbgrad
+    >>> state = nbgrad.get_rng_state()
+    >>> first = nbgrad.rand(2)
+    >>> nbgrad.set_rng_state(state)
+    >>> nbgrad.equal(first, nbgrad.rand(2))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(state: Tensor) -> None:
-    """Return the default generator to a state that ``get_rng_state`` gave."""
+    """Return the default generator to a state that ``get_rng_state`` gave.
+
+    >>> import nbgrad
+    >>> state = nbgrad.get_rng_state()
+    >>> first = nbgrad.rand(2)
+    >>> nbgrad.set_rng_state(state)
+    >>> nbgrad.equal(first, nbgrad.rand(2))
+    True
+    """
     default_generator.set_state(state)
 
 
 @contextlib.contextmanager
 def fork_rng(devices=(), enabled: bool = True) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was before. ``devices`` is accepted for torch's sake."""
+    """What is drawn inside leaves the default generator as it was before. ``devices`` is accepted for torch's sake.
+
+    >>> import nbgrad
+    >>> with nbgrad.fork_rng():
+    ...     first = nbgrad.rand(2)
+    >>> nbgrad.equal(first, nbgrad.rand(2))
+    True
+    """
     state = get_rng_state()
     try:
         yield
@@ -241,6 +278,11 @@ def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, devi
 
     Raises:
         DTypeError: the dtype is not floating or complex. Otherwise as ``zeros``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.rand(2, 3)
+    >>> x.shape, bool(((x >= 0) & (x < 1)).all())
+    ((2, 3), True)
     """
     return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator),
                 requires_grad)
@@ -252,6 +294,10 @@ def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, dev
 
     Raises:
         DTypeError: the dtype is not floating or complex. Otherwise as ``zeros``.
+
+    >>> import nbgrad
+    >>> nbgrad.randn(2, 3, dtype=nbgrad.float64).dtype
+    nbgrad.float64
     """
     return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator),
                 requires_grad)
@@ -259,14 +305,24 @@ def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, dev
 
 def rand_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
               requires_grad: bool = False) -> Tensor:
-    """``rand`` in the shape, dtype and memory order of ``x``."""
+    """``rand`` in the shape, dtype and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.rand_like(nbgrad.ones(2, 3)).shape
+    (2, 3)
+    """
     return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device), generator),
                 requires_grad)
 
 
 def randn_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
                requires_grad: bool = False) -> Tensor:
-    """``randn`` in the shape, dtype and memory order of ``x``."""
+    """``randn`` in the shape, dtype and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.randn_like(nbgrad.ones(2, 3)).shape
+    (2, 3)
+    """
     return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device), generator),
                 requires_grad)
 
@@ -277,6 +333,11 @@ def randint(low, high=None, size=None, *, generator: Generator | None = None, dt
 
     Raises:
         RangeError: there is no such integer, or the dtype cannot hold them all. ArgumentError: no integers, no size.
+
+    >>> import nbgrad
+    >>> x = nbgrad.randint(2, 5, (10,))
+    >>> bool(((x >= 2) & (x < 5)).all())
+    True
     """
     if size is None and high is not None:
         low, high, size = 0, low, high
@@ -290,7 +351,12 @@ def randint(low, high=None, size=None, *, generator: Generator | None = None, dt
 
 def randint_like(x: Tensor, low, high=None, *, generator: Generator | None = None, dtype=None, device=None,
                  requires_grad: bool = False) -> Tensor:
-    """``randint`` in the shape, dtype and memory order of ``x``."""
+    """``randint`` in the shape, dtype and memory order of ``x``.
+
+    >>> import nbgrad
+    >>> nbgrad.randint_like(nbgrad.ones(2), 1)
+    tensor([0., 0.])
+    """
     low, high = (0, low) if high is None else (low, high)
     layout = layout_like("randint_like", x, dtype, device)
     return leaf("randint_like", integers("randint_like", layout, generator, low, high), requires_grad)
@@ -333,6 +399,10 @@ def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=
 
     Raises:
         ShapeError: n is negative. RangeError: the dtype cannot hold n - 1.
+
+    >>> import nbgrad
+    >>> nbgrad.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
     """
     layout = layout_for("randperm", (), (n,), dtype, device)
     if layout.dtype.category == INTEGER and n - 1 > whole_numbers(layout.dtype)[1]:
@@ -352,6 +422,10 @@ def bernoulli(x: Tensor, p=None, *, generator: Generator | None = None) -> Tenso
 
     Raises:
         RangeError: no probability. DTypeError: ``x`` is not floating, and there is no ``p``.
+
+    >>> import nbgrad
+    >>> nbgrad.bernoulli(nbgrad.tensor([0.0, 1.0]))
+    tensor([0., 1.])
     """
     if p is not None:
         out = empty_of(layout_like("bernoulli", x))
@@ -379,6 +453,10 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
 
     Raises:
         RangeError: a negative std. ArgumentError: numbers without a size.
+
+    >>> import nbgrad
+    >>> nbgrad.normal(nbgrad.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
     """
     if values_of(whole(std)).min(initial=0.0) < 0 if isinstance(std, Tensor) else not std >= 0:
         raise RangeError(f"normal: std must be >= 0, got {std}.")
@@ -404,6 +482,10 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *,
     Raises:
         DTypeError: ``x`` is not floating. ShapeError: not 1-D or 2-D. RangeError: no weights, or more samples than
             indices.
+
+    >>> import nbgrad
+    >>> nbgrad.multinomial(nbgrad.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
+    tensor([1, 1, 1])
     """
     weights = multinomial_weights(x, num_samples, replacement)
     rows, columns = weights.shape

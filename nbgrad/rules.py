@@ -182,7 +182,7 @@ class GeneralRule(Rule):
         return scope["backward"]
 
     def histories(self) -> list[str]:
-        """For a derivative that is to be differentiated: the saved result gets its history back, and operands must still have theirs."""
+        """For a derivative to be differentiated: the saved result gets its history back, and operands must still have theirs."""
         steps = ["out = saved_output(node, out)"] if "out" in self.saved_names else []
         steps += [f"require_history(node, {place}, {name})" for place, name in enumerate(self.wanted)
                   if name in self.saved_names and not self.spread]
@@ -469,7 +469,9 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
     Other names of arguments are None where they are not given. They have positions, since what has none takes 13 ns a call more: they
     stand before attributes that are given by name alone, so that no position of those leads anywhere.
     """
-    required, optional, named = [], [], []
+    required: list[str] = []
+    optional: list[str] = []
+    named: list[str] = []
     for name, p in op.signature.parameters.items():
         if p.default is p.empty and not (aliases and name == "dim"):
             required.append(name)

@@ -203,6 +203,9 @@ class Tensor(Operators):
             raise ArgumentError("len: a 0-d tensor has no length.")
         return self.layout.shape[0]
 
+    def __delitem__(self, index: Any) -> None:
+        raise ArgumentError("del: elements of a tensor cannot be deleted. Hint: nbgrad.cat the parts that remain.")
+
     def __bool__(self) -> bool:
         if self.layout.numel != 1:
             raise ShapeError(f"bool: the truth value of {self.layout.numel} elements is ambiguous. Hint: use any() or all().")

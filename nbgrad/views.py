@@ -79,8 +79,8 @@ def view_edge(x: Tensor):
     storage = x.storage
     if meta.version != storage.version and meta.base.needs_grad is True:
         if meta.creation is not DEFAULT:
-            raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient any "
-                               "more. Hint: make the view after the change, or both under no_grad().")
+            raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
+                               "any more. Hint: make the view after the change, or both under no_grad().")
         before = meta.node
         enabled, mode.enabled = mode.enabled, True
         try:
@@ -135,6 +135,10 @@ class CopySlicesRule(Rule):
     """The rule of a base whose view was written to: the write's own cotangents for the region, the rest unchanged."""
 
     name, node_name, frees = "copy_slices", "CopySlices", True
+
+    def keeper(self, node: Node) -> Node:
+        """The node of the write, which this one runs; itself once it was freed."""
+        return node if node.attrs is None else node.attrs[0]
 
 
 COPY_SLICES = CopySlicesRule()

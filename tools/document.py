@@ -40,6 +40,7 @@ VARIANT_CALLS = {
     "addcdiv": "x, y, y, value=0.5", "div": "x, y, rounding_mode='floor'",
     "pow": "x, 3", "clamp": "x, -0.5, 2.0", "round": "x * 1.234, decimals=1", "gelu": "x", "relu": "x",
     "silu": "x", "leaky_relu": "x, 0.1", "elu": "x", "where": "x > 0, x, y",
+    "threshold": "x, 0.5, 0.0", **dict.fromkeys(("hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"), "x"),
 }
 X = "x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)"
 Y = "y = nbgrad.tensor([2.0, 0.5, -1.0])"

@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..dispatch import CALLS
-from ..dtypes import DType, bool_, finfo, int64
+from ..dtypes import DType, bool_, finfo, int32, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
 from ..layout import layout_of
@@ -24,6 +24,8 @@ from ..tensor import Tensor, new_tensor
 from .sort import indices_tensor, rows_of
 
 __all__: list[str] = []
+
+_function: Callable
 
 
 def made(name: str, *args: Any, **named: Any) -> Tensor:
@@ -53,12 +55,12 @@ def require_tensors(name: str, *values: Any) -> None:
 
 # ---- indices of order statistics -------------------------------------------------------------------------------------
 
-for _name, _doc in (("median_indices", "Index of the lower median along dim; of the first NaN if there is one, unless ignored."),
-                    ("mode_indices", "Last index of the smallest of the most frequent values along dim."),
-                    ("running_indices", "Index of the last extremum up to each element along dim; NaN wins.")):
-    general(_name, {"median_indices": lambda x, dim, ignore_nan: x, "mode_indices": lambda x, dim: x,
-                    "running_indices": lambda x, dim, largest: x}[_name], method=False, function=False,
-            public=_name.split("_")[0].replace("running", "cummax"), doc=_doc)
+general("median_indices", lambda x, dim, ignore_nan: x, method=False, function=False, public="median",
+        doc="Index of the lower median along dim; of the first NaN if there is one, unless ignored.")
+general("mode_indices", lambda x, dim: x, method=False, function=False, public="mode",
+        doc="Last index of the smallest of the most frequent values along dim.")
+general("running_indices", lambda x, dim, largest: x, method=False, function=False, public="cummax",
+        doc="Index of the last extremum up to each element along dim; NaN wins.")
 
 
 def missing(rows: np.ndarray) -> np.ndarray:
@@ -253,7 +255,7 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
 
 for _function in (diag, diag_embed, diagflat, rot90):
     composite(_function.__name__, _function, doc=_function.__doc__)
-composite("pad", pad, method=False, doc=pad.__doc__.split("\n\n")[0])
+composite("pad", pad, method=False, doc=str(pad.__doc__))
 composite("block_diag", block_diag, method=False, doc=block_diag.__doc__)
 
 
@@ -392,36 +394,55 @@ def bincount(input, weights=None, minlength=0):
     return shared(found, input)
 
 
-general("searchsorted", lambda sorted_sequence, input, out_int32=False, right=False, side=None: input,
-        operands=("sorted_sequence", "input"), method=False,
-        doc="Where to put values into a sorted last dimension: before equal elements, or behind them with right. No gradient.")
-general("isin", lambda elements, test_elements, assume_unique=False, invert=False: elements, operands=("elements", "test_elements"),
-        method=False, doc="Where elements are among the test elements. No gradient.")
+general("insertion_places", lambda sequence, x, right: x, operands=("sequence", "x"), method=False, function=False,
+        public="searchsorted", doc="Where to put values into a sorted last dimension.")
+general("are_members", lambda x, tests, invert: x, operands=("x", "tests"), method=False, function=False, public="isin",
+        doc="Whether elements are among others.")
 
 
-@lowering("searchsorted", style="run")
+@lowering("insertion_places", style="run")
 def _searchsorted(op, tensors, attributes):
     sequence, x = tensors
     rows, values = values_of(sequence), values_of(x)
-    side = attributes["side"] or ("right" if attributes["right"] else "left")
+    side = "right" if attributes["right"] else "left"
     if rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
         raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} differ before the last size.")
     if rows.ndim == 1:
         found = np.asarray(np.searchsorted(rows, values, side))
     else:
         found = np.stack([np.searchsorted(rows[place], values[place], side) for place in np.ndindex(rows.shape[:-1])])
-    return shared(found.astype(np.int32 if attributes["out_int32"] else np.int64).reshape(values.shape), x)
+    return shared(found.astype(np.int64).reshape(values.shape), x)
 
 
-@lowering("isin", style="run")
+@lowering("are_members", style="run")
 def _isin(op, tensors, attributes):
     elements, tests = tensors
     return shared(np.asarray(np.isin(values_of(elements), values_of(tests), invert=attributes["invert"])), elements, bool_)
 
 
+def as_tensor(x, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor beside another tensor."""
+    return x if isinstance(x, Tensor) else made("tensor", x, device=like.device)
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None):
+    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
+    require_tensors("searchsorted", sorted_sequence)
+    right = side == "right" if side is not None else right
+    found = scalar.insertion_places(sorted_sequence, as_tensor(input, sorted_sequence), bool(right))
+    return found.to(int32) if out_int32 else found
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Where elements are among the test elements. No gradient."""
+    like = elements if isinstance(elements, Tensor) else test_elements
+    require_tensors("isin", like)
+    return scalar.are_members(as_tensor(elements, like), as_tensor(test_elements, like), bool(invert))
+
+
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """Which interval between sorted boundaries each value lies in. It has no gradient."""
-    return CALLS["searchsorted"](boundaries, input, out_int32, right)
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None):
@@ -436,7 +457,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None):
 
 for _function in (unique, bincount):
     composite(_function.__name__, _function, doc=_function.__doc__)
-for _function in (bucketize, tril_indices, triu_indices):
+for _function in (searchsorted, isin, bucketize, tril_indices, triu_indices):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 
 
@@ -458,9 +479,9 @@ def prelu(input, weight):
     return scalar.where(input > 0, input, weight * input)
 
 
-def relu6(input):
+def relu6(input, inplace=False):
     """``input`` moved into [0, 6]."""
-    return scalar.hardtanh(input, 0.0, 6.0)
+    return CALLS["hardtanh_" if inplace else "hardtanh"](input, 0.0, 6.0)
 
 
 def softmin(input, dim, dtype=None):

@@ -11,7 +11,12 @@ __all__ = ["ELU", "GELU", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "SiLU
 
 
 class ReLU(Module):
-    """``max(x, 0)``; at 0 the derivative is 0."""
+    """``max(x, 0)``; at 0 the derivative is 0.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.ReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``x``."""
@@ -19,7 +24,12 @@ class ReLU(Module):
 
 
 class Tanh(Module):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Tanh()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.7616,  0.0000,  0.9640])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``x``."""
@@ -27,7 +37,12 @@ class Tanh(Module):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Sigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.2689, 0.5000, 0.8808])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``x``."""
@@ -35,7 +50,12 @@ class Sigmoid(Module):
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(x))``, without overflow."""
+    """``log(sigmoid(x))``, without overflow.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.LogSigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.3133, -0.6931, -0.1269])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``x``."""
@@ -43,7 +63,12 @@ class LogSigmoid(Module):
 
 
 class SiLU(Module):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.SiLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``x``."""
@@ -57,6 +82,10 @@ class GELU(Module):
         approximate: "none" for the error function, "tanh" for the approximation by a hyperbolic tangent.
 
     Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.GELU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1587,  0.0000,  1.9545])
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -73,7 +102,12 @@ class GELU(Module):
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x > threshold``."""
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x > threshold``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Softplus()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.3133, 0.6931, 2.1269])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -89,7 +123,12 @@ class Softplus(Module):
 
 
 class LeakyReLU(Module):
-    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.LeakyReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.0100,  0.0000,  2.0000])
+    """
 
     def __init__(self, negative_slope: float = 0.01) -> None:
         super().__init__()
@@ -105,7 +144,12 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.ELU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
@@ -121,7 +165,12 @@ class ELU(Module):
 
 
 class Softmax(Module):
-    """``exp(x)`` divided by its sum over ``dim``."""
+    """``exp(x)`` divided by its sum over ``dim``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Softmax(dim=0)(nbgrad.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -137,7 +186,12 @@ class Softmax(Module):
 
 
 class LogSoftmax(Module):
-    """``log(softmax(x))`` over ``dim``, without overflow."""
+    """``log(softmax(x))`` over ``dim``, without overflow.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.LogSoftmax(dim=0)(nbgrad.tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()

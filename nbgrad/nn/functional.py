@@ -1,6 +1,6 @@
 """Functions of neural networks under the names that ``torch.nn.functional`` gives them.
 
-Each is the operation of the same name in ``nbgrad``; ``layer_norm`` is composed of several.
+Each is the operation of the same name in ``nbgrad``; ``layer_norm`` and ``softsign`` are composed of several.
 """
 from __future__ import annotations
 
@@ -8,33 +8,59 @@ from collections.abc import Sequence
 
 from nbgrad import (
     Tensor,
+    abs,
+    binary_cross_entropy,
     binary_cross_entropy_with_logits,
+    celu,
+    cosine_similarity,
     cross_entropy,
     dropout,
     elu,
     gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    huber_loss,
+    kl_div,
     l1_loss,
     leaky_relu,
     linear,
     log_softmax,
     logsigmoid,
+    mish,
     mse_loss,
     nll_loss,
+    normalize,
+    one_hot,
+    pad,
+    pairwise_distance,
+    prelu,
     relu,
+    relu6,
     rsqrt,
+    selu,
     sigmoid,
     silu,
+    smooth_l1_loss,
     softmax,
+    softmin,
     softplus,
+    softshrink,
     tanh,
+    tanhshrink,
+    threshold,
 )
 
 from ..errors import ArgumentError, ShapeError
 
 __all__ = [
-    "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "elu", "gelu", "l1_loss", "layer_norm",
-    "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss", "relu", "sigmoid", "silu", "softmax",
-    "softplus", "tanh",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy",
+    "dropout", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss",
+    "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
 
@@ -62,7 +88,8 @@ def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None
     tensor([[-1.,  1.]])
     """
     if not isinstance(x, Tensor) or isinstance(normalized_shape, int):
-        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(x).__name__} and {normalized_shape!r}.")
+        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(x).__name__} and "
+                            f"{normalized_shape!r}.")
     shape = tuple(normalized_shape)
     if not shape or tuple(x.shape[-len(shape):]) != shape:
         raise ShapeError(f"layer_norm: x is {tuple(x.shape)}, expected a shape that ends in normalized_shape {shape}.")
@@ -72,3 +99,13 @@ def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None
     if weight is not None:
         out = out * weight
     return out if bias is None else out + bias
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|): of the shape and dtype of ``input``.
+
+    >>> import nbgrad
+    >>> softsign(nbgrad.tensor([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
+    return input / (abs(input) + 1)

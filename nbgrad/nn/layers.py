@@ -16,7 +16,12 @@ __all__ = ["Dropout", "Flatten", "Identity", "LayerNorm", "Linear"]
 
 
 class Identity(Module):
-    """``x`` itself. Takes and ignores any arguments, so that it can stand in for another module."""
+    """``x`` itself. Takes and ignores any arguments, so that it can stand in for another module.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Identity()(nbgrad.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -38,6 +43,10 @@ class Linear(Module):
     Attributes:
         weight: shape ``(out_features, in_features)``; at first uniform within ``±1 / sqrt(in_features)``.
         bias: shape ``(out_features,)``, at first drawn likewise; or None.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Linear(3, 2)(nbgrad.ones(5, 3)).shape
+    (5, 2)
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
@@ -72,6 +81,10 @@ class LayerNorm(Module):
         elementwise_affine: whether there is a weight.
         bias: whether there is a bias too.
         dtype: of weight and bias; the default dtype unless given.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.LayerNorm(2, eps=0.0)(nbgrad.tensor([[1.0, 3.0]])).tolist()
+    [[-1.0, 1.0]]
     """
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
@@ -98,6 +111,10 @@ class Dropout(Module):
 
     Raises:
         RangeError: ``p`` is no probability.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Dropout(0.5).eval()(nbgrad.ones(2))
+    tensor([1., 1.])
     """
 
     def __init__(self, p: float = 0.5) -> None:
@@ -116,7 +133,12 @@ class Dropout(Module):
 
 
 class Flatten(Module):
-    """Dimensions ``start_dim`` to ``end_dim``, both included, become one."""
+    """Dimensions ``start_dim`` to ``end_dim``, both included, become one.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Flatten()(nbgrad.ones(2, 3, 4)).shape
+    (2, 12)
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -25,7 +25,12 @@ class _Loss(Module):
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """The squared difference.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.MSELoss()(nbgrad.tensor([1.0, 3.0]), nbgrad.tensor([1.0, 1.0]))
+    tensor(2.)
+    """
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         """Both of one shape; a scalar, or that shape if nothing is reduced."""
@@ -33,7 +38,12 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.L1Loss()(nbgrad.tensor([1.0, 3.0]), nbgrad.tensor([1.0, 1.0]))
+    tensor(1.)
+    """
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         """Both of one shape; a scalar, or that shape if nothing is reduced."""
@@ -47,6 +57,10 @@ class NLLLoss(_Loss):
         weight: shape ``(classes,)``; the mean is then a weighted one.
         ignore_index: samples with this target do not count.
         reduction: see the module.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.NLLLoss()(nbgrad.tensor([[-0.5, -1.0]]), nbgrad.tensor([1]))
+    tensor(1.)
     """
 
     weight: Tensor | None
@@ -69,6 +83,10 @@ class CrossEntropyLoss(_Loss):
         ignore_index: samples with this target do not count.
         reduction: see the module.
         label_smoothing: the part of the target that is spread evenly over all classes, 0 to 1.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.CrossEntropyLoss()(nbgrad.zeros(1, 2), nbgrad.tensor([0]))
+    tensor(0.6931)
     """
 
     weight: Tensor | None
@@ -92,6 +110,10 @@ class BCEWithLogitsLoss(_Loss):
         weight: broadcast over the samples' losses.
         reduction: see the module.
         pos_weight: weight of the positive part, broadcast likewise.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.BCEWithLogitsLoss()(nbgrad.zeros(1), nbgrad.ones(1))
+    tensor(0.6931)
     """
 
     weight: Tensor | None

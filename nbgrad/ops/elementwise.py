@@ -271,7 +271,7 @@ elementwise("mish", lambda x: x * scalar.tanh(_SOFTPLUS(x)),
              + x * scalar.sigmoid(x) * (1 - scalar.tanh(_SOFTPLUS(x)) * scalar.tanh(_SOFTPLUS(x)))}, **ACTIVATION,
             doc="x * tanh(log(1 + e**x)).")
 elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value, x),
-            {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION, inplace=False,
+            {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION,
             doc="x where x > threshold, else value.")
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
             doc="x - tanh(x).")

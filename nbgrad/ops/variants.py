@@ -237,7 +237,7 @@ def with_inplace_flag(name: str) -> None:
         return activation
 
 
-for _name in ("relu", "silu", "leaky_relu", "elu"):
+for _name in ("relu", "silu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish", "threshold"):
     with_inplace_flag(_name)
 
 # ---- choice, comparison, copies ------------------------------------------------------------------------------------

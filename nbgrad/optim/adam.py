@@ -37,6 +37,14 @@ class Adam(Optimizer):
         RangeError: an option out of range.
 
     Source: torch's Adam; the formulas are in ``rules``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.Adam([x], lr=0.5, weight_decay=0.0)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> round(x.item(), 4)
+    0.5
     """
 
     decoupled = False
@@ -98,6 +106,14 @@ class AdamW(Adam):
 
     Raises:
         RangeError: an option out of range.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.AdamW([x], lr=0.5, weight_decay=0.0)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> round(x.item(), 4)
+    0.5
     """
 
     decoupled = True

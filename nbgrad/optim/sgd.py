@@ -29,6 +29,14 @@ class SGD(Optimizer):
         RangeError: an option out of range.
 
     Source: torch's SGD; the formulas are in ``rules``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.SGD([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> x.tolist()
+    [0.0]
     """
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,

@@ -450,3 +450,50 @@ def test_what_a_node_shows_does_not_change():
         assert type(node.next_functions) is tuple and all(type(pair) is tuple for pair in node.next_functions)
         assert node.metadata is node.metadata
         assert node.next_functions[0][0] is graph.get_gradient_edge(x).node
+
+
+# ---------------------------------------------------------------------------------------------- writes through views
+VIEW_WRITES = {
+    "with a constant": (lambda h: h[0].mul_(nbgrad.tensor([5.0, 7.0], dtype=nbgrad.float64)), [[5.0, 7.0], [1.0, 1.0]]),
+    "operand saved": (lambda h: h[0].sin_(), [[math.cos(1), math.cos(2)], [1.0, 1.0]]),
+    "result saved": (lambda h: h[0].exp_(), [[math.e, math.exp(2)], [1.0, 1.0]]),
+    "view of a view": (lambda h: h.t()[1].pow_(2), [[1.0, 4.0], [1.0, 8.0]]),
+    "mask": (lambda h: h[0].masked_fill_(nbgrad.tensor([False, True]), 3.0), [[1.0, 0.0], [1.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("write, slope", VIEW_WRITES.values(), ids=VIEW_WRITES)
+def test_what_a_write_through_a_view_saves_is_packed(write, slope):
+    """Also a write that only the base's history knows of goes through ``pack`` and ``unpack``, each once a pass."""
+    x, log = leaf([[1.0, 2.0], [3.0, 4.0]]), []
+    h = x * 1
+    with graph.saved_tensors_hooks(lambda t: log.append("pack") or t.detach().clone(), lambda t: log.append("unpack") or t):
+        write(h)
+    h.sum().backward()
+    assert log == ["pack", "unpack"]
+    for row, expected in zip(x.grad.tolist(), slope):
+        assert row == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("write, second", [
+    (lambda h: h[0].exp_(), math.exp(2)), (lambda h: h[0].pow_(3), 12.0), (lambda h: h[0].sin_(), -math.sin(2)),
+], ids=["exp_", "pow_", "sin_"])
+def test_double_backward_through_a_packed_write(write, second):
+    """The history of what was packed is put back, of the overwritten value and of the result alike."""
+    x = leaf([2.0, 5.0])
+    h = x * 1
+    with graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        write(h)
+    g, = nbgrad.grad(h.sum(), x, create_graph=True)
+    assert nbgrad.grad(g.sum(), x)[0].tolist() == pytest.approx([second, 0.0], rel=1e-14)
+
+
+def test_a_constant_that_a_write_through_a_view_saved_may_change():
+    """Inside of ``allow_mutation_on_saved_tensors`` it is copied before it is written to."""
+    x, c = leaf([1.0, 2.0]), nbgrad.tensor([5.0], dtype=nbgrad.float64)
+    h = x * 1
+    with graph.allow_mutation_on_saved_tensors():
+        h[:1].mul_(c)
+        c.zero_()
+        h.sum().backward()
+    assert x.grad.tolist() == [5.0, 1.0]

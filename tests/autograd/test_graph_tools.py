@@ -543,3 +543,29 @@ def test_save_on_cpu_is_a_pair_of_hooks():
     hooks, t = graph.save_on_cpu(), nbgrad.ones(2)
     assert isinstance(hooks, graph.saved_tensors_hooks)
     assert hooks.unpack_hook(hooks.pack_hook(t)) is t
+
+
+@pytest.mark.parametrize("write, slope", [
+    (lambda h: h.mul_(h), lambda v: 2 * v), (lambda h: h.div_(h), lambda v: 0 * v), (lambda h: h.mul_(h.detach()), lambda v: v),
+    (lambda h: h.pow_(h), lambda v: v ** v * (np.log(v) + 1)), (lambda h: h.addcmul_(h, h), lambda v: 1 + 2 * v),
+    (lambda h: h[:].mul_(h[:]), lambda v: 2 * v),
+], ids=["mul_", "div_", "detached", "pow_", "addcmul_", "view"])
+def test_a_write_whose_operand_is_the_tensor_itself(write, slope):
+    """What such a write saves of the memory that it overwrites is the old value."""
+    x = leaf()
+    with graph.allow_mutation_on_saved_tensors():
+        h = x * 1
+        write(h)
+        h.sum().backward()
+    same(x.grad, slope(x.detach().numpy()))
+
+
+def test_second_derivative_of_a_square_in_place():
+    """The kept old value has the tensor's place in the graph: (x^3)^2 has the second derivative 30 x^4."""
+    x = leaf()
+    with graph.allow_mutation_on_saved_tensors():
+        h = x ** 3
+        h.mul_(h)
+        g, = nbgrad.grad(h.sum(), x, create_graph=True)
+        second, = nbgrad.grad(g.sum(), x)
+    same(second, 30 * x.detach().numpy() ** 4)

@@ -470,3 +470,18 @@ def test_hook_registered_during_the_pass():
     y.grad_fn.register_prehook(lambda grads: h.register_hook(lambda g: g * 10) and None)
     y.backward()
     assert x.grad.item() == 100.0
+
+
+@pytest.mark.parametrize("result, error", [(lambda g: (g,), RuntimeError), (lambda g: [], TypeError), (lambda g: (), None)],
+                         ids=["a gradient", "a list", "nothing"])
+def test_hook_of_an_accumulate_node_has_nothing_to_replace(result, error):
+    """The node makes no gradients, so an empty tuple is all that its hook may return."""
+    x = leaf(3.0)
+    y = x * 2
+    y.grad_fn.next_functions[0][0].register_hook(lambda grad_inputs, grad_outputs: result(grad_outputs[0]))
+    if error is None:
+        y.backward()
+    else:
+        with pytest.raises(error):
+            y.backward()
+    assert x.grad.item() == 2.0

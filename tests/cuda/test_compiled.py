@@ -153,7 +153,7 @@ def test_unnarrowed_constant_is_refused():
 def test_register_and_spill_gates():
     """What the linker's log reports is judged."""
     kernel = NARROW()
-    assert "255 registers" in gates.few_registers(replace(kernel, registers=255))
+    assert "255 registers" in gates.few_registers(replace(kernel, registers=255), 64)
     assert "8 bytes spilled" in gates.no_spills(replace(kernel, spill_bytes=8))
     assert "generic" in gates.global_access(replace(kernel, ptx="\tld.f32 \t%f1, [%rd1];"))
 

@@ -30,6 +30,19 @@ def test_scalar_functions(machine, gpu, dtype, name):
     np.testing.assert_array_equal(*outs)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["mul", "div", "pow"])
+def test_complex_operations(machine, gpu, dtype, name):
+    """Composed of the same real functions in the same order: the same bits."""
+    operation = named(name, dtype)
+    x, y = (numbers(dtype, seed=seed) + 1j * numbers(dtype, seed=seed + 2) for seed in range(2))
+    outs = [np.zeros(N, dtype) for _ in range(2)]
+    for runner, out in zip((machine, gpu), outs):
+        operands = [(array(dtype), a.astype(dtype)) for a in (x, y)]
+        runner.elementwise(operation.scalar, dtype, operands, [out], lanes=table.lanes_of(operation))
+    np.testing.assert_array_equal(*outs)
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 def test_strided(machine, gpu, bits):
     """Transposed and broadcast operands."""

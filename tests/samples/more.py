@@ -184,6 +184,9 @@ row("unique", lambda x, **named: np.unique(x), REAL, case(LABELS), unlike=NONE)
 row("bincount", np.bincount, REAL, case(LABELS), unlike=NONE)
 row("searchsorted", lambda s, x, right=False: np.searchsorted(s, x, "right" if right else "left"), REAL,
     case(np.array([-1.0, 0.0, 2.0]), np.array([[0.0, 3.0], [-2.0, 1.0]])), unlike=NONE)
+row("insertion_places", lambda s, x, right: np.searchsorted(s, x, "right" if right else "left"), REAL,
+    case(np.array([-1.0, 0.0, 2.0]), np.array([[0.0, 3.0], [-2.0, 1.0]]), True), unlike=NONE)
+row("are_members", lambda x, y, invert: np.isin(x, y, invert=invert), REAL, case(LABELS, np.array([2, 5]), True), unlike=NONE)
 row("bucketize", lambda x, b, right=False: np.digitize(x, b, not right), REAL,
     case(np.array([[0.0, 3.0], [-2.0, 1.0]]), np.array([-1.0, 0.0, 2.0])), unlike=NONE)
 row("isin", lambda x, y: np.isin(x, y), REAL, case(LABELS, np.array([2, 5])), unlike=NONE)

@@ -27,11 +27,11 @@ from ..instantiate import instantiate
 from .access import Function, prims_dtype, value_dtype
 from .templates import BLOCK, Template
 
-__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "right_everywhere", "scalar_source"]
+__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "max_registers", "right_everywhere", "scalar_source"]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
 _COMPILING = threading.Lock()  # the patches of ``numba_without_gpu`` are seen by all threads
-BLOCKS_RESIDENT = 4  # on a multiprocessor, at least: no thread may use more than 65536 / (4 * 256) = 64 registers
+REGISTERS = 65536  # of a multiprocessor
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,19 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
+def blocks_resident(dtype: str) -> int:
+    """Blocks of a kernel that a multiprocessor can hold, at least: 1024 threads, which leaves each 64 registers.
+
+    A complex128 takes four registers: kernels that compute with those get twice as many (``pow_backward_x_y`` would spill).
+    """
+    return 2 if dtype == "complex128" else 4
+
+
+def max_registers(dtype: str) -> int:
+    """Registers of a thread, at most, in a kernel that computes in ``dtype``."""
+    return REGISTERS // (blocks_resident(dtype) * BLOCK)
+
+
 def kernel_name(template: Template, scalar: Function, dtype: str) -> str:
     return f"{template.name}_{scalar.__name__}_{dtype}"
 
@@ -186,7 +199,7 @@ def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, sou
     values = [getattr(types, value_dtype(dtype))] * template.values
     signature = types.void(*map(pointer_type, template.pointers), *values, *[types.int64] * template.integers)
     with _COMPILING, numba_without_gpu(capability):
-        ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, BLOCKS_RESIDENT))
+        ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, blocks_resident(dtype)))
     return ptx.decode() if isinstance(ptx, bytes) else ptx
 
 

@@ -11,15 +11,14 @@ from functools import partial
 from typing import Callable, Iterable
 
 from .access import Access, compute_dtype
-from .build import BLOCKS_RESIDENT, Kernel
-from .templates import BLOCK, Template
+from .build import Kernel, max_registers
+from .templates import Template
 
 __all__ = ["Gate", "check", "gates_for", "property_of", "no_float64", "no_spills", "few_registers", "global_access",
            "no_division", "no_wide_index", "memory_access"]
 
 Gate = Callable[[Kernel], "str | None"]
 
-MAX_REGISTERS = 65536 // (BLOCKS_RESIDENT * BLOCK)  # half of a Hopper multiprocessor's 2048 threads are resident
 DOUBLE = ("float64", "complex128")
 
 
@@ -30,7 +29,8 @@ def gates_for(template: Template, dtype: str, integers: bool = False) -> tuple[G
         integers: whether the scalar function itself divides or multiplies integers, so that index arithmetic cannot be
             told from its own.
     """
-    gates: list[Gate] = [no_spills, few_registers, global_access, partial(memory_access, traffic=template.traffic)]
+    gates: list[Gate] = [no_spills, partial(few_registers, most=max_registers(dtype)), global_access,
+                         partial(memory_access, traffic=template.traffic)]
     if not {dtype, *template.pointers}.intersection(DOUBLE):
         gates.append(no_float64)
     if template.index_bits == 32 and not integers:
@@ -57,9 +57,9 @@ def no_spills(kernel: Kernel) -> str | None:
     return None
 
 
-def few_registers(kernel: Kernel) -> str | None:
-    """More than ``MAX_REGISTERS`` a thread leave too few threads resident to hide the latency of memory."""
-    return f"{kernel.registers} registers, more than {MAX_REGISTERS}" if kernel.registers > MAX_REGISTERS else None
+def few_registers(kernel: Kernel, most: int) -> str | None:
+    """More than ``most`` a thread leave too few threads resident to hide the latency of memory."""
+    return f"{kernel.registers} registers, more than {most}" if kernel.registers > most else None
 
 
 def global_access(kernel: Kernel) -> str | None:
@@ -97,7 +97,8 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
 
 
 PROPERTIES = {
-    no_spills: "nothing spilled, no local memory", few_registers: f"at most {MAX_REGISTERS} registers",
+    no_spills: "nothing spilled, no local memory",
+    few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128)",
     global_access: "no generic load or store", memory_access: "the vector accesses promised",
     no_float64: "no float64 instruction", no_division: "no integer division", no_wide_index: "indices stay in 32 bits",
 }
@@ -105,7 +106,7 @@ PROPERTIES = {
 
 def property_of(gate: Gate) -> str:
     """What holds of a kernel that passes ``gate``."""
-    return PROPERTIES[getattr(gate, "func", gate)]  # memory_access comes as a partial
+    return PROPERTIES[getattr(gate, "func", gate)]  # some come as partials
 
 
 def spell(accesses: dict) -> str:

@@ -20,7 +20,7 @@ from llvmlite import ir
 from ...dtypes import COMPLEX, dtype_of
 from ...errors import KernelError
 from ..prims import declare, llvm_prims
-from .access import Access, check_load, compute_dtype, itemsize, prims_dtype
+from .access import Access, check_load, compute_dtype, itemsize, prims_dtype, value_dtype
 
 __all__ = ["cuda", "types", "cuda_prims", "pointer_type"]
 
@@ -92,8 +92,11 @@ def _store(access: Access, compute: str) -> Callable:
 
 
 def _storable(kind, compute: str) -> bool:
-    """A result is of the compute dtype, an index or a truth value; a float64 in a float32 kernel was not narrowed."""
-    return kind == getattr(types, compute) or isinstance(kind, (types.Boolean, types.Integer))
+    """A result is of the compute dtype, an index or a truth value, in a complex kernel also a real number (a constant); a
+    float64 in a float32 kernel was not narrowed.
+    """
+    numbers = [getattr(types, name) for name in (compute, value_dtype(compute))]
+    return kind in numbers or isinstance(kind, (types.Boolean, types.Integer))
 
 
 def _address(builder, pointer, index, access):

@@ -90,12 +90,12 @@ def load_access(access: Access, compute: str) -> Function:
 
 def store_access(access: Access, compute: str) -> Function:
     """The interpreter's ``store_float16x8`` and its like."""
-    expected = dtype_of(compute).numpy.type
+    numbers = tuple(dtype_of(name).numpy.type for name in (compute, value_dtype(compute)))
 
     def store(pointer, i, values):
         values = values if access.lanes > 1 else (values,)
         for value in values:
-            if not isinstance(value, (expected, bool, np.bool_, int, np.integer)):
+            if not isinstance(value, (*numbers, bool, np.bool_, int, np.integer)):
                 raise KernelError(f"simt: store of {type(value).__name__}, expected {compute}, {place()}. "
                                   f"Hint: a float constant was not narrowed.")
         pointer.array[pointer.span(i, access.lanes)] = [convert(value, access.dtype) for value in values]
@@ -135,7 +135,8 @@ def complex_number(dtype: str) -> Function:
 
 def instantiate_scalar(scalar: Function, dtype: str) -> Function:
     """A scalar function that computes in ``dtype``, on NumPy's scalars."""
-    return instantiate(scalar, simt_names(dtype), scalar_source(scalar, dtype), narrowed_to(dtype))
+    source = scalar_source(scalar, dtype)
+    return instantiate(source["scalar"], simt_names(dtype), source, narrowed_to(dtype))
 
 
 class Shared:

@@ -1,0 +1,62 @@
+"""Saved-tensor hooks that bring back another dtype or layout than was saved."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.graph import saved_tensors_hooks
+
+X = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.2]])
+
+OPERATIONS = {
+    "mul": lambda x: x * x, "sin": lambda x: x.sin(), "exp": lambda x: x.exp(), "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1), "logsumexp": lambda x: x.logsumexp(1), "cumprod": lambda x: x.cumprod(1),
+    "prod": lambda x: x.prod(), "norm": lambda x: x.norm(), "std": lambda x: x.std(), "amax": lambda x: x.amax(1),
+    "matmul": lambda x: x @ x.t(), "gather": lambda x: x.gather(1, nbgrad.tensor([[0], [2]])),
+}
+
+
+def gradient(f, pack, unpack):
+    """The gradient of ``sum(f(x) * weights)`` with what ``f`` saves behind hooks."""
+    x = nbgrad.tensor(X, requires_grad=True)
+    with saved_tensors_hooks(pack, unpack):
+        y = f(x)
+    weights = nbgrad.arange(1, y.numel() + 1, dtype=nbgrad.float64).reshape(y.shape)
+    g, = nbgrad.grad((y * weights).sum(), x)
+    return g.numpy()
+
+
+def same(t):
+    """A hook that does nothing."""
+    return t
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_saved_in_single_precision(name):
+    """A hook that keeps float32 and brings that back costs precision, nothing else."""
+    exact = gradient(OPERATIONS[name], same, same)
+    rough = gradient(OPERATIONS[name], lambda t: t.float() if t.is_floating_point() else t, same)
+    np.testing.assert_allclose(rough, exact, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_saved_with_other_strides(name):
+    """Strides of what a hook brings back do not matter, also where the same kernel served a usual pass before."""
+    exact = gradient(OPERATIONS[name], same, same)
+    strided = gradient(OPERATIONS[name], same, lambda t: nbgrad.stack([t, t + 7], -1)[..., 0])
+    np.testing.assert_array_equal(strided, exact)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "cumprod", "std"])
+def test_another_shape_is_refused(name):
+    """Kernels never read beyond the end of what a hook brought back."""
+    with pytest.raises(RuntimeError, match="unpack_hook returned a tensor"):
+        gradient(OPERATIONS[name], same, lambda t: t.reshape(-1)[:1])
+
+
+def test_a_single_element_is_broadcast():
+    """cos(x[0]) for every element: elementwise operations broadcast what a hook brings back."""
+    g = gradient(lambda x: x.sin(), same, lambda t: t[:1])
+    weights = np.arange(1.0, 7.0).reshape(2, 3)
+    np.testing.assert_allclose(g, weights * np.cos(X[:1]))

@@ -1,0 +1,168 @@
+"""Conventions of orders, NaN, padding and indices that samples of smooth points do not show; types of errors."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import nbgrad
+import nbgrad.nn.functional as F
+
+NAN, INF = math.nan, math.inf
+
+
+def lists(result) -> list:
+    """Results as nested lists."""
+    return [x.tolist() for x in result] if isinstance(result, tuple) else result.tolist()
+
+
+# ---- orders ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, want", [
+    (lambda: nbgrad.tensor([3.0, 1.0, 2.0, 0.0]).median(), 1.0),                        # the lower of two
+    (lambda: nbgrad.tensor([1.0, NAN, 2.0]).nanmedian(), 1.0),
+    (lambda: nbgrad.tensor([[2.0, 1.0, 2.0]]).median(1), [[2.0], [0]]),
+    (lambda: nbgrad.tensor([1.0, 2.0, 2.0, 1.0]).mode(), [1.0, 3]),                     # the smallest, at its last place
+    (lambda: nbgrad.tensor([1.0, 3.0, 3.0, 2.0]).cummax(0), [[1.0, 3.0, 3.0, 3.0], [0, 1, 2, 2]]),
+    (lambda: nbgrad.tensor([2, 2, 1, 3]).cummin(0), [[2, 2, 1, 1], [0, 1, 2, 2]]),
+])
+def test_conventions_of_orders(call, want):
+    """Which of equal elements counts, and where."""
+    assert lists(call()) == want
+
+
+def test_nan_wins_in_median_and_running_extrema():
+    """A missing number makes the median missing; from it on, every running extremum."""
+    x = nbgrad.tensor([1.0, NAN, 0.0])
+    values, index = x.median(0)
+    assert math.isnan(values.item()) and index.item() == 1
+    assert np.isnan(x.cummax(0).values.numpy()).tolist() == [False, True, True]
+
+
+def test_gradient_goes_to_the_element_that_was_chosen():
+    """Of the median, the mode and a running maximum."""
+    x = nbgrad.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    assert lists(nbgrad.grad(x.median(), x)) == [[0.0, 0.0, 1.0]]
+    assert lists(nbgrad.grad(x.mode().values, x)) == [[0.0, 1.0, 0.0]]
+    assert lists(nbgrad.grad(x.cummax(0).values.sum(), x)) == [[3.0, 0.0, 0.0]]
+
+
+def test_nothing_has_no_median():
+    """An empty dimension is an error that names the function."""
+    with pytest.raises(nbgrad.DimError, match="median: .*no elements"):
+        nbgrad.empty(0).median()
+
+
+# ---- missing numbers -------------------------------------------------------------------------------------------------
+
+def test_sums_and_means_without_nan():
+    """NaN neither counts nor gets a gradient."""
+    x = nbgrad.tensor([[1.0, NAN], [2.0, 4.0]], requires_grad=True)
+    assert x.nansum().item() == 7.0 and x.nanmean(0).tolist() == [1.5, 4.0]
+    assert lists(nbgrad.grad(x.nansum(), x)) == [[[1.0, 0.0], [1.0, 1.0]]]
+
+
+def test_numbers_in_the_place_of_nan_and_infinities():
+    """By default 0 and the limits of the dtype; replaced elements have gradient 0, integers stay."""
+    x = nbgrad.tensor([NAN, INF, -INF, 1.0], requires_grad=True)
+    limit = nbgrad.finfo(nbgrad.float32).max
+    y = nbgrad.nan_to_num(x)
+    assert y.tolist() == [0.0, limit, -limit, 1.0]
+    assert lists(nbgrad.grad(y.sum(), x)) == [[0.0, 0.0, 0.0, 1.0]]
+    assert nbgrad.nan_to_num(x, 5.0, 6.0, 7.0).tolist() == [5.0, 6.0, 7.0, 1.0]
+    assert nbgrad.nan_to_num(nbgrad.tensor([1, 2])).tolist() == [1, 2]
+
+
+def test_fmax_and_fmin_prefer_numbers():
+    """NaN only if both are."""
+    x, y = nbgrad.tensor([NAN, 1.0, NAN]), nbgrad.tensor([2.0, NAN, NAN])
+    assert nbgrad.fmax(x, y).tolist()[:2] == [2.0, 1.0] and nbgrad.fmin(x, y).tolist()[:2] == [2.0, 1.0]
+    assert math.isnan(nbgrad.fmax(x, y)[2].item())
+
+
+def test_xlogy_at_zero():
+    """0 log(y) is 0 for every number y, NaN for NaN."""
+    out = nbgrad.xlogy(0.0, nbgrad.tensor([0.0, -1.0, INF, NAN]))
+    assert out.tolist()[:3] == [0.0, 0.0, 0.0] and math.isnan(out[3].item())
+
+
+# ---- joins and indices -----------------------------------------------------------------------------------------------
+
+def test_unique_gives_what_is_asked_for():
+    """Values alone, or with inverse and counts, of elements or of slices."""
+    x = nbgrad.tensor([[2, 1], [2, 1], [3, 1]])
+    assert nbgrad.unique(x).tolist() == [1, 2, 3]
+    values, inverse, counts = nbgrad.unique(x, return_inverse=True, return_counts=True)
+    assert values[inverse].tolist() == x.tolist() and counts.tolist() == [3, 2, 1]
+    assert nbgrad.unique(x, dim=0).tolist() == [[2, 1], [3, 1]]
+
+
+def test_searchsorted_beside_equal_elements():
+    """Left of them by default; in rows of their own where the sequences have several."""
+    rows = nbgrad.tensor([[1.0, 2.0, 2.0], [0.0, 5.0, 6.0]])
+    assert nbgrad.searchsorted(rows, nbgrad.tensor([[2.0], [5.5]])).tolist() == [[1], [2]]
+    assert nbgrad.searchsorted(rows[0], 2.0, right=True).item() == 3
+    assert nbgrad.bucketize(nbgrad.tensor([2]), rows[0], out_int32=True).dtype is nbgrad.int32
+
+
+def test_one_hot_of_any_shape():
+    """A new last dimension; without num_classes as many as there are."""
+    assert F.one_hot(nbgrad.tensor([[0], [2]])).tolist() == [[[1, 0, 0]], [[0, 0, 1]]]
+    with pytest.raises(nbgrad.DTypeError, match="one_hot: expected classes in int64"):
+        F.one_hot(nbgrad.ones(2))
+
+
+def test_padding_takes_elements_away_where_it_is_negative():
+    """The result is that of a slice, with its gradient."""
+    x = nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert F.pad(x, (-1, 1)).tolist() == [2.0, 3.0, 0.0]
+    assert lists(nbgrad.grad(F.pad(x, (-1, 1)).sum(), x)) == [[0.0, 1.0, 1.0]]
+    with pytest.raises(nbgrad.ShapeError, match="cannot reflect"):
+        F.pad(x, (3, 0), "reflect")
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu6", "hardsigmoid", "hardswish", "celu", "selu", "mish", "elu", "relu", "silu"])
+def test_activations_take_inplace(name):
+    """``inplace=True`` overwrites and returns the input."""
+    x = nbgrad.tensor([-4.0, 0.5, 7.0])
+    want = getattr(F, name)(x)
+    assert getattr(F, name)(x, inplace=True) is x
+    assert x.tolist() == want.tolist()
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+def x():
+    """A matrix."""
+    return nbgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+@pytest.mark.parametrize("call, errors, match", [
+    (lambda: x()[1.0], (IndexError, TypeError), "index: float is no index"),
+    (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 7])), (IndexError,), "cross_entropy: a target is out of range"),
+    (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 1, 2])), (ValueError,), "cross_entropy: input"),
+    (lambda: nbgrad.gather(x(), 1, nbgrad.tensor([[5]])), (RuntimeError, IndexError), "gather: index 5"),
+    (lambda: nbgrad.index_select(x(), 0, nbgrad.tensor([[0]])), (IndexError,), "index_select: index must have"),
+    (lambda: nbgrad.cat([]), (ValueError,), "cat: expected at least one tensor"),
+    (lambda: nbgrad.cat(x()), (TypeError,), "cat: expected a sequence of tensors, got a Tensor"),
+    (lambda: x().clamp(), (RuntimeError, ValueError), "clamp: min and max are None"),
+    (lambda: ~x(), (TypeError,), "bitwise_not: expected integer or bool"),
+    (lambda: x() & x(), (NotImplementedError,), "bitwise_and: expected integer or bool"),
+    (lambda: nbgrad.tensor(None), (RuntimeError,), "tensor: expected numbers, got NoneType"),
+    (lambda: nbgrad.kron(x(), 1), (TypeError,), "kron: other must be a Tensor, got int. Hint"),
+    (lambda: nbgrad.topk(x(), 9), (RuntimeError,), "topk: k = 9"),
+    (lambda: x().sum(1.0), (TypeError,), "sum: dim must be an int, got float"),
+    (lambda: x().cumsum(4), (IndexError,), "cumsum: dim 4"),
+    (lambda: F.gelu(nbgrad.tensor([1])), (NotImplementedError,), "gelu: expected floating operands, got nbgrad.int64"),
+    (lambda: F.softplus(nbgrad.tensor([1])), (NotImplementedError,), "softplus: expected floating operands, got nbgrad.int64"),
+    (lambda: F.mse_loss(x(), "y"), (TypeError,), "mse_loss: "),
+    (lambda: nbgrad.div(nbgrad.tensor([1]), 0, rounding_mode="floor"), (RuntimeError, ZeroDivisionError), "div: y is 0"),
+    (lambda: x().var(5), (IndexError,), "var: dim 5"),
+    (lambda: F.layer_norm([[1.0]], (1,)), (TypeError,), "layer_norm: expected a Tensor"),
+])
+def test_error_is_what_users_catch(call, errors, match):
+    """The type is that of torch, and of Python where it differs; the message names the function that was called."""
+    with pytest.raises(nbgrad.NbgradError, match=match) as caught:
+        call()
+    assert all(isinstance(caught.value, error) for error in (RuntimeError, *errors))
