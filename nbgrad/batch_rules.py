@@ -36,7 +36,10 @@ BY_NAMES = """
 # Without a dim these see the tensor as one row.
 AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
-LOOPED = "masked_scatter masked_scatter_backward masked_select_backward as_strided_backward insertion_places are_members".split()
+LOOPED = """
+    masked_scatter masked_scatter_backward masked_select_backward as_strided_backward
+    insertion_places are_members scatter_extremum
+""".split()
 
 
 # ---- attributes by their names -------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ NOTE [Batched]:
   2. The shown layout is marked (``layout.marked_layout``), so that there is never a plan for it: every call of a batched operand
      arrives at the interpreter.
   3. A cotangent may depend on levels that its tensor does not. The levels of the tensor are then dimensions of it
-     (``lowered``), the others are not seen by the graph; ``lifted`` undoes that. A tangent has no other levels than its tensor.
+     (``lowered``), the others are not seen by the graph; ``lifted`` undoes that. So may a tangent, as long as its tensor does not
+     meet others of those levels; then it becomes a tensor over them (``exposed`` in tangents.py).
 
 How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
 batch; the rules of the others are in ``batch_rules.py``.
@@ -192,6 +193,8 @@ def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
         return x.value
     if not levels:
         return x
+    if batch_levels.duals:
+        x = batch_levels.expose(x, levels)
     own = x.levels if type(x) is Batched else ()
     batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
     value, rest = batch.full(x), tuple(level for level in batch.levels if level not in levels)
@@ -211,13 +214,9 @@ def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
 
 
 def on_values(function: Callable, *tensors: Tensor, **options: Any) -> Any:
-    """A function of the values of tensors, over all levels that one of them depends on; what it returns is batched again.
-
-    Expanded values are copied: a tangent needs memory of its own at every position.
-    """
-    levels = levels_of(tensors)
-    values = [lowered(x, levels) for x in tensors]
-    result = function(*(CALLS["contiguous_copy"](x) if x.layout.expanded else x for x in values), **options)
+    """A function of the values of tensors, over the levels that the first depends on; what it returns is batched again."""
+    levels = levels_of(tensors[:1])
+    result = function(*(lowered(x, levels) for x in tensors), **options)
     if isinstance(result, tuple):
         return tuple(None if x is None else lifted(x, levels) for x in result)
     return lifted(result, levels)
@@ -258,6 +257,8 @@ class Batching:
         if call.form == "out":
             raise BatchingError(f"{call.op.name}: out= is not supported for batched operands. Hint: use the result.")
         batch = Batch(levels_of((*call.operands, *call.attributes.values())))
+        if batch_levels.duals:
+            call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
             return written(call, batch)
         return (RULES.get(call.op.name) or KINDS[call.op.kind])(call, batch)

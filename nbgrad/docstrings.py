@@ -212,6 +212,13 @@ Raises:
 Derivative: that of the operations it is written in.
 
 Forms: x.addbmm(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> y = nbgrad.tensor([[[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], [[-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]]])
+>>> z = nbgrad.tensor([[[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]], [[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]]])
+>>> nbgrad.addbmm(x, y, z)
+tensor([[ 0.0625, -2.0625, -9.5625, -2.5625],
+        [ 0.3750,  0.0000,  6.0000, -2.3750]])
 """,
     'addcdiv': """\
 input + value * tensor1 / tensor2; floating operands only.
@@ -835,6 +842,16 @@ Raises:
 Derivative: that of the operations it is written in.
 
 Forms: x.baddbmm(...), out=.
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]], [[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]]])
+>>> y = nbgrad.tensor([[[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], [[-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]]])
+>>> z = nbgrad.tensor([[[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]], [[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]]])
+>>> nbgrad.baddbmm(x, y, z)
+tensor([[[  5.9375,  -6.8125,  -0.9375,  -2.4375],
+         [  1.0000,  -2.0000,   4.5000,  -3.7500]],
+<BLANKLINE>
+        [[ -3.3750,   1.7500, -10.1250,  -2.6250],
+         [ -0.3750,   1.7500,   2.2500,   0.6250]]])
 """,
     'binary_cross_entropy': """\
 -y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
@@ -1104,6 +1121,27 @@ Derivative (g: the cotangent of the result, out: the result):
     y: right_cotangent(g, x, x_shape, y_shape)
 
 Forms: x.bmm(...), out=.
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], [[1.5, -0.5, 2.5], [-3.0, -1.5, -2.5]]], requires_grad=True)
+>>> y = nbgrad.tensor([[[2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]], [[0.125, 0.625, -0.125, 0.875], [1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]]], requires_grad=True)
+>>> nbgrad.bmm(x, y)
+tensor([[[-2.2500,  4.2500,  6.7500,  2.2500],
+         [ 5.7500, -6.2500, -3.0000, -4.5000]],
+<BLANKLINE>
+        [[ 4.6875, -0.5625,  2.0625, -0.1875],
+         [-6.8750,  3.6250, -7.8750, -2.1250]]], grad_fn=<BmmBackward0>)
+>>> nbgrad.grad(nbgrad.bmm(x, y).sum(), [x, y])
+(tensor([[[ 2.0000, -4.5000,  0.0000],
+         [ 2.0000, -4.5000,  0.0000]],
+<BLANKLINE>
+        [[ 1.5000,  2.5000,  2.0000],
+         [ 1.5000,  2.5000,  2.0000]]]), tensor([[[ 1.5000,  1.5000,  1.5000,  1.5000],
+         [ 0.0000,  0.0000,  0.0000,  0.0000],
+         [ 2.0000,  2.0000,  2.0000,  2.0000]],
+<BLANKLINE>
+        [[-1.5000, -1.5000, -1.5000, -1.5000],
+         [-2.0000, -2.0000, -2.0000, -2.0000],
+         [ 0.0000,  0.0000,  0.0000,  0.0000]]]))
 """,
     'broadcast_to': """\
 ``x.expand(shape)``.
@@ -4697,6 +4735,23 @@ Raises:
 Derivative: that of the operations it is written in.
 
 Forms: x.movedim(...); also called moveaxis.
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], [[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875], [1.0, -2.0, 3.0, 0.5]]])
+>>> nbgrad.movedim(x, 0, 2)
+tensor([[[ 1.0000,  0.2500],
+         [-2.0000, -0.2500],
+         [ 3.0000,  0.7500],
+         [ 0.5000, -0.7500]],
+<BLANKLINE>
+        [[ 2.0000,  0.1250],
+         [-1.0000,  0.6250],
+         [ 1.5000, -0.1250],
+         [-0.5000,  0.8750]],
+<BLANKLINE>
+        [[ 2.5000,  1.0000],
+         [-3.0000, -2.0000],
+         [-1.5000,  3.0000],
+         [-2.5000,  0.5000]]])
 """,
     'mse_loss': """\
 (input - target)**2, reduced.
@@ -5179,6 +5234,20 @@ Raises:
 Derivative: that of the operations it is written in.
 
 Forms: x.permute(...).
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], [[0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875], [1.0, -2.0, 3.0, 0.5]]])
+>>> nbgrad.permute(x, 2, 0, 1)
+tensor([[[ 1.0000,  2.0000,  2.5000],
+         [ 0.2500,  0.1250,  1.0000]],
+<BLANKLINE>
+        [[-2.0000, -1.0000, -3.0000],
+         [-0.2500,  0.6250, -2.0000]],
+<BLANKLINE>
+        [[ 3.0000,  1.5000, -1.5000],
+         [ 0.7500, -0.1250,  3.0000]],
+<BLANKLINE>
+        [[ 0.5000, -0.5000, -2.5000],
+         [-0.7500,  0.8750,  0.5000]]])
 """,
     'polar': """\
 The complex numbers of this modulus and angle.
@@ -5903,6 +5972,40 @@ Forms: x.scatter_add_(...).
 tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
         [ 2.1250, -1.2500,  2.1250,  0.3750],
         [ 2.5000, -3.0000, -1.5000, -2.5000]])
+""",
+    'scatter_reduce': """\
+``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, mean, amax
+or amin.
+
+Without ``include_self``, places that get something start from nothing.
+
+Raises:
+    RangeError: another reduction; products have none here.
+
+Signature: scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([3, 3], 0, [2, 3], [2, 3], 'amax').
+    RangeError: such as for ([3, 3], 0, [2, 3], [2, 3], 'prod').
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter_reduce(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> y = nbgrad.tensor([[0, 1, 0], [2, 0, 0]])
+>>> z = nbgrad.tensor([[0.25, -0.25, 0.75], [-0.75, 0.125, 0.625]])
+>>> nbgrad.scatter_reduce(x, 0, y, z, 'sum', include_self=True)
+tensor([[ 1.2500, -1.8750,  4.3750],
+        [ 0.5000,  1.7500, -1.0000],
+        [ 0.7500, -0.5000,  2.5000]])
 """,
     'searchsorted': """\
 Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No

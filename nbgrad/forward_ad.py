@@ -149,7 +149,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     check_dual("tangent", tangent, level)
     if tensor.shape != tangent.shape:
         raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected the primal's, {list(tensor.shape)}.")
-    if open_levels and has_batched((tensor, tangent)):
+    if open_levels and has_batched((tensor,)):
         return on_values(make_dual, tensor, tangent, level=level)
     dual = beneath(level, CALLS["primal"], tensor)
     hold(dual, level, beneath(level, fitted, tangent, dual))

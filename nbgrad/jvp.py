@@ -80,7 +80,8 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
         return launched(op, names, formula, used, out.layout if out.layout.dense else out.layout.like())
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
     made, = evaluate((expression,), values, apply)
-    return full_like(out, made)
+    made = full_like(out, made)
+    return made if made.layout.shape == out.layout.shape else CALLS["expand_shape"](made, out.layout.shape)
 
 
 @cache

@@ -22,6 +22,10 @@ _numbers = count(1)
 
 # ``hide(value, levels)``: the batched tensor of a value; set by batching.py.
 hide: Callable[[Any, tuple], Any] = None        # type: ignore[assignment]
+# The open levels of forward mode, and ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by
+# tangents.py.
+duals: list = []
+expose: Callable[[Any, tuple], Any] = None      # type: ignore[assignment]
 
 # All levels that are open anywhere in the process: while it is empty, which is one load to see, nothing is batched.
 open_levels: list[Level] = []
@@ -49,13 +53,14 @@ class Level:
         number: inner levels have higher ones.
         size: of the dimension.
         randomness: what random operations do: "error", "different" for every element of the batch, or "same" for all.
+        directions: the batch is one of tangents, of the same values; gradients need not be told apart by it.
         open: whether tensors that depend on it may be used.
     """
 
-    __slots__ = ("number", "size", "randomness", "open")
+    __slots__ = ("number", "size", "randomness", "directions", "open")
 
-    def __init__(self, size: int, randomness: str = "error"):
-        self.number, self.size, self.randomness, self.open = next(_numbers), size, randomness, True
+    def __init__(self, size: int, randomness: str = "error", directions: bool = False):
+        self.number, self.size, self.randomness, self.directions, self.open = next(_numbers), size, randomness, directions, True
 
     def __repr__(self) -> str:
         return f"Level({self.number}, size={self.size})"
@@ -71,9 +76,9 @@ state = LevelState()
 
 
 @contextmanager
-def opened(size: int, randomness: str = "error") -> Iterator[Level]:
+def opened(size: int, randomness: str = "error", directions: bool = False) -> Iterator[Level]:
     """A new innermost level for the extent of the block."""
-    level, before = Level(size, randomness), state.levels
+    level, before = Level(size, randomness, directions), state.levels
     state.levels = (*before, level)
     open_levels.append(level)
     try:

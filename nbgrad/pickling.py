@@ -70,8 +70,9 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
 
 
 def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
-    """A leaf like ``x`` on a copy of its memory, with copies of its attributes, and of its gradient unless it is a Parameter: a copied
-    model starts without gradients. Hooks stay behind.
+    """A leaf like ``x`` on a copy of its memory, with copies of its attributes; hooks stay behind.
+
+    Its gradient is copied too, unless ``x`` is a Parameter: a copied model starts without gradients.
 
     Raises:
         GradError: ``x`` is no leaf.

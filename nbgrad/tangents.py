@@ -20,6 +20,8 @@ import threading
 from typing import Any, Callable, Iterable
 from weakref import WeakSet
 
+from . import levels as batch_levels
+from .batching import levels_of, lifted, lowered, number_of
 from .creation import new_full
 from .dispatch import CALLS
 from .errors import GradError
@@ -27,6 +29,7 @@ from .grad_mode import mode, special
 from .graph import Edge, Node, SavedTensor
 from .interpreters import Presence
 from .layout import layout_of
+from .levels import Level, is_batched, whole
 from .tensor import Meta, Tensor, native, new_meta
 from .views import CopySlicesRule, replay
 
@@ -198,9 +201,70 @@ def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
         base = x.meta.base
         hold(base, level, zeros_in_place_of(base, base.layout.dtype))
         held = tangent_of(x, level)
+    if held is not None and tangent is not None:
+        held = widened(x, level, held, tangent)
     if held is not None:
         CALLS["zero_"](held) if tangent is None else CALLS["copy_"](held, tangent)
         share_with_saved(x, level)
+
+
+# ---- tangents of batches -------------------------------------------------------------------------------------------
+
+def hidden_levels_of(x: Tensor) -> set[Level]:
+    """The levels of a batch that tangents of ``x`` depend on and ``x`` does not."""
+    value = whole(x)
+    tangents = [tangent_of(value, level) for level in visible_levels()]
+    return {each for t in tangents if t is not None and is_batched(t) for each in t.levels}
+
+
+def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
+    """``x`` itself, or a copy over those of ``levels`` that its tangents depend on, with those tangents.
+
+    Both the value and the tangents are then dimensions of one batch: see NOTE [Batched] in batching.py, 3.
+    """
+    hidden = hidden_levels_of(x).intersection(levels)
+    if not hidden:
+        return x
+    own = x.levels if is_batched(x) else ()
+    wanted = tuple(sorted({*own, *hidden}, key=number_of))
+    value = beneath(0, lambda: CALLS["contiguous_copy"](lowered(x, wanted)))
+    for level in visible_levels():
+        tangent = tangent_of(whole(x), level)
+        if tangent is not None:
+            tangent = beneath(level, lambda t=tangent: lowered(lifted(t, own), wanted))
+            hold(value, level, beneath(level, fitted, tangent, value))
+    return lifted(value, wanted)
+
+
+batch_levels.duals, batch_levels.expose = dual_levels, exposed
+
+
+def batched_zeros_in_place_of(x: Tensor, dtype, levels: tuple[Level, ...]) -> Tensor:
+    """Zeros that may differ over a batch, each in the place of ``x`` in a storage of the size of its own."""
+    own, strides = x.layout, list[int]()
+    step = x.storage.array.nbytes // own.dtype.itemsize
+    for level in reversed(levels):
+        strides.insert(0, step)
+        step *= level.size
+    shape = (*(level.size for level in levels), *own.shape)
+    placed = layout_of(dtype, shape, (*strides, *own.strides), own.device, own.conj, own.neg)
+    flat, offset = new_full(layout_of(dtype, (step,)), 0), x.offset // own.dtype.itemsize * dtype.itemsize
+    return lifted(native.tensor(placed.template, flat.storage, offset, False, None), levels)
+
+
+def widened(x: Tensor, level: int, held: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent of ``x``, which was the same for a whole batch, with room for what differs over it."""
+    if not is_batched(tangent) or (is_batched(held) and held.levels == tangent.levels):
+        return held
+    owner = x if x.meta.base is None or is_severed(x.meta) else x.meta.base
+    old: Any = tangent_of(owner, level)
+    new = batched_zeros_in_place_of(owner, old.layout.dtype, levels_of((old, tangent)))
+    CALLS["copy_"](new, old)
+    hold(owner, level, new)
+    if owner is not x:
+        x.meta.tangent.pop(level, None)
+    found: Any = tangent_of(x, level)
+    return found
 
 
 # ---- place in memory -----------------------------------------------------------------------------------------------
@@ -212,7 +276,7 @@ def has_memory(x: Tensor) -> bool:
 
 def share_memory(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors lie in one storage."""
-    return has_memory(x) and has_memory(y) and x.storage is y.storage
+    return all(has_memory(t) or is_batched(t) for t in (x, y)) and x.storage is y.storage
 
 
 def fitted(tangent: Tensor, x: Tensor) -> Tensor:

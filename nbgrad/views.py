@@ -116,7 +116,8 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
         if meta.creation is not DEFAULT:
             raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
                                "recorded. Hint: clone it, or write under no_grad().")
-        if is_grad_leaf(meta.base):
+        # A base that was cut off its history is a leaf to the views that still have theirs.
+        if meta.base.edge is None and (meta.base.needs_grad or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")

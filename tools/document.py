@@ -94,8 +94,8 @@ def chosen_case(row: Row) -> Case | None:
     """The first case that is small enough to be spelled out; of an elementwise operation, of one dimension."""
     if isinstance(row.op, Elementwise) and not row.cases:
         return Case(((3,),) * len(row.op.operands), {})
-    small = [call for call in row.calls if 0 < size_of(call) <= LARGEST and "dtype" not in call.attributes]
-    return small[0] if small else None
+    usable = [call for call in row.calls if 0 < size_of(call) <= 2 * LARGEST and "dtype" not in call.attributes]
+    return next((call for call in usable if size_of(call) <= LARGEST), min(usable, key=size_of, default=None))
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def dtypes_of(op: Elementwise) -> Iterable[str]:
 def reason_against(op: Elementwise, dtype: str) -> str | None:
     """Why there is no kernel of ``op`` at ``dtype``; None if there is one."""
     made = forward(op, dtype)
-    if is_integer(made.dtype) and any(node.op in KNOWN_FOR_INTEGERS for node in postorder([op.expression()])):
+    if is_integer(made.dtype) and op.expression().op in KNOWN_FOR_INTEGERS:
         return "of integers it is a constant: a fill"
     unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS) - {"complex"}
     return f"there is no scalar function {', '.join(sorted(unknown))}" if unknown else None

@@ -4,10 +4,11 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from ..batching import Batched, lowered
+from ..batching import Batched, lifted, lowered
 from ..creation import eye
 from ..dispatch import CALLS
 from ..errors import RangeError
+from ..levels import Level, opened
 from ..tensor import Tensor
 from ..trees import Tree, flatten, map_leaves
 from ..vmap import vmap
@@ -100,27 +101,26 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 
 def columns_of(func: Callable, inputs: tuple, has_aux: bool = False, randomness: str = "error") -> tuple[list, Tree, Any]:
-    """The blocks of a Jacobian, for every output by every input; the outputs' structure; what else ``func`` returned."""
-    seen: list = []
+    """The blocks of a Jacobian, for every output by every input; the outputs' structure; what else ``func`` returned.
 
-    def push_forward(*directions: Tensor) -> list[Tensor]:
-        output, tangents, *aux = jvp(func, inputs, directions, has_aux=has_aux)
+    The function runs once, on the inputs; only their tangents are batches, one element for every column.
+    """
+    batches = unit_batches(real_tensors("jacfwd", "arguments", list(inputs)))
+    with opened(batches[0].shape[0], randomness, directions=True) as level:
+        _, tangents, *aux = jvp(func, inputs, tuple(lifted(x, (level,)) for x in batches), has_aux=has_aux)
         found, tree = flatten(tangents)
-        seen[:] = [tree, *aux]
-        return found
-
-    columns = vmap(push_forward, randomness=randomness)(*unit_batches(real_tensors("jacfwd", "arguments", list(inputs))))
+        columns = [lowered(x, (level,)) for x in real_tensors("jacfwd", "results", found)]
+        first = map_leaves(lambda x: lowered(x, (level,)).select(0, 0) if depends_on(x, level) else x, aux)
     blocks = []
-    for column in real_tensors("jacfwd", "results", columns):
-        shape = column.shape[1:]
+    for column in columns:
         parts = column.movedim(0, -1).split([x.numel() for x in inputs], -1)
-        blocks.append([part.reshape((*shape, *x.shape)) for part, x in zip(parts, inputs)])
-    return blocks, seen[0], aux_outside(seen[1]) if has_aux else None
+        blocks.append([part.reshape((*column.shape[1:], *x.shape)) for part, x in zip(parts, inputs)])
+    return blocks, tree, first[0] if has_aux else None
 
 
-def aux_outside(aux: Any) -> Any:
-    """What a mapped function returned beside its batch: it was the same for all of it."""
-    return map_leaves(lambda x: lowered(x, x.levels).select(0, 0) if type(x) is Batched and not x.levels[-1].open else x, aux)
+def depends_on(x: Any, level: Level) -> bool:
+    """Whether a tensor differs over a level."""
+    return type(x) is Batched and level in x.levels
 
 
 def forward_columns(func: Callable, inputs: tuple) -> tuple:

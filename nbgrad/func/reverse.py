@@ -140,14 +140,16 @@ def matching_cotangents(given: tuple, outputs: list[Tensor], tree: Tree) -> list
     """The cotangents of outputs.
 
     Raises:
-        GradError: they have another structure. ShapeError: other shapes.
+        GradError: they have another structure. ShapeError: other shapes. ArgumentError: none is given, or one is no tensor.
     """
+    if not given:
+        raise ArgumentError("vjp: no cotangent was given, expected one of the structure of the output.")
     vectors, structure = flatten(given[0] if len(given) == 1 else given)
     if structure != tree:
         raise GradError(f"vjp: the cotangents have the structure {structure!r}, expected that of the output, {tree!r}.")
     for position, (v, x) in enumerate(zip(vectors, outputs)):
         if not isinstance(v, Tensor):
-            raise GradError(f"vjp: cotangent {position} must be a Tensor, got {type(v).__name__}.")
+            raise ArgumentError(f"vjp: cotangent {position} must be a Tensor, got {type(v).__name__}.")
         if v.shape != x.shape:
             raise ShapeError(f"vjp: cotangent {position} has shape {list(v.shape)}, its output {list(x.shape)}.")
     return vectors

@@ -76,7 +76,7 @@ def start(x: Any, run: Run) -> Tensor:
         raise RangeError(f"func: expected tensors to differentiate by, got {type(x).__name__}. Hint: argnums selects arguments.")
     require_differentiable("func", x.dtype)
     own = x.levels if type(x) is Batched else ()
-    levels = tuple(sorted({*own, *state.levels}, key=number_of))
+    levels = tuple(sorted({*own, *(level for level in state.levels if not level.directions)}, key=number_of))
     alias = CALLS["alias"](ordinary(lowered(x, levels)))
     if not requires_grad(alias):
         alias.requires_grad_().__dict__["_run"] = run

@@ -313,6 +313,77 @@ for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 
 
+# ---- reductions by index -----------------------------------------------------------------------------------------------
+
+def shares(x, src, out, dim, index, include_self):
+    """Which elements of x and of src attain the extremum that they went into, and how many do so together."""
+    chosen = scalar.eq(src, out.gather(dim, index)).to_dtype(out.dtype)
+    nothing = (x != x).to_dtype(out.dtype) * 0
+    own = scalar.eq(x, out).to_dtype(out.dtype)
+    if not include_self:
+        own = own.scatter_value(dim, index, 0)
+    return own, chosen, own + nothing.scatter_add_src(chosen, dim, index)
+
+
+def own_share(g, x, src, out, dim, index, include_self):
+    """g shared evenly among the elements that attain the extremum: the part of x."""
+    own, _, count = shares(x, src, out, dim, index, include_self)
+    return g / count * own
+
+
+def source_share(g, x, src, out, dim, index, include_self):
+    """g shared evenly among the elements that attain the extremum: the part of src."""
+    _, chosen, count = shares(x, src, out, dim, index, include_self)
+    return (g / count).gather(dim, index) * chosen
+
+
+general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x, {"x": own_share, "src": source_share},
+        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
+        doc="The extremum of x and of the elements of src that index sends there along dim.")
+
+
+@lowering("scatter_extremum", style="run")
+def _scatter_extremum(op, tensors, attributes):
+    x, src = map(values_of, tensors)
+    dim, index = wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"])
+    places = list(np.indices(index.shape, sparse=True))
+    if places:
+        places[dim] = index
+    out = x.copy()
+    if not attributes["include_self"]:
+        info = (np.finfo if out.dtype.kind == "f" else np.iinfo)(out.dtype)
+        least, most = (-np.inf, np.inf) if out.dtype.kind == "f" else (info.min, info.max)
+        out[tuple(places)] = least if attributes["largest"] else most
+    (np.maximum if attributes["largest"] else np.minimum).at(out, tuple(places), src)
+    return shared(out, tensors[0], tensors[0].layout.dtype)
+
+
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    """``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, mean, amax or amin.
+
+    Without ``include_self``, places that get something start from nothing.
+
+    Raises:
+        RangeError: another reduction; products have none here.
+    """
+    require_tensors("scatter_reduce", input, index, src)
+    src = src[tuple(slice(0, size) for size in index.shape)] if src.shape != index.shape else src
+    if reduce in ("amax", "amin"):
+        scalar.gather(input, dim, index)        # refuses an index that does not fit
+        return CALLS["scatter_extremum"](input, src, dim, index, reduce == "amax", include_self)
+    if reduce not in ("sum", "mean"):
+        raise RangeError(f"scatter_reduce: reduce is {reduce!r}, expected 'sum', 'mean', 'amax' or 'amin'.")
+    start = input if include_self else input.scatter_value(dim, index, 0)
+    total = start.scatter_add(dim, index, src)
+    if reduce == "sum":
+        return total
+    ones = src.detach().new_full(src.shape, 1)
+    counts = input.detach().new_full(input.shape, int(include_self)).scatter_add(dim, index, ones).clamp_min(1)
+    return total / counts if total.dtype.differentiable else total // counts
+
+
+composite("scatter_reduce", scatter_reduce, out=True, doc=str(scatter_reduce.__doc__))
+
 # ---- joins and indices -----------------------------------------------------------------------------------------------
 
 def as_list(tensors: tuple) -> list:

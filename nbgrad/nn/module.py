@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import nbgrad
 from nbgrad import Parameter, Tensor
+from nbgrad.graph import RemovableHandle
 
 from ..errors import ArgumentError, RangeError, ShapeError
+from .hooks import ForwardHook, ModuleHooks
 from .utils import zero_grads
 
 __all__ = ["IncompatibleKeys", "Module"]
@@ -49,6 +51,7 @@ class Module:
 
     training = True
     _kinds: dict[str, str]
+    _hooks: ModuleHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = super().__new__(cls)
@@ -63,7 +66,58 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooks is not None:
+            return self._hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    # Hooks
+
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+        """Call ``hook(module, args)`` before ``forward``; what it returns, unless None, takes the place of the arguments.
+
+        Args:
+            prepend: before the hooks that are there, rather than after them.
+            with_kwargs: call ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
+
+        >>> import nbgrad
+        >>> double = nbgrad.nn.Identity()
+        >>> handle = double.register_forward_pre_hook(lambda module, args: args[0] * 2)
+        >>> double(nbgrad.ones(2))
+        tensor([2., 2.])
+        """
+        return self._own_hooks().add("before_forward", ForwardHook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> RemovableHandle:
+        """Call ``hook(module, args, result)`` after ``forward``; what it returns, unless None, takes the place of the result.
+
+        Args:
+            prepend: before the hooks that are there, rather than after them.
+            with_kwargs: call ``hook(module, args, kwargs, result)``.
+            always_call: also when ``forward`` raised; the result is None then.
+        """
+        return self._own_hooks().add("after_forward", ForwardHook(hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known, a tuple with None for what has none.
+
+        A tuple that it returns takes their place. Outputs and inputs of the module cannot be changed in place.
+        """
+        return self._own_hooks().add("before_backward", hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the positional arguments are known.
+
+        A tuple that it returns takes the place of ``grad_input``. Where no argument requires grad, ``grad_input`` holds None, and
+        the hook is called before the module's backward.
+        """
+        return self._own_hooks().add("after_backward", hook, prepend)
+
+    def _own_hooks(self) -> ModuleHooks:
+        """The module's hooks, made on first use."""
+        if self._hooks is None:
+            self.__dict__["_hooks"] = ModuleHooks()
+        return self._hooks      # type: ignore[return-value]
 
     # Registration
 

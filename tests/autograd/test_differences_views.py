@@ -71,7 +71,7 @@ def test_a_view_outlives_the_history_of_its_base():
 
 
 def test_a_view_of_a_leaf_that_was_frozen_afterwards():
-    """``requires_grad_(False)`` on a leaf leaves its views on the graph: the pass runs, ``grad`` answers, the leaf keeps nothing."""
+    """``requires_grad_(False)`` on a leaf leaves its views on the graph: passes run, and the leaf keeps nothing."""
     x = leaf([1.0, 2.0])
     v = x.view(-1)
     x.requires_grad_(False)
@@ -131,3 +131,15 @@ def test_elements_cannot_be_deleted():
     x = nbgrad.ones(2)
     with pytest.raises(TypeError, match="cannot be deleted"):
         del x[0]
+
+
+def test_a_write_through_a_view_to_a_base_without_history():
+    """The base became a leaf by ``detach_()``: a recorded write through a view that still has a history is refused."""
+    y = leaf([1.0, 2.0]) * 2
+    v = y.view(-1)
+    y.detach_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        v.mul_(2)
+    assert y.tolist() == [2.0, 4.0]
+    y.mul_(3)
+    assert y.tolist() == [6.0, 12.0] and not y.requires_grad

@@ -321,6 +321,47 @@ def test_products_with_tangents():
     agree(aux, x)
 
 
+def writes(x):
+    """A function that fills new tensors through views."""
+    out = nbgrad.zeros(4, dtype=nbgrad.float64)
+    out[0] = x[1] * 2
+    out[1:] = x.sin()
+    part = out[1:]
+    part.mul_(x)
+    return out
+
+
+@pytest.mark.parametrize("derivative, other", [(jacfwd, jacrev), (hessian, lambda f: jacrev(jacrev(f))),
+                                               (lambda f: jacfwd(jacfwd(f)), lambda f: jacrev(jacrev(f)))])
+def test_tangents_are_written_to_new_tensors(derivative, other):
+    """In forward mode only tangents are batches: a new tensor, the same for all of them, may be written to."""
+    x = wave(3)
+    agree(derivative(writes)(x), other(writes)(x))
+
+
+def test_tangents_of_a_batch_are_views_of_one_another():
+    """A batch of tangents of one value: a view of a tensor has the view of its base's tangent, also after a write."""
+    primal, directions = wave(2, 2), wave(5, 2, 2)
+
+    def written(t):
+        with nbgrad.forward_ad.dual_level():
+            base = nbgrad.zeros(2, 2, dtype=nbgrad.float64)
+            view = base.view_as(base)
+            view.copy_(nbgrad.forward_ad.make_dual(primal, t))
+            return tuple(nbgrad.forward_ad.unpack_dual(x).tangent for x in (base, view))
+    for tangents in vmap(written)(directions):
+        agree(tangents, directions)
+
+
+def test_tangents_meet_batches():
+    """A dual tensor whose tangents are a batch, beside values of the same batch: their elements belong together."""
+    x, t, y = wave(3), wave(5, 3), wave(5, 3) + 1
+
+    def product(t, y):
+        return jvp(lambda x: (x * y).sum() + nbgrad.outer(x, y).sum(0)[0], (x,), (t,))[1]
+    agree(vmap(product)(t, y), nbgrad.stack([product(a, b) for a, b in zip(t, y)]))
+
+
 def test_linearize_runs_the_function_once():
     """Products of many tangents, and batches of them, from one run."""
     calls = []

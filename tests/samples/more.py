@@ -168,6 +168,32 @@ row("normalize", lambda x, p=2.0, dim=1: x / np.expand_dims(length(x, p, dim), d
 row("chain_matmul", lambda *xs: np.linalg.multi_dot(xs), REAL, case((2, 3), (3, 2), (2, 4)),
     unlike={"half": "rounded in between"})
 
+# ---- reductions by index ---------------------------------------------------------------------------------------------
+
+TO = np.array([[0, 1, 0], [2, 0, 0]])
+
+
+def by_index(x, dim, index, src, reduce, include_self=True):
+    """One element after the other."""
+    groups = {}
+    for place in np.ndindex(index.shape):
+        groups.setdefault(tuple(index[place] if d == dim else i for d, i in enumerate(place)), []).append(src[place])
+    out = np.array(x)
+    for place, members in groups.items():
+        members = [x[place], *members] if include_self else members
+        out[place] = {"sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce](members)
+    return out
+
+
+row("scatter_extremum", lambda x, src, dim, index, largest, include_self:
+    by_index(x, dim, index, src, "amax" if largest else "amin", include_self), REAL,
+    *(case((3, 3), (2, 3), dim=0, index=TO, largest=largest, include_self=own)
+      for largest in (True, False) for own in (True, False)))
+row("scatter_reduce", by_index, REAL, *(case((3, 3), 0, TO, (2, 3), reduce, include_self=own) for own in (True, False)
+    for reduce in ("sum", "mean", "amax", "amin")),
+    errors=[fails(nbgrad.RangeError, "expected 'sum'", (3, 3), 0, TO, (2, 3), "prod"),
+            fails(nbgrad.DimError, "index 4", (3, 3), 0, TO * 9 // 2, (2, 3), "amax")])
+
 # ---- joins and indices -----------------------------------------------------------------------------------------------
 
 NONE = {"gradient": "whole numbers"}

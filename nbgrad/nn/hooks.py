@@ -1,0 +1,210 @@
+"""Hooks of a Module: what is called before and after ``forward``, and with the gradients of its inputs and outputs.
+
+A module without hooks knows nothing of this file: ``Module._hooks`` is None.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import nbgrad
+from nbgrad import Tensor
+from nbgrad.graph import RemovableHandle
+
+from ..errors import ArgumentError, GradError
+from ..node import Hooks
+
+__all__ = ["ForwardHook", "ModuleHooks"]
+
+
+class ForwardHook(NamedTuple):
+    """A hook of ``forward``, and how it wants to be called."""
+
+    function: Callable
+    with_kwargs: bool
+    always: bool = False
+
+
+class ModuleHooks:
+    """The hooks of one module, of four kinds, each in the order in which they are called."""
+
+    def __init__(self) -> None:
+        self.before_forward, self.after_forward = Hooks(), Hooks()
+        self.before_backward, self.after_backward = Hooks(), Hooks()
+
+    def add(self, kind: str, hook: Any, prepend: bool) -> RemovableHandle:
+        """Add a hook to the end of its kind, or to the front.
+
+        Raises:
+            ArgumentError: what is to be called cannot be.
+        """
+        function = hook.function if isinstance(hook, ForwardHook) else hook
+        if not callable(function):
+            raise ArgumentError(f"Module: expected a callable as hook, got {type(function).__name__}.")
+        hooks = getattr(self, kind)
+        handle = RemovableHandle(hooks)
+        others = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        hooks[handle.id] = hook
+        hooks.update(others)
+        return handle
+
+    def call(self, module: Any, args: tuple, kwargs: dict) -> Any:
+        """``module.forward`` among the hooks. Those that are always to be called are, whatever is raised."""
+        done: set[int] = set()
+        result = None
+        try:
+            args, kwargs = self.prepared(module, args, kwargs)
+            watch = BackwardWatch(module, self) if self.before_backward or self.after_backward else None
+            result = module.forward(*(args if watch is None else watch.inputs(args)), **kwargs)
+            for key, hook in list(self.after_forward.items()):
+                done.add(key)
+                result = replaced(result, call_after(hook, module, args, kwargs, result))
+            return result if watch is None else watch.outputs(result)
+        except Exception:
+            for key, hook in list(self.after_forward.items()):
+                if hook.always and key not in done:
+                    call_after(hook, module, args, kwargs, result)
+            raise
+
+    def prepared(self, module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments of ``forward`` after the hooks that come before it."""
+        for hook in list(self.before_forward.values()):
+            if hook.with_kwargs:
+                new = hook.function(module, args, kwargs)
+                if new is not None:
+                    if not (isinstance(new, tuple) and len(new) == 2 and isinstance(new[1], dict)):
+                        raise GradError(f"forward pre-hook: expected None or (args, kwargs), got {type(new).__name__}.")
+                    args, kwargs = new
+            else:
+                new = hook.function(module, args)
+                args = args if new is None else new if isinstance(new, tuple) else (new,)
+        return args, kwargs
+
+
+def call_after(hook: ForwardHook, module: Any, args: tuple, kwargs: dict, result: Any) -> Any:
+    """What a forward hook returns."""
+    return hook.function(module, args, kwargs, result) if hook.with_kwargs else hook.function(module, args, result)
+
+
+def replaced(value: Any, new: Any) -> Any:
+    """``new``, unless it is None."""
+    return value if new is None else new
+
+
+class Passing(nbgrad.Function):
+    """Its operands: a place in the graph where the gradients of all of them are known at once."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """The operands themselves."""
+        ctx.mark_non_differentiable(*[x for x in tensors if not x.requires_grad])
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        """The gradients themselves."""
+        return grads
+
+
+class BackwardWatch:
+    """The backward hooks during one call of a module: nodes around its inputs and around its outputs call them.
+
+    Where no input requires grad there is no node behind the module; the hooks are called before it then.
+    """
+
+    def __init__(self, module: Any, hooks: ModuleHooks):
+        self.module, self.hooks = module, hooks
+        self.grad_outputs: tuple | None = None
+        self.count = 0
+        self.inner = False          # whether a node behind the module will call the hooks
+
+    def inputs(self, args: tuple) -> tuple:
+        """The arguments, those that are tensors led through a node that calls the hooks of the gradients of inputs."""
+        self.count = len(args)
+        places, passed, node = led_through(args)
+        if node is not None:
+            self.inner = True
+            node.register_hook(lambda grads, _: self.after(places, grads))
+        return passed
+
+    def outputs(self, result: Any) -> Any:
+        """The result, led through a node that calls the hooks of the gradients of outputs."""
+        single = not isinstance(result, tuple)
+        values = (result,) if single else result
+        if not any(isinstance(value, Tensor) for value in values):
+            warnings.warn(f"Module: backward hooks are called for a Tensor or a tuple of them, forward returned "
+                          f"{type(result).__name__}.", UserWarning, stacklevel=4)
+            return result
+        places, passed, node = led_through(values)
+        if node is not None:
+            node.register_prehook(lambda grads: self.before(places, len(values), grads))
+        return passed[0] if single else passed
+
+    def before(self, places: list[int], count: int, grads: tuple) -> tuple:
+        """Call the pre-hooks with the gradients of the outputs; what they return goes into the module."""
+        known = spread(places, grads, count)
+        for hook in list(self.hooks.before_backward.values()):
+            new = hook(self.module, known)
+            known = known if new is None else checked("backward pre-hook", "grad_output", new, known)
+        self.grad_outputs = known
+        if not self.inner and self.hooks.after_backward:
+            self.without_inputs()
+        return tuple(known[k] for k in places)
+
+    def without_inputs(self) -> None:
+        """Call the hooks of a module whose inputs have no gradients."""
+        warnings.warn("Module: no input requires grad, so its backward hooks are called with None for them, before its backward.",
+                      UserWarning, stacklevel=2)
+        nothing = (None,) * self.count
+        for hook in list(self.hooks.after_backward.values()):
+            new = hook(self.module, nothing, self.grad_outputs)
+            if new is not None and any(g is not None for g in (new if isinstance(new, tuple) else (new,))):
+                raise GradError("backward hook: no input requires grad, expected None, or None for each of them.")
+
+    def after(self, places: list[int], grads: tuple) -> tuple | None:
+        """Call the hooks with the gradients of the inputs; what they return goes on."""
+        if self.grad_outputs is None:
+            raise GradError("backward hook: the pass reached the module's inputs and not its outputs. "
+                            "Hint: in-place operations, or tensors that leave the module in another way, go around it.")
+        known = spread(places, grads, self.count)
+        for hook in list(self.hooks.after_backward.values()):
+            new = hook(self.module, known, self.grad_outputs)
+            known = known if new is None else checked("backward hook", "grad_input", new, known)
+        self.grad_outputs = None
+        return tuple(known[k] for k in places)
+
+
+def led_through(values: tuple) -> tuple[list[int], tuple, Any]:
+    """``values`` with the tensors among them led through one node; where those are; the node, None if none requires grad."""
+    places = [k for k, value in enumerate(values) if isinstance(value, Tensor)]
+    tensors = [values[k] for k in places]
+    if not (nbgrad.is_grad_enabled() and any(x.requires_grad for x in tensors)):
+        return places, values, None
+    passed = list(values)
+    for k, x in zip(places, Passing.apply(*tensors)):
+        passed[k] = x
+    node = next(passed[k].grad_fn for k in places if passed[k].grad_fn is not None)
+    return places, tuple(passed), node
+
+
+def spread(places: list[int], grads: tuple, count: int) -> tuple:
+    """The gradients at the places of their tensors, None elsewhere."""
+    known: list = [None] * count
+    for k, g in zip(places, grads):
+        known[k] = g
+    return tuple(known)
+
+
+def checked(hook: str, name: str, new: Any, known: tuple) -> tuple:
+    """What a hook returned, as a tuple of as many gradients.
+
+    Raises:
+        GradError: more or fewer.
+    """
+    new = new if isinstance(new, tuple) else (new,)
+    if len(new) != len(known):
+        raise GradError(f"{hook}: returned {len(new)} values, expected as many as {name} has, {len(known)}.")
+    return new

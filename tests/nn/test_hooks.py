@@ -1,0 +1,175 @@
+"""Hooks of modules: forward and backward, what they see, replace, and leave alone."""
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+import nbgrad
+from nbgrad import nn
+
+
+class Both(nn.Module):
+    """Product and sum of two arguments."""
+
+    def forward(self, a, b, factor=1):
+        return a * b * factor, a + b
+
+
+def leaf(*values):
+    """A leaf that requires grad."""
+    return nbgrad.tensor(values, requires_grad=True)
+
+
+def test_order_of_all_hooks():
+    """Pre-hook, forward, forward hook; then, going back, the pre-hook of the outputs and the hook of the inputs."""
+    module, seen = nn.Tanh(), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append("backward"))
+    module.register_forward_hook(lambda m, args, out: seen.append("after"))
+    module.register_full_backward_pre_hook(lambda m, go: seen.append("before backward"))
+    module.register_forward_pre_hook(lambda m, args: seen.append("before"))
+    module(leaf(1.0)).backward()
+    assert seen == ["before", "after", "before backward", "backward"]
+
+
+def test_forward_hooks_replace_arguments_and_result():
+    """A pre-hook's tuple, or single value, becomes the arguments; a hook's value becomes the result."""
+    module = nn.Identity()
+    module.register_forward_pre_hook(lambda m, args: args[0] * 2)
+    module.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+    module.register_forward_hook(lambda m, args, out: out * 10)
+    assert module(nbgrad.ones(1)).tolist() == [30.0]
+
+
+def test_prepend():
+    """A hook that is prepended is called before those that are there."""
+    module = nn.Identity()
+    module.register_forward_hook(lambda m, args, out: out * 10)
+    module.register_forward_hook(lambda m, args, out: out + 1, prepend=True)
+    assert module(nbgrad.ones(1)).tolist() == [20.0]
+
+
+def test_keyword_arguments():
+    """With ``with_kwargs`` hooks see keyword arguments, and may replace them."""
+    module, seen = Both(), []
+    module.register_forward_pre_hook(lambda m, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True)
+    module.register_forward_hook(lambda m, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
+    product, _ = module(nbgrad.ones(1), nbgrad.ones(1), factor=2)
+    assert product.tolist() == [3.0] and seen == [{"factor": 3}]
+    module.register_forward_pre_hook(lambda m, args, kwargs: args, with_kwargs=True)
+    with pytest.raises(RuntimeError, match="args, kwargs"):
+        module(nbgrad.ones(1), nbgrad.ones(1), factor=2)
+
+
+def test_a_hook_that_is_always_called():
+    """It is called once, also when ``forward`` raises; the error goes on."""
+    module, seen = nn.Linear(2, 1), []
+    module.register_forward_hook(lambda m, args, out: seen.append(out is None), always_call=True)
+    with pytest.raises(RuntimeError):
+        module(nbgrad.ones(3))
+    module(nbgrad.ones(2))
+    assert seen == [True, False]
+
+
+def test_gradients_of_inputs_and_outputs():
+    """d(3ab)/da = 3b: the hook sees it at the place of ``a``, and the gradients of both outputs."""
+    module, seen = Both(), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(([g and g.tolist() for g in gi], [g.tolist() for g in go])))
+    a, b = leaf(2.0), leaf(5.0)
+    product, total = module(a, b)
+    (product * 3 + total).sum().backward()
+    assert seen == [([[16.0], [7.0]], [[3.0], [1.0]])]
+    assert a.grad.tolist() == [16.0] and b.grad.tolist() == [7.0]
+
+
+def test_arguments_that_are_no_tensors():
+    """Their places hold None."""
+    module, seen = Both(), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append([g and g.tolist() for g in gi]))
+    module(leaf(2.0), 5)[0].backward()
+    assert seen == [[[5.0], None]]
+
+
+def test_backward_hooks_replace_gradients():
+    """A tuple that the pre-hook returns goes into the module, one that the hook returns goes on from it."""
+    module, x = nn.Identity(), leaf(1.0)
+    module.register_full_backward_pre_hook(lambda m, go: (go[0] * 3,))
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] + go[0],))
+    module(x * 1).backward(nbgrad.tensor([2.0]))
+    assert x.grad.tolist() == [12.0]
+
+
+@pytest.mark.parametrize("kind", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_a_wrong_number_of_gradients(kind):
+    """Hooks return as many gradients as they were given."""
+    module = nn.Identity()
+    getattr(module, kind)(lambda m, *grads: (None, None))
+    with pytest.raises(RuntimeError, match="expected as many"):
+        module(leaf(1.0)).backward()
+
+
+def test_inputs_without_gradients():
+    """Where only parameters require grad, the hook is called before them, with None, and a warning says so."""
+    module, seen = nn.Linear(2, 1), []
+    module.register_full_backward_hook(lambda m, gi, go: seen.append((gi, m.weight.grad, go[0].tolist())))
+    y = module(nbgrad.ones(2))
+    with pytest.warns(UserWarning, match="no input requires grad"):
+        y.backward(nbgrad.tensor([3.0]))
+    assert seen == [((None,), None, [3.0])] and module.weight.grad.tolist() == [[3.0, 3.0]]
+
+
+def test_removed_hooks_leave_nothing():
+    """After ``remove`` the module's results and gradients are what they were, and nothing of the hooks is in the graph."""
+    module, seen = nn.Tanh(), []
+    handles = [module.register_full_backward_hook(lambda m, gi, go: seen.append(0)),
+               module.register_forward_hook(lambda m, args, out: seen.append(1))]
+    for handle in handles:
+        handle.remove()
+    y = module(leaf(1.0))
+    y.backward()
+    assert not seen and y.grad_fn.name() == "TanhBackward0"
+
+
+def test_no_graph_no_backward_hooks():
+    """Under ``no_grad`` a module with backward hooks computes as any other."""
+    module = nn.Tanh()
+    module.register_full_backward_hook(lambda m, gi, go: None)
+    with nbgrad.no_grad():
+        assert not module(leaf(1.0)).requires_grad
+
+
+def test_a_result_that_is_no_tensor():
+    """Backward hooks of a module that returns a dict are never called, and a warning says so."""
+    class Named(nn.Module):
+        def forward(self, x):
+            return {"x": x}
+
+    module = Named()
+    module.register_full_backward_hook(lambda m, gi, go: None)
+    with pytest.warns(UserWarning, match="dict"):
+        module(leaf(1.0))
+
+
+def test_hooks_of_a_checkpointed_module():
+    """The backward hook of a module that is computed again fires once."""
+    module, seen, x = nn.Tanh(), [], leaf(0.5)
+    module.register_full_backward_hook(lambda m, gi, go: seen.append(gi[0].tolist()))
+    nbgrad.checkpoint(module, x, use_reentrant=False).backward()
+    assert seen == [x.grad.tolist()]
+
+
+def test_copies_keep_hooks():
+    """A deep copy of a module has the hooks, and its own dict of them."""
+    module, seen = nn.Identity(), []
+    handle = module.register_forward_hook(lambda m, args, out: seen.append(m))
+    other = copy.deepcopy(module)
+    handle.remove()
+    module(nbgrad.ones(1))
+    other(nbgrad.ones(1))
+    assert seen == [other]
+
+
+def test_what_cannot_be_called():
+    """A hook is callable."""
+    with pytest.raises(TypeError, match="callable"):
+        nn.Identity().register_forward_hook(3)
