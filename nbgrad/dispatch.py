@@ -372,10 +372,15 @@ class ElementwiseRule(Rule):
         return next((k for k, own in enumerate(self.saved_names) if name in (own, *_TORCH_NAMES.get(own, ()))), None)
 
     def saved(self, node: Node, name: str):
-        """The saved value."""
+        """The saved value; None of an operand that is saved only where another one needs a gradient."""
         slot = self.slot(name)
         if slot is None:
-            return self.op.shows[name] if name in self.op.shows else super().saved(node, name)
+            if name in self.op.shows:
+                return self.op.shows[name]
+            every = sum(can and not number and 1 << k for k, (can, number) in enumerate(zip(self.op.differentiable, self.numbers)))
+            if self.mask != every and rule_of(self.op, every, self.numbers, self.is_complex).slot(name) is not None:
+                return None
+            return super().saved(node, name)
         own = self.saved_names[slot]
         return (node.v0, node.v1, node.v2)[slot] if self.is_number(own) else saved_value(node, slot, own == "out")
 

@@ -51,19 +51,31 @@ class Settings(NamedTuple):
     fast_mode: bool
 
 
-def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-raise_exception: bool = True,
-              nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-              check_batched_grad: bool = False, check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
-              check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None) -> bool:
+# Step, absolute and relative tolerance of central differences by the bytes of a real element. The difference of two values is off
+# by about 1e-7 (single) or 1e-3 (half) of them, divided by the step; the step's own error grows with its square.
+PRECISION = {8: (1e-6, 1e-5, 1e-3), 4: (1e-2, 1e-3, 1e-2), 2: (1e-1, 1e-1, 1e-1)}
+
+
+def precision_of(arguments: tuple) -> tuple[float, float, float]:
+    """Step and tolerances for the least precise argument that requires grad."""
+    sizes = [x.layout.dtype.to_real().itemsize for x in arguments if isinstance(x, Tensor) and requires_grad(x)]
+    return PRECISION[min(sizes, default=8)]
+
+
+def gradcheck(func: Callable, inputs: Any, *, eps: float | None = None, atol: float | None = None, rtol: float | None = None,
+              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+              check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+              masked: bool | None = None) -> bool:
     """Compare the derivatives of ``func`` with central differences.
 
     Args:
         func: takes the inputs, returns a tensor or a sequence of them; results that do not require grad are left out.
-        inputs: a Tensor or a sequence of arguments. Those that require grad are varied; they should be float64 or complex128: the
-            default tolerances are meant for double precision.
-        eps: the step, in both directions and, for complex inputs, along both axes.
-        atol, rtol: an entry passes if ``|numerical - analytical| <= atol + rtol * |numerical|``.
+        inputs: a Tensor or a sequence of arguments. Those that require grad are varied; they should be float64 or complex128: with
+            others there is a warning, and the check is coarse.
+        eps: the step, in both directions and, for complex inputs, along both axes; by default that of the least precise input.
+        atol, rtol: an entry passes if ``|numerical - analytical| <= atol + rtol * |numerical|``; by default those of the least
+            precise input: 1e-5 and 1e-3 for double precision, see ``PRECISION``.
         raise_exception: raise on the first difference; else return False.
         nondet_tol: how far two equal passes may differ.
         check_undefined_grad: run with results that receive no gradient.
@@ -91,10 +103,13 @@ raise_exception: bool = True,
         raise AssertionError("gradcheck: check_batched_grad is a check of the backward mode. Hint: check_backward_ad=True.")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("gradcheck: check_batched_forward_grad needs check_forward_ad=True.")
+    arguments = as_arguments(inputs)
+    usual = precision_of(arguments)
+    eps, atol, rtol = (given if given is not None else own for given, own in zip((eps, atol, rtol), usual))
     settings = Settings(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad,
                         check_batched_forward_grad, check_forward_ad, check_backward_ad, fast_mode)
     try:
-        check(func, as_arguments(inputs), settings)
+        check(func, arguments, settings)
     except GradcheckError:
         if raise_exception:
             raise
@@ -102,12 +117,11 @@ raise_exception: bool = True,
     return True
 
 
-def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-rtol: float = 1e-3,
-                  gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0,
-                  check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-                  check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
-                  masked: bool = False) -> bool:
+def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps: float | None = None,
+                  atol: float | None = None, rtol: float | None = None, gen_non_contig_grad_outputs: bool = False,
+                  raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
+                  check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
     """Compare second derivatives with central differences of first ones: ``gradcheck`` of ``func``'s backward pass.
 
     Args:
@@ -136,15 +150,14 @@ rtol: float = 1e-3,
     def first_derivative(*extended: Any) -> tuple[Tensor, ...]:
         own = extended[:len(extended) - count]
         varied = tuple(x for x in own if isinstance(x, Tensor) and requires_grad(x))
-        found = grad(differentiable(results_of(func, own)), varied, extended[len(extended) - count:], create_graph=True,
-        allow_unused=True)
+        found = grad(differentiable(results_of(func, own)), varied, extended[len(extended) - count:],
+                     create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     return gradcheck(first_derivative, (*arguments, *cotangents), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
                      check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev,
-                     fast_mode=fast_mode)
+                     check_backward_ad=check_rev_over_rev, fast_mode=fast_mode)
 
 
 # ---- arguments and results -----------------------------------------------------------------------------------------
@@ -204,12 +217,11 @@ def varied_arguments(arguments: tuple) -> list[Varied]:
                          "Hint: nbgrad.tensor(..., dtype=nbgrad.float64, requires_grad=True).")
     for position, x in varied:
         if x.layout.dtype not in (float64, complex128):
-            warnings.warn(f"gradcheck: input {position} is {x.layout.dtype.name}; the default tolerances are meant for float64 and "
-                          "complex128, and the check is likely to fail. Hint: x.double().", SinglePrecisionWarning, stacklevel=4)
+            warnings.warn(f"gradcheck: input {position} is {x.layout.dtype.name}, so the differences have few right digits and the "
+                          "check is coarse. Hint: x.double().", SinglePrecisionWarning, stacklevel=4)
         if x.layout.expanded:
             raise GradcheckError(f"gradcheck: several elements of input {position} (strides {list(x.layout.strides)}) share one "
-                                 f"memory "
-                                 "location, so they cannot be varied one by one. Hint: x.contiguous().")
+                                 "memory location, so they cannot be varied one by one. Hint: x.contiguous().")
     return varied
 
 
@@ -310,9 +322,8 @@ def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, setting
         row, other = real_vector(g, x), real_vector(again, x)
         if not np.allclose(row, other, rtol=0.0, atol=settings.nondet_tol, equal_nan=True):
             raise GradcheckError(f"gradcheck: backward is not deterministic: two passes from output {number} to input {position} "
-                                 f"differ "
-                                 f"by {np.max(np.abs(row - other)):.3g}, more than nondet_tol={settings.nondet_tol}. Hint: raise "
-                                 "nondet_tol if that is expected.")
+                                 f"differ by {np.max(np.abs(row - other)):.3g}, more than nondet_tol={settings.nondet_tol}. "
+                                 "Hint: raise nondet_tol if that is expected.")
         rows.append(row)
     return rows
 
@@ -324,7 +335,7 @@ def backward_jacobians(y: Tensor, varied: list[Varied], settings: Settings, numb
 
 
 def forward_along(func: Callable, arguments: tuple, chosen: Sequence[int], position: int,
-direction: np.ndarray) -> list[np.ndarray]:
+                  direction: np.ndarray) -> list[np.ndarray]:
     """The tangents of the chosen results for a tangent of one argument."""
     x = arguments[position]
     with forward_ad.dual_level():
@@ -405,12 +416,10 @@ y: Tensor,
     relative = abs(a - b) / max(abs(a), 1e-300)
     raise GradcheckError(
         f"gradcheck: Jacobian mismatch for output {number} with respect to input {position} "
-        f"({mode_name}).\nnumerical:\n{expected}\n"
-        f"analytical:\n{found}\nworst entry: output {element(row, y)}, input {element(column, x)}: numerical {a:.9g}, analytical "
-        f"{b:.9g}, difference {abs(a - b):.3g} (relative {relative:.3g}); allowed atol={settings.atol:g} + rtol={settings.rtol:g} "
-        f"x "
-        f"|numerical|.\nHint: if the function is not smooth there, move the input; if the numbers agree to a few digits, the "
-        "tolerances are too strict for the dtype.")
+        f"({mode_name}).\nnumerical:\n{expected}\nanalytical:\n{found}\nworst entry: output {element(row, y)}, input "
+        f"{element(column, x)}: numerical {a:.9g}, analytical {b:.9g}, difference {abs(a - b):.3g} (relative {relative:.3g}); "
+        f"allowed atol={settings.atol:g} + rtol={settings.rtol:g} x |numerical|.\nHint: if the function is not smooth there, "
+        "move the input; if the numbers agree to a few digits, the tolerances are too strict for the dtype.")
 
 
 def element(k: int, x: Tensor) -> str:
@@ -450,8 +459,7 @@ def compare_projections(numerical: Numerical, varied: list[Varied], results: lis
             for mode_name, other in found.items():
                 if not abs(value - other) <= atol + settings.rtol * abs(value):
                     raise GradcheckError(f"gradcheck: Jacobian mismatch for output {number} with respect to input {position} "
-                                         f"({mode_name}, "
-                                         f"one random projection): numerical {value:.9g}, analytical {other:.9g}. "
+                                         f"({mode_name}, one random projection): numerical {value:.9g}, analytical {other:.9g}. "
                                          "Hint: fast_mode=False shows the entries.")
 
 
@@ -468,8 +476,7 @@ def check_linear(func: Callable, arguments: tuple, varied: list[Varied]) -> None
     for (position, _), g in zip(varied, backward_of(results, varied, zeros)):
         if g is not None and np.any(np.asarray(values_of(g)) != 0):
             raise GradcheckError(f"gradcheck: backward is not multiplied by grad_output: the gradient of input {position} for "
-                                 f"cotangents "
-                                 "of zero is not zero. Hint: multiply by the cotangent in backward.")
+                                 "cotangents of zero is not zero. Hint: multiply by the cotangent in backward.")
 
 
 class Undefined(Function):
@@ -504,8 +511,7 @@ def check_undefined(func: Callable, arguments: tuple, varied: list[Varied]) -> N
         for (position, _), g in zip(varied, found):
             if g is not None and np.any(np.asarray(values_of(g)) != 0):
                 raise GradcheckError(f"gradcheck: outputs {sorted(missing)} receive no gradient, but input {position} gets one "
-                                     f"that is "
-                                     "not zero. Hint: None stands for zeros in backward.")
+                                     "that is not zero. Hint: None stands for zeros in backward.")
 
     count = len(differentiable(results_of(func, arguments)))
     attempt(set(range(count)))
@@ -537,8 +543,7 @@ def check_batched(func: Callable, arguments: tuple, varied: list[Varied]) -> Non
                 found = real_vector(None if batch is None else batch[k], x)
                 if not np.allclose(expected, found, rtol=1e-5, atol=1e-8, equal_nan=True):
                     raise GradcheckError(f"gradcheck: the batched pass differs from output {number} to input {position}: "
-                                         f"cotangent {k}: "
-                                         f"single {expected}, batched {found}.")
+                                         f"cotangent {k}: single {expected}, batched {found}.")
 
 
 def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:

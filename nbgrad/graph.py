@@ -116,7 +116,7 @@ def requires_grad(x: Tensor) -> bool:
     needs = x.needs_grad
     if needs is ASK:
         meta = x.meta
-        return (meta.base.needs_grad is True or meta.node is not None) and x.layout.dtype.differentiable
+        return (meta.node is not None or meta.base.needs_grad) and x.layout.dtype.differentiable
     return needs
 
 

@@ -793,7 +793,15 @@ def inplace_view(name: str) -> Callable:
     def call(x, *args, **kwargs):
         from .views import check_inplace
         check_inplace(name + "_", x, mode.enabled and needs_gradient(x))
+        enabled = mode.enabled
         view = getattr(x, name)(*args, **kwargs)
+        if not enabled and x.edge is not None and view.layout.shape != x.layout.shape:
+            # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
+            mode.enabled = True
+            try:
+                view = getattr(x, name)(*args, **kwargs)
+            finally:
+                mode.enabled = False
         own, meta = x.meta, view.meta
         x.layout, x.offset = view.layout, view.offset
         x.storage.version += 1

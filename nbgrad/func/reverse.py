@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from ..autograd import grad as gradients_of
 from ..dispatch import CALLS
-from ..errors import GradError, ShapeError
+from ..errors import ArgumentError, GradError, ShapeError
 from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad
 from ..tensor import Tensor

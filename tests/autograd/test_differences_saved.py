@@ -60,3 +60,13 @@ def test_a_single_element_is_broadcast():
     g = gradient(lambda x: x.sin(), same, lambda t: t[:1])
     weights = np.arange(1.0, 7.0).reshape(2, 3)
     np.testing.assert_allclose(g, weights * np.cos(X[:1]))
+
+
+def test_an_operand_that_another_gradient_would_need():
+    """``x * c`` saves ``c`` alone: ``_saved_self`` is None then, and what no subset saves is no attribute."""
+    x, c = nbgrad.ones(2, requires_grad=True), nbgrad.full((2,), 3.0)
+    node = (x * c).grad_fn
+    assert node._saved_self is None and node._saved_other.tolist() == [3.0, 3.0]
+    assert (c * x).grad_fn._saved_other is None
+    with pytest.raises(AttributeError):
+        _ = (x + c).grad_fn._saved_self

@@ -454,6 +454,7 @@ def test_tied_parameters():
     (lambda x: grad(number, has_aux=True)(x), RuntimeError),
     (lambda x: grad(lambda z: (z.sum(), 1), has_aux=True)(x), RuntimeError), (lambda x: vjp(lambda z: 1.0, x), RuntimeError),
     (lambda x: vjp(lambda z: (), x), RuntimeError), (lambda x: vjp(nbgrad.sin, x)[1](x[:1]), RuntimeError),
+    (lambda x: vjp(nbgrad.sin, x)[1](3), TypeError), (lambda x: vjp(nbgrad.sin, x)[1](), TypeError),
     (lambda x: vjp(nbgrad.sin, x)[1]((x,)), RuntimeError), (lambda x: jvp(nbgrad.sin, x, x), RuntimeError),
     (lambda x: jvp(nbgrad.sin, (x,), (x, x)), RuntimeError), (lambda x: jvp(nbgrad.sin, (x,), (x[:1],)), RuntimeError),
     (lambda x: jvp(nbgrad.sin, (), ()), RuntimeError), (lambda x: jvp(lambda z: 1.0, (x,), (x,)), RuntimeError),

@@ -116,6 +116,17 @@ def test_single_precision_warns():
         nbgrad.gradcheck(lambda x: x * 2, leaf([1.0], nbgrad.float32), raise_exception=False)
 
 
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float16, nbgrad.complex64])
+def test_tolerances_follow_the_dtype(dtype):
+    """Less precise inputs get a larger step and wider tolerances: right derivatives pass, gross errors do not."""
+    x = leaf([0.5, 1.5], dtype)
+    with pytest.warns(UserWarning, match="coarse"):
+        assert nbgrad.gradcheck(lambda x: x * x + x, x)
+    wrong = function(lambda ctx, x: x * 2, lambda ctx, g: g * 3)
+    with pytest.warns(UserWarning, match="coarse"):
+        assert not nbgrad.gradcheck(wrong, x, raise_exception=False)
+
+
 def test_expanded_inputs_are_refused():
     """Elements that share memory cannot be varied one by one."""
     with pytest.raises(nbgrad.GradcheckError, match="share one memory location"):

@@ -103,6 +103,7 @@ CASES = [
     Case("silu_backward_x", lambda g, x: g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))),
     Case("softplus_backward_x", lambda g, x, beta, threshold: g * np.where(x * beta > threshold, 1, sigmoid(x * beta))),
     Case("adam", adam, low=1e-2),
+    Case("fmax", np.fmax, "int32", exact=True),
     Case("asinh", np.arcsinh),
     Case("acosh", np.arccosh, low=1),
     Case("modulus", np.hypot),
