@@ -793,9 +793,8 @@ def inplace_view(name: str) -> Callable:
     def call(x, *args, **kwargs):
         from .views import check_inplace
         check_inplace(name + "_", x, mode.enabled and needs_gradient(x))
-        enabled = mode.enabled
         view = getattr(x, name)(*args, **kwargs)
-        if not enabled and x.edge is not None and view.layout.shape != x.layout.shape:
+        if not mode.enabled and x.edge is not None and view.layout.shape != x.layout.shape:
             # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
             mode.enabled = True
             try:

@@ -149,7 +149,7 @@ def test_a_write_through_a_view_to_a_base_without_history():
     (lambda y: y.t_(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), (lambda y: y.unsqueeze_(0), [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]),
 ], ids=["t", "unsqueeze"])
 def test_gradients_have_the_shape_of_their_leaf(change, weights):
-    """A result that gets another shape under ``no_grad`` takes its history along: the leaf's gradient is 2w, in the leaf's shape."""
+    """A result reshaped under ``no_grad`` takes its history along: the gradient is 2w in the leaf's shape."""
     x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     y = x * 2
     with no_grad():
