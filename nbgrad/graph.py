@@ -18,9 +18,8 @@ from weakref import WeakKeyDictionary, ref
 
 from . import node as node_module
 from .dtypes import DType
-from .errors import ArgumentError, GradError, ShapeError, VersionError
+from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError
 from .grad_mode import mode, special
-from .layout import Layout
 from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, RemovableHandle, Rule, add_hook, node_meta
 from .tensor import ASK, Tensor, native, new_meta
 
@@ -96,6 +95,9 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad:
 
 node_module.materialise_leaf = accumulator_of
 
+
+# The least and the greatest of integers, as Python numbers; set by interop.py, which reads memory.
+limits_of: Callable = None           # type: ignore[assignment]
 
 # Where the cotangent of a view goes; set by views.py, which knows how to replay views.
 view_edge: Callable = None           # type: ignore[assignment]
@@ -210,10 +212,11 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 class SavedTensor:
     """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
 
-    __slots__ = ("packed", "unpack", "edge", "tangent", "layout")
+    __slots__ = ("packed", "unpack", "edge", "tangent", "layout", "limits")
 
-    def __init__(self, packed: Any, unpack: Callable, layout: Layout, edge: Any = None, tangent: Any = None):
-        self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, layout, edge, tangent
+    def __init__(self, packed: Any, unpack: Callable, value: Tensor, edge: Any = None, tangent: Any = None):
+        self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, value.layout, edge, tangent
+        self.limits = None if value.layout.dtype.differentiable else limits_of(value)
 
     class storage:          # looked at as `saved.storage.version` by generated code
         """Never at the version that a node noted."""
@@ -245,12 +248,19 @@ def unpack_alike(node: Node, slot: int):
     """``unpack`` for kernels that rely on the shapes and dtypes that were recorded; a hook's other dtype is converted.
 
     Raises:
-        ShapeError: a hook brought back a tensor of another shape than was saved.
+        ShapeError: a hook brought back a tensor of another shape than was saved. DimError: of integers beyond those that were
+            saved: they may be positions in memory.
     """
-    value, saved = unpack(node, slot), (node.s0, node.s1, node.s2)[slot].layout
+    value, behind = unpack(node, slot), (node.s0, node.s1, node.s2)[slot]
+    saved = behind.layout
     if value.layout.shape != saved.shape:
         raise ShapeError(f"{node.name()}: unpack_hook returned a tensor {list(value.layout.shape)}, expected {list(saved.shape)}.")
-    return value if value.layout.dtype is saved.dtype else value.to(saved.dtype)
+    value = value if value.layout.dtype is saved.dtype else value.to(saved.dtype)
+    if type(behind) is SavedTensor and behind.limits is not None:
+        (low, high), (least, most) = behind.limits, limits_of(value)
+        if least < low or most > high:
+            raise DimError(f"{node.name()}: unpack_hook returned integers from {least} to {most} where {low} to {high} were saved.")
+    return value
 
 
 def require_history(node: Node, place: int, value: Tensor) -> None:
@@ -441,7 +451,7 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
     # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
     edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
-    return SavedTensor(packed, unpack_hook, value.layout, accumulator_of(value) if edge is value else edge, tangents_of(value))
+    return SavedTensor(packed, unpack_hook, value, accumulator_of(value) if edge is value else edge, tangents_of(value))
 
 
 def unpacked(saved: SavedTensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import graph
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
@@ -76,6 +77,15 @@ def as_array(x: Tensor, dtype=None, copy: bool | None = None) -> np.ndarray:
     """NumPy's protocol: ``np.asarray(x)`` shares memory where the dtype allows, ``np.array(x)`` copies."""
     array = numpy(x)
     return np.array(array, dtype, copy=copy) if dtype is not None or copy is not None else array
+
+
+def limits_of(x: Tensor) -> tuple[int, int]:
+    """The least and the greatest element of a tensor of integers or bools; (0, 0) of none."""
+    array = values_of(x)
+    return (int(array.min()), int(array.max())) if array.size else (0, 0)
+
+
+graph.limits_of = limits_of
 
 
 # ---- array to tensor -----------------------------------------------------------------------------------------------

@@ -70,3 +70,15 @@ def test_an_operand_that_another_gradient_would_need():
     assert (c * x).grad_fn._saved_other is None
     with pytest.raises(AttributeError):
         _ = (x + c).grad_fn._saved_self
+
+
+@pytest.mark.parametrize("function", [lambda x: x.max(1)[0], lambda x: x.sort(1)[0], lambda x: x.topk(1, 1)[0],
+                                      lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 1]))],
+                         ids=["max", "sort", "topk", "cross_entropy"])
+def test_unpacked_positions_stay_within_those_that_were_saved(function):
+    """A hook that brings back larger integers is refused with an IndexError: backward would write beyond the memory."""
+    x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with nbgrad.graph.saved_tensors_hooks(lambda t: t, lambda t: t if t.is_floating_point() else t + 1000):
+        y = function(x)
+    with pytest.raises(IndexError, match="unpack_hook returned integers from 100"):
+        y.sum().backward()
