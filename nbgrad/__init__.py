@@ -56,7 +56,7 @@ from .install import FUNCTIONS as _functions, declare, install as _install
 from .lowering import load as _load_lowerings
 from .ops.expr import scalar
 from .profiler import profile, record_function
-from .revolve import checkpoint_loop
+from .recomputing.revolve import checkpoint_loop
 from .tensor import Parameter, Tensor
 from .tensor_methods import install as _install_methods
 from .threads import get_num_threads, set_num_threads

@@ -30,13 +30,13 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from . import engine
+from .batch.levels import BATCHED, whole
 from .engine import run_special
 from .errors import ArgumentError, GradError
 from .graph import Node, writes
 from .graph_task import GraphTask, state
 from .kernels.cpu.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
 from .layout import Layout
-from .levels import BATCHED, whole
 from .storage import Storage
 from .tensor import Tensor, native
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from .batch_grad import with_batched_cotangents, with_batched_tensors
-from .batching import has_batched
+from .batch.grad import with_batched_cotangents, with_batched_tensors
+from .batch.levels import open_levels
+from .batch.tensors import has_batched
 from .dispatch import CALLS
 from .engine import describe, run_backward
 from .errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
@@ -15,7 +16,6 @@ from .grad_mode import mode
 from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
 from .graph_task import Captures, Target, current_graph_task, queue_callback, target
 from .layout import Layout
-from .levels import open_levels
 from .node import Node
 from .tensor import Tensor, native, require_differentiable
 

@@ -1,7 +1,7 @@
 """Memory for time: what a function saved for its backward is dropped, and computed again when it is needed.
 
-``use_reentrant=False`` is the design of recomputation.py. ``use_reentrant=True`` is the older one, a ``Function`` whose backward
-records the call anew and starts a pass inside of the running one; it cannot serve ``grad`` or ``backward(inputs=...)``.
+``use_reentrant=False`` is the design of recomputing/frames.py. ``use_reentrant=True`` is the older one, a ``Function`` whose
+backward records the call anew and starts a pass inside of the running one; it cannot serve ``grad`` or ``backward(inputs=...)``.
 """
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ from .function import Function
 from .grad_mode import enable_grad, mode, no_grad
 from .graph import requires_grad
 from .graph_task import current_graph_task
-from .recomputation import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
-from .recomputation_log import ExplainedFrame
-from .selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
+from .recomputing.frames import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
+from .recomputing.log import ExplainedFrame
+from .recomputing.selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from .tensor import Tensor
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphExecGroup",

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import levels, tensor as tensor_module
+from . import tensor as tensor_module
+from .batch import levels
+from .batch.levels import is_batched, open_levels, whole
 from .casting import convert, on_device
 from .dispatch import CALLS
 from .dlpack import from_dlpack
@@ -19,7 +21,6 @@ from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import from_numpy, item, values_of
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from .levels import is_batched, open_levels, whole
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 

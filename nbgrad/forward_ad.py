@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
-from .batching import has_batched, on_values
+from .batch.levels import open_levels
+from .batch.tensors import has_batched, on_values
 from .dispatch import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from .function_node import function_tangents
@@ -21,7 +22,6 @@ from .grad_mode import ModeContext, mode
 from .graph import requires_grad
 from .interpreters import Call, register
 from .jvp import Tangents, needed_values, tangents_of_call
-from .levels import open_levels
 from .rules import tensors_in
 from .tangents import (
     are_tangents_seen,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import graph
+from .batch.levels import require_values
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
@@ -17,7 +18,6 @@ from .grad_mode import special
 from .graph import requires_grad
 from .inference import made
 from .layout import layout_of
-from .levels import require_values
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor
 

@@ -1,4 +1,4 @@
-"""What ran, how often and how long: the profiler of ``torch.autograd.profiler``. How it sees that: profiler_records.py."""
+"""What ran, how often and how long: the profiler of ``torch.autograd.profiler``. How it sees that: profiling/records.py."""
 from __future__ import annotations
 
 import contextlib
@@ -8,8 +8,8 @@ import warnings
 from time import perf_counter_ns
 from typing import Any, Iterable
 
-from .profiler_events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, ProfilerError
-from .profiler_records import Record, Sink, activate, deactivate, sinks
+from .profiling.events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, ProfilerError
+from .profiling.records import Record, Sink, activate, deactivate, sinks
 
 __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval",
            "ProfilerError"]

@@ -15,7 +15,8 @@ from typing import Iterator
 
 import numpy as np
 
-from . import levels as batch_levels
+from .batch import levels as batch_levels
+from .batch.levels import open_levels, random_levels, whole
 from .casting import on_device
 from .creation import empty_of, layout_for, layout_like, leaf
 from .dispatch import CALLS
@@ -26,7 +27,6 @@ from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import array_of, flat_tensor, values_of
 from .layout import Layout, broadcast_shapes, layout_of
-from .levels import open_levels, random_levels, whole
 from .lowering.random import random_plan
 from .rules import lowering
 from .storage import CPU, wrap_array

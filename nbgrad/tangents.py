@@ -20,8 +20,9 @@ import threading
 from typing import Any, Callable, Iterable
 from weakref import WeakSet
 
-from . import levels as batch_levels
-from .batching import levels_of, lifted, lowered, number_of
+from .batch import levels as batch_levels
+from .batch.levels import Level, is_batched, whole
+from .batch.tensors import levels_of, lifted, lowered, number_of
 from .creation import new_full
 from .dispatch import CALLS
 from .errors import GradError
@@ -29,7 +30,6 @@ from .grad_mode import mode, special
 from .graph import Edge, Node, SavedTensor
 from .interpreters import Presence
 from .layout import layout_of
-from .levels import Level, is_batched, whole
 from .tensor import Meta, Tensor, native, new_meta
 from .views import CopySlicesRule, replay
 
@@ -220,7 +220,7 @@ def hidden_levels_of(x: Tensor) -> set[Level]:
 def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     """``x`` itself, or a copy over those of ``levels`` that its tangents depend on, with those tangents.
 
-    Both the value and the tangents are then dimensions of one batch: see NOTE [Batched] in batching.py, 3.
+    Both the value and the tangents are then dimensions of one batch: see NOTE [Batched] in batch/tensors.py, 3.
     """
     hidden = hidden_levels_of(x).intersection(levels)
     if not hidden:

@@ -4,14 +4,14 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Iterator
 
-from . import batch_functions as _batch_functions  # noqa: F401  (its rule registers itself)
-from .batch_rules import LOOPED
-from .batching import Batched, lifted, lowered
+from .batch import functions as _batch_functions  # noqa: F401  (its rule registers itself)
+from .batch.levels import Level, opened
+from .batch.rules import LOOPED
+from .batch.tensors import Batched, lifted, lowered
+from .batch.trees import Tree, flatten, spread
 from .dispatch import CALLS
 from .errors import GradError, RangeError
-from .levels import Level, opened
 from .tensor import Tensor
-from .trees import Tree, flatten, spread
 
 __all__ = ["vmap", "LOOPED"]
 

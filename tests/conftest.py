@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import anomaly, dtypes, grad_mode, graph_task, levels, printing, tangents
+from nbgrad import anomaly, dtypes, grad_mode, graph_task, printing, tangents
+from nbgrad.batch import levels
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)

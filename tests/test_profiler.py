@@ -9,8 +9,8 @@ import pytest
 
 import nbgrad
 from nbgrad import profile, record_function
-from nbgrad.profiler_events import EventList, FunctionEvent, FunctionEventAvg
-from nbgrad.profiler_tables import memory_text, time_text
+from nbgrad.profiling.events import EventList, FunctionEvent, FunctionEventAvg
+from nbgrad.profiling.tables import memory_text, time_text
 
 
 def names(p):

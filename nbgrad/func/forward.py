@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..batch.trees import Tree, flatten, map_leaves
 from ..dispatch import CALLS
 from ..errors import GradError, ShapeError
 from ..forward_ad import make_dual, unpack_dual
 from ..tangents import pop_level, push_level
 from ..tensor import Tensor
-from ..trees import Tree, flatten, map_leaves
 from .reverse import vjp
 from .runs import ordinary, outside_inference_mode, pair_of, tensor_leaves
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from ..batching import Batched, lifted, lowered
+from ..batch.levels import Level, opened
+from ..batch.tensors import Batched, lifted, lowered
+from ..batch.trees import Tree, flatten, map_leaves
 from ..creation import eye
 from ..dispatch import CALLS
 from ..errors import RangeError
-from ..levels import Level, opened
 from ..tensor import Tensor
-from ..trees import Tree, flatten, map_leaves
 from ..vmap import vmap
 from .forward import jvp
 from .reverse import vjp

@@ -5,12 +5,12 @@ import functools
 from typing import Any, Callable
 
 from ..autograd import grad as gradients_of
+from ..batch.trees import Tree, flatten
 from ..dispatch import CALLS
 from ..errors import ArgumentError, GradError, ShapeError
 from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad
 from ..tensor import Tensor
-from ..trees import Tree, flatten
 from .runs import (
     Argnums,
     chosen_arguments,

@@ -11,17 +11,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Iterator, Sequence
 
-from ..batching import Batched, lifted, lowered, number_of
+from ..batch.levels import state
+from ..batch.tensors import Batched, lifted, lowered, number_of
+from ..batch.trees import Tree, flatten, map_leaves
 from ..dispatch import CALLS
 from ..errors import DTypeError, GradError, RangeError
 from ..grad_mode import inference_mode, mode, set_grad_enabled
 from ..graph import edge_of, requires_grad
 from ..graph_task import count_edges, target
 from ..inference import is_inference
-from ..levels import state
 from ..tangents import dual_levels
 from ..tensor import Tensor, require_differentiable
-from ..trees import Tree, flatten, map_leaves
 
 __all__ = ["Argnums", "Run", "chosen_arguments", "depends_outside", "ordinary", "outside_inference_mode", "pair_of", "real_tensors",
            "released", "running", "start", "tensor_leaves", "value_of", "with_arguments"]

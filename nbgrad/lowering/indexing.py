@@ -11,6 +11,7 @@ from typing import Callable
 
 import numpy as np
 
+from ..batch.levels import require_values
 from ..dispatch import CALLS
 from ..dtypes import bool_, float32, int64
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -19,7 +20,6 @@ from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..layout import Layout, broadcast_shapes, layout_of
-from ..levels import require_values
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array

@@ -14,6 +14,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from ..batch.levels import BATCHED
 from ..dispatch import CALLS
 from ..dtypes import bool_, uint8
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
@@ -21,7 +22,6 @@ from ..grad_mode import mode, special
 from ..inference import made
 from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
-from ..levels import BATCHED
 from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
 from ..rules import bound_arguments, check_tensor, needs_gradient, record_result, run_plan

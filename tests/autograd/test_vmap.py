@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.batching import RULES
-from nbgrad.levels import BatchingError
+from nbgrad.batch.levels import BatchingError
+from nbgrad.batch.tensors import RULES
 from nbgrad.ops.core import OPS, General
 from nbgrad.vmap import LOOPED, vmap
 from tests.samples import SAMPLES
@@ -252,7 +252,7 @@ def test_escaped_tensors_are_refused():
 
 def test_levels_are_closed_when_the_function_fails():
     """An error leaves no batch open."""
-    from nbgrad.levels import open_levels, state
+    from nbgrad.batch.levels import open_levels, state
 
     with pytest.raises(ZeroDivisionError):
         vmap(lambda row: 1 / 0)(wave(3))

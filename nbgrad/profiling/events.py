@@ -5,8 +5,8 @@ import json
 import os
 from typing import Iterable, Iterator
 
-from .errors import NbgradError, RangeError
-from .profiler_tables import (
+from ..errors import NbgradError, RangeError
+from .tables import (
     CALLS_COLUMN,
     FLOPS_COLUMN,
     MEMORY_COLUMNS,

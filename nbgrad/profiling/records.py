@@ -14,14 +14,14 @@ from math import prod
 from time import perf_counter_ns
 from typing import Any, Callable, Iterable
 
-from . import engine
-from .grad_mode import special
-from .graph import Node
-from .interpreters import Call, Presence, register
-from .ops.core import Elementwise
-from .profiler_events import BACKWARD, FUNCTION, USER, FunctionEvent
-from .stacks import user_stack
-from .tensor import Tensor
+from .. import engine
+from ..grad_mode import special
+from ..graph import Node
+from ..interpreters import Call, Presence, register
+from ..ops.core import Elementwise
+from ..stacks import user_stack
+from ..tensor import Tensor
+from .events import BACKWARD, FUNCTION, USER, FunctionEvent
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 

@@ -5,11 +5,11 @@ import contextlib
 import threading
 from typing import Any, Iterator
 
-from .debug import describe
-from .grad_mode import special
-from .interpreters import Presence
-from .recomputation import CheckpointError, Frame
-from .stacks import user_stack
+from ..debug import describe
+from ..grad_mode import special
+from ..interpreters import Presence
+from ..stacks import user_stack
+from .frames import CheckpointError, Frame
 
 __all__ = ["ExplainedFrame"]
 

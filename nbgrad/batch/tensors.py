@@ -12,7 +12,7 @@ NOTE [Batched]:
      meet others of those levels; then it becomes a tensor over them (``exposed`` in tangents.py).
 
 How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
-batch; the rules of the others are in ``batch_rules.py``.
+batch; the rules of the others are in ``batch/rules.py``.
 """
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ import inspect
 from functools import cache
 from typing import Any, Callable, Iterable
 
+from ..dispatch import CALLS, check_operands, compute_dtype
+from ..errors import GradError, InplaceError, ShapeError
+from ..graph import requires_grad
+from ..interpreters import Call, register
+from ..layout import Layout, layout_of, marked_layout
+from ..ops.core import Elementwise, Movement
+from ..rules import Cotangents, movement_call
+from ..tensor import Tensor, native
 from . import levels as batch_levels
-from .dispatch import CALLS, check_operands, compute_dtype
-from .errors import GradError, InplaceError, ShapeError
-from .graph import requires_grad
-from .interpreters import Call, register
-from .layout import Layout, layout_of, marked_layout
 from .levels import BATCHED, BatchingError, Level, hidden_levels
-from .ops.core import Elementwise, Movement
-from .rules import Cotangents, movement_call
-from .tensor import Tensor, native
 
 __all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values", "wrap"]
 
@@ -439,7 +439,7 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
 
 
-# By ``Op.kind``; that of custom Functions is in batch_functions.py.
+# By ``Op.kind``; that of custom Functions is in batch/functions.py.
 KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped,
                           "method": method}
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from .batching import Batched, levels_of, lifted, lowered
-from .dispatch import CALLS
-from .errors import GradError, RangeError, ShapeError
-from .graph import GradientEdge
+from ..dispatch import CALLS
+from ..errors import GradError, RangeError, ShapeError
+from ..graph import GradientEdge
+from ..tensor import Tensor
 from .levels import Level, hidden_levels, noted
-from .tensor import Tensor
+from .tensors import Batched, levels_of, lifted, lowered
 
 __all__ = ["with_batched_cotangents", "with_batched_tensors"]
 
@@ -53,7 +53,7 @@ def shown(g: Tensor | None, x: Any, levels: tuple[Level, ...], materialize: bool
 
 
 def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs: Any, **options: Any) -> Any:
-    """``grad`` inside of a mapped function: on the values, see NOTE [Batched] in batching.py.
+    """``grad`` inside of a mapped function: on the values, see NOTE [Batched] in batch/tensors.py.
 
     Raises:
         GradError: the gradient of a tensor that is the same for the whole batch, which would be summed over it.

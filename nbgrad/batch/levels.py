@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Callable, Iterator
 
-from .errors import NotSupportedError
-from .layout import Layout
+from ..errors import NotSupportedError
+from ..layout import Layout
 
 __all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
            "noted", "random_levels", "require_values", "whole"]
@@ -20,7 +20,7 @@ BATCHED = "batched"
 
 _numbers = count(1)
 
-# ``hide(value, levels)``: the batched tensor of a value; set by batching.py.
+# ``hide(value, levels)``: the batched tensor of a value; set by batch/tensors.py.
 hide: Callable[[Any, tuple], Any] = None        # type: ignore[assignment]
 # The open levels of forward mode, and ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by
 # tangents.py.

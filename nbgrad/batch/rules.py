@@ -1,4 +1,4 @@
-"""What a batch means to the operations that have a lowering of their own: the rules of ``batching.py`` for single operations.
+"""What a batch means to the operations that have a lowering of their own: the rules of ``batch/tensors.py`` for single operations.
 
 Most are derived from what an operation's attributes are called: ``dim`` and its like count dimensions behind the batch,
 ``shape`` does not name the batch. The others say how a batch of calls is one call.
@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Callable
 
-from .batching import Batch, Batched, batch_rule, has_batched, looped, wrap
-from .creation import arange
-from .dispatch import CALLS
-from .dtypes import bool_
-from .interpreters import Call
-from .layout import layout_of
+from ..creation import arange
+from ..dispatch import CALLS
+from ..dtypes import bool_
+from ..interpreters import Call
+from ..layout import layout_of
+from ..ops.reduce import reduced_dims
+from ..ops.shapes import inverse_permutation, wrap as wrap_dim
+from ..tensor import Tensor
 from .levels import BatchingError
-from .ops.reduce import reduced_dims
-from .ops.shapes import inverse_permutation, wrap as wrap_dim
-from .tensor import Tensor
+from .tensors import Batch, Batched, batch_rule, has_batched, looped, wrap
 
 __all__ = ["LOOPED"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from .batching import KINDS, Batch, Batched, lifted, lowered, wrap
-from .dispatch import CALLS
-from .engine import validate_gradient
-from .errors import GradError
-from .function import Function, vmap_rule
-from .function_node import FunctionCtx
-from .interpreters import Call
+from ..dispatch import CALLS
+from ..engine import validate_gradient
+from ..errors import GradError
+from ..function import Function, vmap_rule
+from ..function_node import FunctionCtx
+from ..interpreters import Call
+from ..tensor import Tensor
 from .levels import Level, hidden_levels, noted, state
-from .tensor import Tensor
+from .tensors import KINDS, Batch, Batched, lifted, lowered, wrap
 from .trees import flatten, map_leaves, spread
 
 __all__ = ["VmapInfo"]

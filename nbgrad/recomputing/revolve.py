@@ -15,11 +15,11 @@ import threading
 from math import comb
 from typing import Any, Callable, NamedTuple
 
-from .errors import RangeError
-from .grad_mode import mode, no_grad
-from .graph import requires_grad
-from .recomputation import Frame, Streams, saved
-from .tensor import Tensor
+from ..errors import RangeError
+from ..grad_mode import mode, no_grad
+from ..graph import requires_grad
+from ..tensor import Tensor
+from .frames import Frame, Streams, saved
 
 __all__ = ["checkpoint_loop", "fewest_steps", "split"]
 

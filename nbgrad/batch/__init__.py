@@ -1,0 +1,1 @@
+"""What operations mean on a batch that is hidden: tensors, levels, rules of kinds."""

@@ -1,0 +1,1 @@
+"""What the profiler is made of: records of calls, events, tables."""
