@@ -1,10 +1,12 @@
 """Copies and conversions: one kernel for every element size, one for every pair of dtypes."""
 from __future__ import annotations
 
+from ..dispatch import CALLS
 from ..dtypes import DType, complex128, int16, int32, int64, uint8
 from ..layout import Layout, layout_of
 from ..ops.expr import symbol
 from ..rules import GeneralPlan, lowering
+from ..tensor import native, new_tensor
 from .elementwise import Formula, direct_record, elementwise_plan
 
 __all__ = ["copy_plan"]
@@ -46,4 +48,19 @@ def _to_dtype(op, layouts, attributes):
 
 @lowering("clone_like")
 def _clone_like(op, layouts, attributes):
-    return copy_plan(layouts[0], attributes["layout"])
+    target = attributes["layout"]
+    if target.dense:
+        return copy_plan(layouts[0], target)
+    if target.expanded or not target.numel:
+        return copy_plan(layouts[0], target.like())
+    return into_gaps
+
+
+def into_gaps(op, tensors, attributes):
+    """A copy with strides that leave gaps, as a detached slice has them: in memory that reaches as far as they do."""
+    layout, source = attributes["layout"], tensors[0]
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(layout.shape, layout.strides))
+    memory = CALLS["new_full"](layout_of(layout.dtype, (extent,), None, layout.device), 0)
+    copy = new_tensor(memory.storage, layout)
+    native.into(copy_plan(source.layout, layout), copy, source)
+    return copy

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.dispatch import CALLS
 
 F64 = nbgrad.float64
 
@@ -431,3 +432,23 @@ def test_gradient_of_a_view_older_than_its_bases_requires_grad_goes_nowhere():
     base.requires_grad_()
     (view * 3).sum().backward()
     assert view.grad_fn is None and view.grad is None and base.grad is None
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_write_through_a_view_of_a_strided_base(stride):
+    """A base that leaves gaps in memory, as a detached slice does: the gradient of a write through its view is right, and backward
+    stays within its memory (a thousand passes would meet what lies behind it)."""
+    x = nbgrad.tensor([2.0, 3.0], dtype=nbgrad.float64, requires_grad=True)
+    for _ in range(1000):
+        base = nbgrad.ones(4 * stride, dtype=nbgrad.float64)[::stride].detach()
+        base[1:3].mul_(x)
+        g, = nbgrad.grad((base * nbgrad.arange(4.0)).sum(), x)
+        assert g.tolist() == [1.0, 2.0]
+
+
+def test_copy_into_a_layout_with_gaps():
+    """A copy with the strides of a slice has memory as far as they reach."""
+    layout = nbgrad.ones(3, 4)[:, ::3].layout
+    copy = CALLS["clone_like"](nbgrad.arange(6.0).view(3, 2), layout)
+    assert copy.stride() == layout.strides and copy.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    assert copy.storage.array.size >= 1 + 2 * 4 + 3
