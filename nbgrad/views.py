@@ -116,6 +116,10 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
         if meta.creation is not DEFAULT:
             raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
                                "recorded. Hint: clone it, or write under no_grad().")
+        if meta.base.layout.expanded:
+            raise InplaceError(f"{op}: the tensor is a view of one whose elements share memory locations (strides "
+                               f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
+                               "Hint: clone that one first.")
         # A base that was cut off its history is a leaf to the views that still have theirs.
         if meta.base.edge is None and (meta.base.needs_grad or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")

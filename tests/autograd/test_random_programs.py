@@ -300,7 +300,8 @@ class Machine:
                     tensor, mirror, text = f(tensor), viewed, text + suffix
             # A view older than the history of its base passes for a leaf, in torch, until its grad_fn is asked for.
             assert tensor.grad_fn is None or tensor.requires_grad
-            if mirror.writable() and (silent or not slot.frozen):
+            spread = tensor._base is not None and 0 in tensor._base.stride()      # refused: one write, several elements
+            if mirror.writable() and (silent or not (slot.frozen or spread)):
                 self.write_into(rng, tensor, mirror, text, silent)
 
     def write_into(self, rng, tensor, mirror, text, silent):

@@ -452,3 +452,14 @@ def test_copy_into_a_layout_with_gaps():
     copy = CALLS["clone_like"](nbgrad.arange(6.0).view(3, 2), layout)
     assert copy.stride() == layout.strides and copy.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     assert copy.storage.array.size >= 1 + 2 * 4 + 3
+
+
+def test_write_through_a_view_of_an_expanded_base():
+    """One write that shows in several elements of the base is refused where it would be recorded, and done under ``no_grad``."""
+    x = nbgrad.tensor(2.0, requires_grad=True)
+    base = nbgrad.ones(3).expand(2, 3).detach()
+    with pytest.raises(nbgrad.InplaceError, match="share memory locations"):
+        base.diagonal().add_(x)
+    with nbgrad.no_grad():
+        base.diagonal().add_(x)
+    assert base.tolist() == [[3.0, 3.0, 1.0]] * 2
