@@ -84,6 +84,7 @@ run = program.program(lib, SIZE, walk)
 run()
 gc.collect()
 ctypes.CDLL(None).malloc_trim(0)
+getattr(lib, "release_memory", int)()           # what nbgrad keeps would hide what the step needs
 with open("/proc/self/clear_refs", "w") as reset:
     reset.write("5")
 before = pages("VmRSS")

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
 
-from .graph import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
 from .graph_task import (
     current_autograd_node as _current_autograd_node,
     current_graph_task_id as _current_graph_task_id,
@@ -12,6 +11,7 @@ from .graph_task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
+from .saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
 from .tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 
 __all__ = ["_autograd", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",

@@ -54,10 +54,14 @@ from .graph_tools import _unsafe_preserve_version_counter
 from .inference import is_inference
 from .install import FUNCTIONS as _functions, declare, install as _install
 from .lowering import load as _load_lowerings
+from .memory import release_memory
+from .namespaces import install_namespaces as _install_namespaces
 from .ops.expr import scalar
 from .profiler import profile, record_function
+from .questions import public_names as _public_names
 from .recomputing.revolve import checkpoint_loop
 from .tensor import Parameter, Tensor
+from .tensor_forms import install_forms as _install_forms
 from .tensor_methods import install as _install_methods
 from .threads import get_num_threads, set_num_threads
 from .vmap import vmap
@@ -70,11 +74,17 @@ _install()
 _public = _install_methods()
 globals().update(_functions)
 globals().update(_public)
+globals().update(_public_names())
+globals().update(_install_forms())
+utils = _install_namespaces()
+
+
+_lazy = ("nn", "optim", "forward_ad", "func", "functional", "testing", "cuda", "linalg", "special")
 
 
 def __getattr__(name: str):
     """Subpackages, imported when first used, and functions that were declared since."""
-    if name in ("nn", "optim", "forward_ad", "func", "functional"):
+    if name in _lazy:
         return _import_module(f"{__name__}.{name}")
     try:
         return _functions[name]
@@ -83,7 +93,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_functions, "nn", "optim", "forward_ad", "func", "functional"})
+    return sorted({*globals(), *_functions, *_lazy})
 
 
 from .debug import activate as _activate

@@ -26,6 +26,7 @@ from .errors import ArgumentError, GradError
 from .grad_mode import mode
 from .graph import grad_dtype_of
 from .layout import Layout, layout_of
+from .locks import new_rlock
 from .tensor import Tensor, native, new_meta
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
@@ -44,7 +45,7 @@ def grad_layout(leaf: Layout) -> Layout:
 
 
 # Held while a leaf's gradient is changed. Leaves share them: a lock of its own would cost every leaf 100 ns a step.
-LOCKS = [threading.RLock() for _ in range(64)]
+LOCKS = [new_rlock() for _ in range(64)]
 
 
 class LayoutPolicy(threading.local):
@@ -151,6 +152,19 @@ def new_into_plan(held: Tensor, g: Tensor):
         _into_plans.clear()
     _into_plans[held.layout, g.layout] = plan
     return plan
+
+
+# For the sums of a pass: the plan of ``x += y`` where both have that layout, None where one kernel cannot do it directly.
+sum_plans: dict[Layout, object] = {}
+
+
+def plan_sum(held: Tensor, g: Tensor) -> Tensor:
+    """``held + g``; leaves the plan for adding two tensors of this layout in place."""
+    if len(sum_plans) > 4096:
+        sum_plans.clear()
+    layout = held.layout
+    sum_plans[layout] = new_into_plan(held, g) if layout.dense and not layout.conj and not layout.neg else None
+    return ADD(held, g)
 
 
 # Set by install.py, from modules that need this one: x + y, in-place x += y, its plan, a copy, a copy into a layout.

@@ -1,25 +1,27 @@
 """Entry points: ``backward`` and ``grad``; and ``Variable``, the name that tensors have in old programs."""
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from .batch.grad import with_batched_cotangents, with_batched_tensors
-from .batch.levels import open_levels
 from .batch.tensors import has_batched
 from .dispatch import CALLS
 from .engine import describe, run_backward
 from .errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
-from .grad_mode import mode
+from .grad_mode import mode, refuse_in_transform, unusual
 from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
 from .graph_task import Captures, Target, current_graph_task, queue_callback, target
 from .layout import Layout
 from .node import Node
+from .overrides import handle_function, has_function
 from .tensor import Tensor, native, require_differentiable
 
-__all__ = ["backward", "grad", "Variable", "variable"]
+__all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
 
 _ones: dict[Layout, Tensor] = {}
 
@@ -50,13 +52,21 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     """
     if grad_variables is not None:
         grad_tensors = renamed_cotangents(grad_tensors, grad_variables)
-    if open_levels and has_batched((tensors,)):
-        raise GradError("backward: a leaf has one gradient, not one for each element of the batch that vmap maps over. "
-                        "Hint: nbgrad.func.grad, or nbgrad.grad.")
+    if unusual:
+        roots = as_sequence("backward", "roots", tensors)
+        tensors = tensors if isinstance(tensors, Tensor) else roots
+        if has_function(*roots):
+            return handle_function(backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph,
+                                   create_graph=create_graph, inputs=inputs)
+        if has_batched((tensors,)):
+            raise GradError("backward: a leaf has one gradient, not one for each element of the batch that vmap maps over. "
+                            "Hint: nbgrad.func.grad, or nbgrad.grad.")
+        refuse_in_transform("backward", "nbgrad.grad, or a transform inside of the transform")
     if inputs is not None:
         inputs = as_inputs("backward", inputs)
     seeds = make_seeds("backward", tensors, grad_tensors)
     if create_graph:
+        create_graph = True         # what native code asks for
         warnings.warn("backward(create_graph=True) makes a reference cycle between a leaf and its gradient. "
                       "Hint: use nbgrad.grad, or set .grad = None afterwards.", UserWarning, stacklevel=2)
     keep = create_graph if retain_graph is None else retain_graph
@@ -118,18 +128,33 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     places = as_inputs("grad", inputs)
     if not only_inputs:
         warnings.warn("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning, stacklevel=2)
-    if is_grads_batched or open_levels and has_batched((outputs, inputs)):
-        special = with_batched_cotangents if is_grads_batched else with_batched_tensors
-        return special(grad, outputs, inputs, grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
-                       allow_unused=allow_unused, materialize_grads=materialize_grads)
+    if is_grads_batched or unusual:
+        outputs = outputs if isinstance(outputs, Tensor) else as_sequence("grad", "roots", outputs)
+        inputs = inputs if isinstance(inputs, (Tensor, dict)) else places
+        instead = other_way(outputs, places, is_grads_batched)
+        if instead is not None:
+            return instead(outputs, inputs, grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
+                           allow_unused=allow_unused, materialize_grads=materialize_grads)
     seeds = make_seeds("grad", outputs, grad_outputs)
     captures = captures_of(places)
     if not seeds and not allow_unused:
         raise GradError("grad: there are no outputs, so no input was used to compute them. Hint: allow_unused=True.")
+    if create_graph:
+        create_graph = True         # what native code asks for
     run_backward(seeds, create_graph if retain_graph is None else retain_graph, create_graph, captures)
     results = tuple(result_of(x, g, create_graph, allow_unused, materialize_grads, position)
                     for position, (x, g) in enumerate(zip(places, captures.values)))
     return dict(zip(inputs, results)) if type(inputs) is dict else results
+
+
+def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
+    """What does the work of ``grad`` in its place: an overriding type or mode, or a pass on batches; None: itself."""
+    relevant = (*as_sequence("grad", "roots", outputs), *places)
+    if unusual and has_function(*relevant):
+        return partial(handle_function, grad, relevant, is_grads_batched=is_grads_batched)
+    if is_grads_batched:
+        return partial(with_batched_cotangents, grad)
+    return partial(with_batched_tensors, grad) if has_batched(relevant) else None
 
 
 def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize: bool, position: int) -> Tensor | None:
@@ -301,7 +326,7 @@ def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
 
 # ---- names of old programs -----------------------------------------------------------------------------------------
 
-class VariableType(type):
+class VariableMeta(type):
     """Tensors are Variables."""
 
     def __instancecheck__(cls, x: object) -> bool:
@@ -328,7 +353,7 @@ class ExecutionEngine:
         return grad(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
 
 
-class Variable(metaclass=VariableType):
+class Variable(metaclass=VariableMeta):
     """What tensors with a gradient were once called: ``Variable(x, requires_grad)`` is a leaf on the memory of ``x``.
 
     Raises:
@@ -369,4 +394,9 @@ def __getattr__(name: str) -> Any:
     """The names of the package: programs look for ``Function``, ``graph`` and their like here."""
     if name.startswith("__"):
         raise AttributeError(name)
-    return getattr(import_module("nbgrad"), name)
+    try:
+        return getattr(import_module("nbgrad"), name)
+    except AttributeError:
+        if (below := sys.modules.get(f"{__name__}.{name}")) is None:
+            raise
+        return below

@@ -43,12 +43,13 @@ def is_dtype(value) -> bool:
 
 
 def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, non_blocking: bool = False,
-       copy: bool = False) -> Tensor:
+       copy: bool = False, memory_format=None) -> Tensor:
     """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
     Args:
         copy: copy even where nothing changes; otherwise ``x`` itself is returned then.
         non_blocking: accepted; CPU copies are done when they return.
+        memory_format: the order in which the elements are to lie in memory.
 
     Raises:
         ArgumentError: other arguments. DeviceError, NotSupportedError: a device that is not there.
@@ -72,7 +73,8 @@ def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, n
     if other is not None:
         dtype, device = other.layout.dtype, other.layout.device
     on_device("to", device)
-    return convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy)
+    converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy)
+    return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
 
 
 def type_(x: Tensor, dtype=None, non_blocking: bool = False):
@@ -99,8 +101,9 @@ METHODS = {method: dtype_of(name) for name, _, method in KINDS}
 
 def caster(name: str, dtype: DType):
     """The method that converts to one dtype."""
-    def cast(self):
-        return convert(self, dtype)
+    def cast(self, memory_format=None):
+        converted = convert(self, dtype)
+        return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype.name}; itself if it is."
     return cast

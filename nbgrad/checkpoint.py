@@ -26,9 +26,10 @@ from .recomputing.selective import (
 )
 from .tensor import Tensor
 
-__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "GraphExecGroup",
-           "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "check_backward_validity", "create_selective_checkpoint_contexts",
-           "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+           "GraphExecGroup", "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "check_backward_validity",
+           "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
 Contexts = Callable[[], "tuple[ContextManager, ContextManager]"]
 
@@ -212,6 +213,31 @@ def detach_variable(inputs: tuple) -> tuple:
     if not isinstance(inputs, tuple):
         raise GradError(f"detach_variable: expected a tuple, got {type(inputs).__name__}.")
     return tuple(x.detach().requires_grad_(requires_grad(x)) if isinstance(x, Tensor) else x for x in inputs)
+
+
+class DefaultDeviceType:
+    """The kind of device whose generators torch's checkpoints keep: here it is the CPU's always, whatever is set."""
+
+    kind = "cpu"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set what ``get_device_type`` returns."""
+        DefaultDeviceType.kind = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind of device."""
+        return DefaultDeviceType.kind
+
+
+def get_device_states(*args: Any) -> tuple[list, list]:
+    """The GPUs among the arguments' devices and the states of their generators: none."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Set the states of GPUs' generators: there are none to set."""
 
 
 class CheckpointFunction(Function):

@@ -5,12 +5,13 @@
 ``NBGRAD_CHECK=1``    check every kernel launch: layouts, bounds of operands, NaN in results
 ``NBGRAD_CACHE_DIR``  folder of compiled kernels
 ``NBGRAD_NUM_THREADS`` threads of the kernel pool
+``NBGRAD_KEPT_MEMORY`` bytes of freed large blocks that are kept for later (128 MB; 0 keeps none)
 """
 from __future__ import annotations
 
 import os
 
-__all__ = ["NATIVE", "DEBUG", "CHECK"]
+__all__ = ["NATIVE", "DEBUG", "CHECK", "KEPT_MEMORY"]
 
 
 def _integer(name: str, default: int) -> int:
@@ -24,3 +25,4 @@ def _integer(name: str, default: int) -> int:
 NATIVE = _integer("NBGRAD_NATIVE", 1) != 0
 DEBUG = _integer("NBGRAD_DEBUG", 0)
 CHECK = _integer("NBGRAD_CHECK", 0) != 0
+KEPT_MEMORY = _integer("NBGRAD_KEPT_MEMORY", 1 << 27)

@@ -16,11 +16,13 @@ from .dispatch import CALLS
 from .dlpack import from_dlpack
 from .dtypes import BOOL, INTEGER, DType, dtype_of, get_default_dtype, int64, promote_types, result_dtype
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
-from .grad_mode import special
+from .grad_mode import note_leaf, special, unusual
 from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import from_numpy, item, values_of
+from .kernels.cpu import from_blocks
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
+from .memory_format import order_of, strides_of
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
@@ -44,7 +46,7 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     try:
         if size > MOST_BYTES:
             raise MemoryError
-        array = make(layout.numel, *args, dtype=layout.descr)
+        array = from_blocks(make, layout.numel, *args, dtype=layout.descr)
     except MemoryError:
         raise MemoryError(f"{op}: cannot allocate {size} bytes for {layout.dtype.name} {list(layout.shape)}.") from None
     return new_tensor(wrap_array(array), layout)
@@ -74,6 +76,8 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         require_differentiable(op, x.layout.dtype)
         x.needs_grad = True
+        if unusual:
+            note_leaf(x)
     return made(x) if special else x
 
 
@@ -122,7 +126,7 @@ def layout_for(op: str, sizes: tuple, size, dtype, device) -> Layout:
     return layout_of(dtype, shape_of(op, sizes))
 
 
-def layout_like(op: str, x, dtype=None, device=None) -> Layout:
+def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layout:
     """The layout of a tensor like ``x``: its strides if it is dense, else dense strides in the same order.
 
     An expanded tensor has no such order; its copies are row-major.
@@ -132,6 +136,8 @@ def layout_like(op: str, x, dtype=None, device=None) -> Layout:
     on_device(op, device)
     layout = x.layout
     dtype = layout.dtype if dtype is None else dtype_of(dtype)
+    if memory_format is not None and (order := order_of(op, memory_format, layout.ndim)) is not None:
+        return layout_of(dtype, layout.shape, strides_of(layout.shape, order))
     if layout.dense:
         return layout_of(dtype, layout.shape, layout.strides)
     return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides))
@@ -139,7 +145,8 @@ def layout_like(op: str, x, dtype=None, device=None) -> Layout:
 
 # ---- filled with a number ------------------------------------------------------------------------------------------
 
-def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
+          layout=None, pin_memory: bool = False) -> Tensor:
     """A tensor of zeros, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -150,7 +157,8 @@ def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = Fals
     return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
 
 
-def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
+         layout=None, pin_memory: bool = False) -> Tensor:
     """A tensor of ones, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -160,17 +168,22 @@ def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False
     return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
 
 
-def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
+          layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
     """A tensor whose elements are whatever its memory held.
 
     >>> import nbgrad
     >>> nbgrad.empty(2, 3).shape
-    (2, 3)
+    nbgrad.Size([2, 3])
     """
-    return leaf("empty", empty_of(layout_for("empty", sizes, size, dtype, device)), requires_grad)
+    described = layout_for("empty", sizes, size, dtype, device)
+    if memory_format is not None and (order := order_of("empty", memory_format, described.ndim)) is not None:
+        described = layout_of(described.dtype, described.shape, strides_of(described.shape, order))
+    return leaf("empty", empty_of(described), requires_grad)
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False,
+                  layout=None, pin_memory: bool = False) -> Tensor:
     """An uninitialised tensor of given strides (in elements), on just the memory that they reach.
 
     Raises:
@@ -189,7 +202,8 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
     return leaf("empty_strided", new_tensor(memory.storage, layout_of(layout.dtype, shape, strides)), requires_grad)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
+         layout=None, pin_memory: bool = False) -> Tensor:
     """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex.
 
     Raises:
@@ -236,7 +250,8 @@ def fit_number(op: str, value: Any, dtype: DType):
     return whole if whole >= limits.min else whole + limits.max + 1
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False,
+                  layout=None, pin_memory: bool = False) -> Tensor:
     """A 0-d tensor of one number, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -247,7 +262,8 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) ->
                 requires_grad=requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False,
+        layout=None, pin_memory: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere.
 
     >>> import nbgrad
@@ -277,7 +293,8 @@ def python_number(op: str, value):
     return value
 
 
-def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False,
+           layout=None, pin_memory: bool = False) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are
     integers.
 
@@ -323,7 +340,8 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]
     return np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i)), layout
 
 
-def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,
+             layout=None, pin_memory: bool = False) -> Tensor:
     """``steps`` equidistant numbers from ``start`` to ``end``, both included.
 
     >>> import nbgrad
@@ -335,7 +353,7 @@ def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: 
 
 
 def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
-             requires_grad: bool = False) -> Tensor:
+             requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``.
 
     >>> import nbgrad
@@ -350,7 +368,8 @@ def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=N
 
 # ---- from data -----------------------------------------------------------------------------------------------------
 
-def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False,
+           layout=None, pin_memory: bool = False) -> Tensor:
     """A leaf with a copy of ``data``: a number, nested sequences, an array, a tensor.
 
     Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their
@@ -372,7 +391,8 @@ def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False) -
     if not isinstance(data, (np.ndarray, Tensor)):
         check_range(array, dtype)
     with np.errstate(all="ignore"):         # what is too large for a floating dtype becomes infinite
-        flat = np.array(array, dtype.numpy, order="C").reshape(-1)
+        # Owns its memory, so that it may grow.
+        flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
     return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
 
 
@@ -410,7 +430,10 @@ def without_tensors(data):
         if has_grad(data):
             warnings.warn("tensor: tensors that require grad are copied without their history. Hint: stack them, or detach() them.",
                           stacklevel=4)
-        return values_of(data)
+        if data.layout.numel != 1:
+            raise ShapeError(f"tensor: a tensor of shape {list(data.layout.shape)} stands where a number is expected. Hint: "
+                             "nbgrad.stack(tensors).")
+        return values_of(data).reshape(())
     if isinstance(data, (bool, int, float, complex, np.ndarray, np.generic)):
         return data
     if hasattr(data, "__array__"):
@@ -543,7 +566,8 @@ def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
     return levels.hide(factory(whole(x), *args, **kwargs), x.levels)
 
 
-def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
     """Zeros in the shape and memory order of ``x``.
 
     >>> import nbgrad
@@ -552,10 +576,11 @@ def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = Fals
     """
     if open_levels and is_batched(x):
         return of_batch(zeros_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device), 0), requires_grad)
+    return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device, memory_format), 0), requires_grad)
 
 
-def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+              layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
     """Ones in the shape and memory order of ``x``.
 
     >>> import nbgrad
@@ -564,10 +589,11 @@ def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False
     """
     if open_levels and is_batched(x):
         return of_batch(ones_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device), 1), requires_grad)
+    return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device, memory_format), 1), requires_grad)
 
 
-def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``x``.
 
     >>> import nbgrad
@@ -576,10 +602,11 @@ def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = Fals
     """
     if open_levels and is_batched(x):
         return of_batch(empty_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device)), requires_grad)
+    return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device, memory_format)), requires_grad)
 
 
-def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
+              layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
     """One number in the shape, memory order and dtype of ``x``.
 
     >>> import nbgrad
@@ -588,7 +615,7 @@ def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: 
     """
     if open_levels and is_batched(x):
         return of_batch(full_like, x, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
-    layout = layout_like("full_like", x, dtype, device)
+    layout = layout_like("full_like", x, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)
 
@@ -603,7 +630,8 @@ def new_method(name: str, factory):
     return method
 
 
-def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: bool = False,
+                      layout=None, pin_memory: bool = False) -> Tensor:
     """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
     return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 

@@ -18,9 +18,9 @@ from . import tensor as tensor_module
 from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
-from .graph import Node, RawSaved, alias_with, edge_of, require_history, requires_grad, tangents_of, unpack
-from .inference import elementwise_caller
-from .interpreters import Call, interpret, is_marked
+from .graph import Node, edge_of, requires_grad
+from .inference import NEVER, elementwise_caller
+from .interpreters import Call, interpret, is_bystander, is_marked, quick_call, quick_calls
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
@@ -28,6 +28,8 @@ from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .node import Rule
 from .ops.core import Elementwise
 from .ops.expr import postorder, symbol
+from .ops.shown import CONSTANTS, NAMES, NODES
+from .saved import RawSaved, alias_with, require_history, saved_tensors_hooks, tangents_of, unpack
 from .tensor import ASK, Tensor, native
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
@@ -76,15 +78,19 @@ CALLS: dict[str, Callable] = {}
 
 # ---- planning ------------------------------------------------------------------------------------------------------
 
+USUAL = frozenset((Tensor, float, int))         # operands that need no conversion
+
+
 def general(op: Elementwise, operands: tuple) -> Tensor:
     """Any elementwise call that the fast path does not know: interpreters are asked, a plan is made if there is none."""
-    operands = tuple(map(unwrap_number, operands))
+    operands = tuple([x if type(x) in USUAL else unwrap_number(x) for x in operands])
     if op.policy == "first" and isinstance(operands[0], Tensor):
         operands = stored_numbers(op, operands)
     if op.complex_form is not None and any_complex(operands):
         return op.complex_form(*operands)
     if special or is_marked(operands):
-        return interpret(Call(op, operands, {}, lambda *below: launched(op, below)))
+        out = quick_call(op, operands)
+        return interpret(Call(op, operands, {}, lambda *below: launched(op, below))) if out is None else out
     return launched(op, operands)
 
 
@@ -104,6 +110,23 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     return out
 
 
+def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) -> Tensor | None:
+    """A quick call where saved-tensor hooks are the only mode: they see the node (benchmarks/test_checkpoint.py)."""
+    for active in special:
+        if type(active) is not saved_tensors_hooks:
+            return None
+    if attributes is not None or is_marked(operands):
+        return None
+    out = launched(op, operands)
+    if out.edge is not None:
+        for active in tuple(special):
+            active.recorded(out.edge)
+    return out
+
+
+quick_calls[saved_tensors_hooks] = call_under_hooks
+
+
 def unwrap_number(operand):
     """A NumPy scalar as the Python number of its value; an array as a tensor on its memory."""
     if isinstance(operand, np.generic):
@@ -118,6 +141,9 @@ def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
         DTypeError: complex into real. RangeError: out of range.
     """
     dtype = operands[0].layout.dtype
+    if not dtype.differentiable:        # what is stored as integers has no history
+        operands = tuple(native.alias(x) if isinstance(x, Tensor) and x.needs_grad and not x.layout.special else x
+                         for x in operands)
     return tuple(x if isinstance(x, Tensor) else stored_number(op.name, x, dtype) for x in operands)
 
 
@@ -151,7 +177,7 @@ def plan_key(operands: tuple):
     """The key of ``op.plans``: layouts, types of Python numbers; one layout alone where two operands share it."""
     if len(operands) == 1:
         return operands[0].layout
-    key = tuple(x.layout if isinstance(x, Tensor) else type(x) for x in operands)
+    key = tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
     return key[0] if len(key) == 2 and key[0] is key[1] else key
 
 
@@ -202,10 +228,11 @@ def kind_of(one: Any, other: Any) -> Any:
 
 def adopt(plans: dict, kinds: dict, one: Any, other: Any) -> bool:
     """Keep a plan for a call of a known kind; whether there is one now."""
-    pattern = kinds.get(kind_of(one, other))
+    same = one is other
+    pattern = kinds.get(one.kind if same else kind_of(one, other))
     if pattern is None:
         return False
-    keep(plans, one if one is other else (one, other), resized(pattern, one if type(one) is Layout else other))
+    keep(plans, one if same else (one, other), pattern.resized(one if type(one) is Layout else other))
     return True
 
 
@@ -216,23 +243,37 @@ def remember_kind(op: Elementwise, operands: tuple, plan: ElementwisePlan) -> No
     if len(given) <= 2 and None not in kinds and not plan.reduced and not plan.is_iterated():
         kind = kind_of(given[0], given[-1])
         if kind is not None:
-            KINDS[op.name][kind] = plan
+            plan.kinds = {}
+            KINDS[op.name][kind] = Pattern(plan)
 
 
-def resized(pattern: ElementwisePlan, layout: Layout) -> ElementwisePlan:
-    """The plan of the same kind for another contiguous shape."""
-    plan = new_plan(ElementwisePlan)
-    plan.record, plan.op, plan.compute, plan.records, plan.reduced = (
-        pattern.record, pattern.op, pattern.compute, pattern.records, False)
-    dtype = pattern.outs[0].layout.dtype
-    out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
-    plan.outs = (out.template,)
-    plan.layouts = plan.operands = tuple([None if x is None else layout for x in pattern.operands])
-    plan.backs = [None] * len(pattern.backs)
-    return plan
+class Pattern:
+    """A plan of which copies serve other contiguous shapes.
 
+    Attributes:
+        build: ``build(outs, operands, operands, backs)``, the copy.
+        dtype: of the result.
+        operands: of the plan: None for a Python number.
+        mixed: whether there is one.
+        subsets: the length of ``backs``.
+    """
 
-new_plan = object.__new__
+    __slots__ = ("build", "dtype", "operands", "mixed", "subsets")
+
+    def __init__(self, plan: ElementwisePlan):
+        self.dtype, self.subsets = plan.outs[0].layout.dtype, len(plan.backs)
+        self.operands, self.mixed = plan.operands, None in plan.operands
+        shared = object.__new__(ElementwisePlan)
+        for slot in ("record", "op", "compute", "records", "reduced", "kinds"):
+            setattr(shared, slot, getattr(plan, slot))
+        self.build = native.builder(shared, ("outs", "layouts", "operands", "backs"))
+
+    def resized(self, layout: Layout) -> ElementwisePlan:
+        """The plan of the same kind for another contiguous shape."""
+        dtype, operands = self.dtype, self.operands
+        out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
+        operands = tuple([x and layout for x in operands]) if self.mixed else (layout,) * len(operands)
+        return self.build((out.template,), operands, operands, [None] * self.subsets)
 
 
 CHECKED = "checked"
@@ -331,7 +372,7 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
     plan.reduced = any(x is not None and (x.shape != out.shape or x.dtype is not dtype)
                        for x, d in zip(layouts, op.differentiable) if d)
     plan.records = record_functions(op, tuple(layout is None for layout in layouts), dtype.is_complex)
-    plan.backs = [None] * len(plan.records)
+    plan.backs, plan.kinds = [None] * len(plan.records), None
     return plan
 
 
@@ -350,7 +391,7 @@ class ElementwiseRule(Rule):
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
-        self.name, self.node_name = op.name, op.node_name
+        self.name, self.node_name = op.name, NODES.get((op.name, numbers), op.node_name)
         self.symbolic: Callable | None = None
         self.wanted = tuple(k for k in range(len(op.operands)) if mask >> k & 1)
         self.results = tuple(op.vjp(op.operands[k], is_complex) for k in self.wanted)
@@ -375,14 +416,24 @@ class ElementwiseRule(Rule):
         """The saved value; None of an operand that is saved only where another one needs a gradient."""
         slot = self.slot(name)
         if slot is None:
-            if name in self.op.shows:
-                return self.op.shows[name]
-            every = sum(can and not number and 1 << k for k, (can, number) in enumerate(zip(self.op.differentiable, self.numbers)))
-            if self.mask != every and rule_of(self.op, every, self.numbers, self.is_complex).slot(name) is not None:
+            constants = {**CONSTANTS.get(self.name, {}), **self.op.shows}
+            if name in constants:
+                return constants[name]
+            every = sum(can and 1 << k for k, can in enumerate(self.op.differentiable))
+            if self.mask != every and rule_of(self.op, every, (False,) * len(self.numbers), self.is_complex).slot(name) is not None:
                 return None
             return super().saved(node, name)
         own = self.saved_names[slot]
-        return (node.v0, node.v1, node.v2)[slot] if self.is_number(own) else saved_value(node, slot, own == "out")
+        if self.is_number(own):
+            value = (node.v0, node.v1, node.v2)[slot]
+            return CALLS["asarray"](value) if name == "other" else value        # torch has made a tensor of it
+        return saved_value(node, slot, own == "out")
+
+    def shown_names(self) -> list[str]:
+        """The names of saved values and of constants, torch's first."""
+        theirs = {own: name for name, own in NAMES.get(self.name, {}).items()}
+        saved = [theirs.get(own) or _TORCH_NAMES.get(own, (own,))[0] for own in self.saved_names]
+        return [*saved, *CONSTANTS.get(self.name, ()), *self.op.shows]
 
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value."""
@@ -396,12 +447,32 @@ class ElementwiseRule(Rule):
     def back_plan(self, node: Node, g: Tensor, saved: tuple) -> Plan:
         """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
         plan = node.plan
-        out = plan.outs[0].layout
         layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
         backs = plan.backs[self.mask]
-        key = g.layout if self._usual(plan, saved) else layouts
+        usual = self._usual(plan, saved)
+        key = g.layout if usual else layouts
         if backs is not None and key in backs:
             return backs[key]
+        # As forward: a new shape of a known kind costs a copy of what is known (8 -> 3 us).
+        kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
+        record = plan.kinds.get(kind) if kind is not None else None
+        if record is None:
+            made = self.new_back_plan(plan, layouts)
+            if kind is not None and kind[1] is not None and len(made.record) == 8 * (8 + len(made.layouts)):
+                plan.kinds[kind] = made.record
+        else:
+            made = Plan(record, (plan.operands[self.wanted[0]].template,) * len(self.computed), layouts)
+        if backs is None:
+            backs = plan.backs[self.mask] = {}
+        elif len(backs) > 64:
+            backs.clear()
+        # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
+        backs[key] = made
+        return made
+
+    def new_back_plan(self, plan: ElementwisePlan, layouts: tuple) -> Plan:
+        """The plan of the fused backward kernel for a cotangent, and saved values, of these layouts."""
+        out = plan.outs[0].layout
         # A hook may have brought back a tensor of another shape than was saved: the kernel must not read beyond its end.
         shapes = [layout.shape for layout in layouts if layout is not None and layout.shape != out.shape]
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
@@ -415,14 +486,7 @@ class ElementwiseRule(Rule):
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        made: Plan = elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
-        if backs is None:
-            backs = plan.backs[self.mask] = {}
-        elif len(backs) > 64:
-            backs.clear()
-        # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
-        backs[key] = made
-        return made
+        return elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
         for name, x in zip(self.saved_names, saved):
@@ -453,6 +517,9 @@ class ElementwiseRule(Rule):
 
     def generate_symbolic(self) -> Callable:
         """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
+        if self.op.backward_node:
+            call, places = cotangent_call(self.op, self.saved_names)
+            return lambda g, *saved: call(g, *[saved[k] for k in places])
         names: dict = {}
         # Python numbers, and what is computed of them alone.
         numbers = {name for name in self.saved_names if self.is_number(name)}
@@ -480,6 +547,24 @@ class ElementwiseRule(Rule):
         lines.append(f"    return {', '.join(results)}")
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} symbolic {self.mask:b}"), scope)
         return scope["symbolic"]
+
+
+@cache
+def cotangent_call(op: Elementwise, saved_names: tuple[str, ...]) -> tuple[Callable, list[int]]:
+    """The call of an operation's cotangent that is an operation itself, and where among the saved values its operands are."""
+    made, names = op.cotangent_operation(op.operands[0])
+    return CALLS.get(made.name) or call_of(made), [saved_names.index(name) for name in names]
+
+
+def cotangent_kind(g: Layout, out: Layout) -> Any:
+    """What the record of a backward kernel depends on, of the layout of a contiguous result's cotangent.
+
+    Returns:
+        True for the result's own layout, the dtype for one that shows one element everywhere, None for any other.
+    """
+    if g is out:
+        return True
+    return g.dtype if g.expanded and g.shape == out.shape and not g.special and not any(g.strides) else None
 
 
 def full_like(g: Tensor, value) -> Tensor:
@@ -570,10 +655,10 @@ def generate(rule: ElementwiseRule) -> Callable:
     scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "backward": refuse_gradient}
     if not rule.op.refuses_gradient:
         exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
-        if rule.computed and len(rule.computed) == len(rule.results):
-            # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
-            numbers = tuple(rule.is_number(name) for name in rule.saved_names)
-            scope["backward"] = native.differentiator(Node, rule.mask, numbers, scope["backward"])
+        # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
+        numbers = tuple(rule.is_number(name) for name in rule.saved_names)
+        parts = tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
+        scope["backward"] = native.differentiator(Node, rule.mask, numbers, parts, scope["backward"])
     template = node_template(rule, scope["backward"], len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
@@ -645,6 +730,17 @@ def call_of(op: Elementwise) -> Callable:
     return call
 
 
+# The native calls that do not look at ``special``, by operation: made when a mode first lets one pass (3.1 -> 0.9 us).
+BARE: dict[str, Callable] = {}
+
+
+def bare_caller(op: Elementwise, plans: dict, *records: Callable) -> Callable:
+    """A native call for operands that no active mode concerns."""
+    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), *records, *[None] * (2 - len(records)), mode,
+                         op.differentiable)
+    return BARE.setdefault(op.name, made)
+
+
 def unary(op: Elementwise, plans: dict) -> Callable:
     """The call of a one-operand operation."""
     def record(plan, out, x):
@@ -652,18 +748,22 @@ def unary(op: Elementwise, plans: dict) -> Callable:
             plan.records[1](plan, out, x)
 
     def slow(x):
-        if not special and isinstance(x, Tensor) and adopt(plans, kinds, x.layout, x.layout):
+        if special:
+            if is_bystander((x,)):
+                return (BARE.get(op.name) or bare_caller(op, plans, record))(x)
+        elif isinstance(x, Tensor) and adopt(plans, kinds, x.layout, x.layout):
             return run(x)
         return infer(x) if mode.inference else general(op, (x,))
 
     differentiable, = op.differentiable
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, record)
+    run = native.caller(plans, special, slow, record, None, mode, op.differentiable)
 
     # A Python function, because builtins do not bind as methods.
     def call(input):
         return run(input)
+    call.run = run          # for functions that stand in its place: a frame costs 50 ns
     return call
 
 
@@ -689,14 +789,16 @@ def binary(op: Elementwise, plans: dict) -> Callable:
             plan.records[2](plan, out, x, y)
 
     def slow(x, y):
-        if not special and adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x),
-                                 y.layout if isinstance(y, Tensor) else type(y)):
+        if special:
+            if is_bystander((x, y)):
+                return (BARE.get(op.name) or bare_caller(op, plans, record, record_second))(x, y)
+        elif adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x), y.layout if isinstance(y, Tensor) else type(y)):
             return run(x, y)
         return infer(x, y) if mode.inference else general(op, (x, y))
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, record, record_second)
+    run = native.caller(plans, special, slow, record, record_second, mode, op.differentiable)
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):

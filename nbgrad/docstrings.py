@@ -220,6 +220,31 @@ Forms: x.addbmm(...), out=.
 tensor([[ 0.0625, -2.0625, -9.5625, -2.5625],
         [ 0.3750,  0.0000,  6.0000, -2.3750]])
 """,
+    'addbmm_': """\
+In place: addbmm.
+
+Signature: addbmm_(input, batch1, batch2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addbmm_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> y = nbgrad.tensor([[[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], [[-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]]])
+>>> z = nbgrad.tensor([[[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]], [[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]]])
+>>> x.addbmm_(y, z)
+tensor([[ 0.0625, -2.0625, -9.5625, -2.5625],
+        [ 0.3750,  0.0000,  6.0000, -2.3750]])
+""",
     'addcdiv': """\
 input + value * tensor1 / tensor2; floating operands only.
 
@@ -308,6 +333,31 @@ Forms: x.addmm(...), out=.
 tensor([[ 5.9375, -6.8125, -0.9375, -2.4375],
         [ 1.0000, -2.0000,  4.5000, -3.7500]])
 """,
+    'addmm_': """\
+In place: addmm.
+
+Signature: addmm_(input, mat1, mat2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addmm_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> z = nbgrad.tensor([[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]])
+>>> x.addmm_(y, z)
+tensor([[ 5.9375, -6.8125, -0.9375, -2.4375],
+        [ 1.0000, -2.0000,  4.5000, -3.7500]])
+""",
     'addmv': """\
 ``beta * input + alpha * (mat @ vec)``.
 
@@ -330,6 +380,30 @@ Forms: x.addmv(...), out=.
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
 >>> z = nbgrad.tensor([2.5, -3.0, -1.5])
 >>> nbgrad.addmv(x, y, z)
+tensor([ 6.7500, -6.2500])
+""",
+    'addmv_': """\
+In place: addmv.
+
+Signature: addmv_(input, mat, vec, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addmv_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> x.addmv_(y, z)
 tensor([ 6.7500, -6.2500])
 """,
     'addr': """\
@@ -357,6 +431,31 @@ Forms: x.addr(...), out=.
 tensor([[ 6.0000, -8.0000,  0.0000],
         [-2.0000,  5.0000,  0.5000]])
 """,
+    'addr_': """\
+In place: addr.
+
+Signature: addr_(input, vec1, vec2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.addr_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([2.0, -1.0])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> x.addr_(y, z)
+tensor([[ 6.0000, -8.0000,  0.0000],
+        [-2.0000,  5.0000,  0.5000]])
+""",
     'adjoint': """\
 The last two dimensions exchanged, and the elements conjugated.
 
@@ -381,6 +480,29 @@ Forms: x.adjoint(...).
 tensor([[ 1.0000,  0.5000],
         [-2.0000,  2.0000],
         [ 3.0000, -1.0000]])
+""",
+    'alias_copy': """\
+What ``alias`` shows, copied.
+
+Signature: alias_copy(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.alias_copy(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
 """,
     'all': """\
 Whether no element is zero.
@@ -686,6 +808,59 @@ Forms: x.as_strided(...).
 tensor([[ 1.0000,  3.0000],
         [-2.0000,  0.5000]])
 """,
+    'as_strided_copy': """\
+What ``as_strided`` shows, copied.
+
+Signature: as_strided_copy(input, size, stride, storage_offset=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.as_strided_copy(x, size=(2, 2), stride=(1, 2), storage_offset=1)
+tensor([[-2.0000,  0.5000],
+        [ 3.0000,  2.0000]])
+""",
+    'as_strided_scatter': """\
+A row-major copy of x with src written to what as_strided shows of it.
+
+Signature: as_strided_scatter(input, src, size, stride, storage_offset=None)
+
+Operands:
+    input, src: tensors (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.as_strided_scatter(g.new_zeros(src_shape), size, stride, storage_offset)
+    src: g.contiguous().as_strided_from(size, stride, storage_offset or 0)
+
+Forms: x.as_strided_scatter(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5]], requires_grad=True)
+>>> nbgrad.as_strided_scatter(x, y, size=(2, 2), stride=(2, 1), storage_offset=1)
+tensor([[ 1.0000,  2.0000, -1.0000],
+        [ 1.5000, -0.5000, -1.0000]], grad_fn=<AsStridedScatterBackward0>)
+>>> nbgrad.grad(nbgrad.as_strided_scatter(x, y, size=(2, 2), stride=(2, 1), storage_offset=1).sum(), [x, y])
+(tensor([[1., 0., 0.],
+        [0., 0., 1.]]), tensor([[1., 1.],
+        [1., 1.]]))
+""",
     'asin': """\
 The angle in [-pi/2, pi/2] whose sine is x.
 
@@ -847,6 +1022,34 @@ Forms: x.baddbmm(...), out=.
 >>> y = nbgrad.tensor([[[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], [[-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]]])
 >>> z = nbgrad.tensor([[[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]], [[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]]])
 >>> nbgrad.baddbmm(x, y, z)
+tensor([[[  5.9375,  -6.8125,  -0.9375,  -2.4375],
+         [  1.0000,  -2.0000,   4.5000,  -3.7500]],
+<BLANKLINE>
+        [[ -3.3750,   1.7500, -10.1250,  -2.6250],
+         [ -0.3750,   1.7500,   2.2500,   0.6250]]])
+""",
+    'baddbmm_': """\
+In place: baddbmm.
+
+Signature: baddbmm_(input, batch1, batch2, *, beta=1, alpha=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.baddbmm_(...).
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]], [[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]]])
+>>> y = nbgrad.tensor([[[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]], [[-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]]])
+>>> z = nbgrad.tensor([[[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75], [0.125, 0.625, -0.125, 0.875]], [[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]]])
+>>> x.baddbmm_(y, z)
 tensor([[[  5.9375,  -6.8125,  -0.9375,  -2.4375],
          [  1.0000,  -2.0000,   4.5000,  -3.7500]],
 <BLANKLINE>
@@ -1143,6 +1346,29 @@ tensor([[[-2.2500,  4.2500,  6.7500,  2.2500],
          [-2.0000, -2.0000, -2.0000, -2.0000],
          [ 0.0000,  0.0000,  0.0000,  0.0000]]]))
 """,
+    'broadcast_tensors': """\
+Views of one shape, to which all operands broadcast.
+
+Signature: broadcast_tensors(*tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0], [-2.0]])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.broadcast_tensors(x, y)
+(tensor([[ 1.,  1.,  1.],
+        [-2., -2., -2.]]), tensor([[ 2.0000, -1.0000,  1.5000],
+        [ 2.0000, -1.0000,  1.5000]]))
+""",
     'broadcast_to': """\
 ``x.expand(shape)``.
 
@@ -1341,6 +1567,79 @@ Derivative: that of the operations it is written in.
 >>> nbgrad.chain_matmul(x, y, z)
 tensor([[ 14.0000, -17.2500, -16.5000,  -9.5000],
         [  4.1250,  -4.8750,  -1.1250,  -4.8750]])
+""",
+    'cholesky': """\
+See ``linalg.cholesky``.
+
+Signature: cholesky(input, upper=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cholesky(...), out=.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.cholesky(x)
+tensor([[ 3.2016,  0.0000,  0.0000],
+        [ 0.2343,  2.2378,  0.0000],
+        [-1.4837,  3.2276,  2.4252]])
+""",
+    'cholesky_inverse': """\
+The inverse of L @ L^H.
+
+Signature: cholesky_inverse(L, upper=False)
+
+Operands:
+    L: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cholesky_inverse(...), out=.
+
+>>> x = nbgrad.tensor([[3.2015621187164243, 0.0, 0.0], [0.2342606428329091, 2.23777164858694, 0.0], [-1.4836507379417576, 3.2275683625585763, 2.4251975080013235]])
+>>> nbgrad.cholesky_inverse(x)
+tensor([[ 0.1537, -0.1541,  0.0967],
+        [-0.1541,  0.5534, -0.2452],
+        [ 0.0967, -0.2452,  0.1700]])
+""",
+    'cholesky_solve': """\
+The X with L @ L^H @ X = B.
+
+Signature: cholesky_solve(B, L, upper=False)
+
+Operands:
+    B: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cholesky_solve(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> y = nbgrad.tensor([[3.2015621187164243, 0.0, 0.0], [0.2342606428329091, 2.23777164858694, 0.0], [-1.4836507379417576, 3.2275683625585763, 2.4251975080013235]])
+>>> nbgrad.cholesky_solve(x, y)
+tensor([[-0.0201, -0.5143],
+        [ 0.3678,  1.0770],
+        [-0.1959, -0.5188]])
 """,
     'chunk': """\
 At most ``chunks`` pieces of one size along a dimension; the last may be smaller.
@@ -1643,6 +1942,30 @@ tensor([ 1., -2.,  3.], grad_fn=<CopysignBackward0>)
 >>> nbgrad.grad(nbgrad.copysign(x, y).sum(), [x, y])
 (tensor([1., 1., 1.]), tensor([0., 0., 0.]))
 """,
+    'corrcoef': """\
+Correlation coefficients of variables in rows and observations in columns.
+
+Signature: corrcoef(input)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.corrcoef(...); NumPy: np.corrcoef.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.corrcoef(x)
+tensor([[1.0000, 0.7708, 0.3612],
+        [0.7708, 1.0000, 0.8393],
+        [0.3612, 0.8393, 1.0000]])
+""",
     'cos': """\
 The cosine of x in radians.
 
@@ -1742,6 +2065,38 @@ Forms: x.count_nonzero(...), out=; NumPy: np.count_nonzero.
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.count_nonzero(x)
 tensor(6)
+""",
+    'cov': """\
+The covariance matrix of variables in rows and observations in columns.
+
+Args:
+    correction: taken off the number of observations.
+    fweights: how often each observation came, whole numbers. aweights: how much each one counts.
+
+Raises:
+    ShapeError: more than 2 dimensions, or weights that are not one for each observation. DTypeError: weights of another kind.
+
+Signature: cov(input, *, correction=1, fweights=None, aweights=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 2, 2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cov(...); NumPy: np.cov.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.cov(x)
+tensor([[4.2292, 2.3333, 1.8542],
+        [2.3333, 2.1667, 3.0833],
+        [1.8542, 3.0833, 6.2292]])
 """,
     'cross': """\
 The vector product along a dimension of size 3, by default the first such.
@@ -1877,6 +2232,30 @@ Forms: x.cumprod(...), out=; NumPy: np.cumprod.
 tensor([[ 1.0000, -2.0000, -6.0000],
         [ 0.5000,  1.0000, -1.0000]])
 """,
+    'cumprod_': """\
+In place: cumprod.
+
+Signature: cumprod_(input, dim=None, *, dtype=None, axis=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cumprod_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.cumprod_(1)
+tensor([[ 1.0000, -2.0000, -6.0000],
+        [ 0.5000,  1.0000, -1.0000]])
+""",
     'cumsum': """\
 Sums of the elements up to each along dim; integers and bools in int64.
 
@@ -1900,6 +2279,53 @@ Forms: x.cumsum(...), out=; NumPy: np.cumsum.
 >>> nbgrad.cumsum(x, 1)
 tensor([[ 1.0000, -1.0000,  2.0000],
         [ 0.5000,  2.5000,  1.5000]])
+""",
+    'cumsum_': """\
+In place: cumsum.
+
+Signature: cumsum_(input, dim=None, *, dtype=None, axis=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([2, 3], 2).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.cumsum_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.cumsum_(1)
+tensor([[ 1.0000, -1.0000,  2.0000],
+        [ 0.5000,  2.5000,  1.5000]])
+""",
+    'cumulative_trapezoid': """\
+The integrals up to each point but the first, by the trapezoidal rule.
+
+Signature: cumulative_trapezoid(other, input=None, *, dx=None, dim=-1)
+
+Operands:
+    other: a tensor or a NumPy array (y in formulas).
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.cumulative_trapezoid(x)
+tensor([[-0.5000,  0.0000,  1.7500],
+        [ 0.5000,  0.7500,  1.2500],
+        [-0.2500, -2.5000, -4.5000]])
 """,
     'deg2rad': """\
 Degrees as radians.
@@ -1928,6 +2354,51 @@ Forms: x.deg2rad(...), x.deg2rad_(...), out=; NumPy: np.deg2rad.
 tensor([ 0.0175, -0.0349,  0.0524], grad_fn=<Deg2RadBackward0>)
 >>> nbgrad.grad(nbgrad.deg2rad(x).sum(), x)
 (tensor([0.0175, 0.0175, 0.0175]),)
+""",
+    'det': """\
+The determinant of square matrices.
+
+Signature: det(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.det(...), out=.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.det(x)
+tensor(17.3750)
+""",
+    'detach_copy': """\
+What ``detach`` shows, copied.
+
+Signature: detach_copy(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.detach_copy(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
 """,
     'diag': """\
 The diagonal of a matrix; of a vector the matrix with that diagonal.
@@ -2035,6 +2506,116 @@ tensor([ 1.0000, -1.0000, -1.5000], grad_fn=<DiagonalBackward0>)
         [0., 1., 0., 0.],
         [0., 0., 1., 0.]]),)
 """,
+    'diagonal_copy': """\
+What ``diagonal`` shows, copied.
+
+Signature: diagonal_copy(input, offset=0, dim1=0, dim2=1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.diagonal_copy(x, 1)
+tensor([-2.0000,  1.5000, -2.5000])
+""",
+    'diagonal_scatter': """\
+A copy of x with src written to a diagonal of it.
+
+Signature: diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)
+
+Operands:
+    input, src: tensors (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.diagonal_scatter(g.new_zeros(src_shape), offset, dim1, dim2)
+    src: g.diagonal(offset, dim1, dim2)
+
+Forms: x.diagonal_scatter(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.diagonal_scatter(x, y)
+tensor([[ 2.0000, -2.0000,  3.0000],
+        [ 0.5000, -1.0000, -1.0000],
+        [ 1.5000, -0.5000,  1.5000]], grad_fn=<DiagonalScatterBackward0>)
+>>> nbgrad.grad(nbgrad.diagonal_scatter(x, y).sum(), [x, y])
+(tensor([[0., 1., 1.],
+        [1., 0., 1.],
+        [1., 1., 0.]]), tensor([1., 1., 1.]))
+""",
+    'diff': """\
+The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind.
+
+Raises:
+    DimError: a 0-d tensor. RangeError: n < 0.
+
+Signature: diff(input, n=1, dim=-1, prepend=None, append=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: such as for ([]).
+    RangeError: such as for ([3], -1).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.diff(...), out=; NumPy: np.diff.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.diff(x)
+tensor([[-3.0000,  5.0000, -2.5000],
+        [-3.0000,  2.5000, -2.0000],
+        [-5.5000,  1.5000, -1.0000]])
+""",
+    'digamma': """\
+The derivative of lgamma.
+
+Signature: digamma(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * trigamma(x)
+
+Forms: x.digamma(...), x.digamma_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.digamma(x)
+tensor([-0.5772,  0.9228, -1.9635], grad_fn=<DigammaBackward0>)
+>>> nbgrad.grad(nbgrad.digamma(x).sum(), x)
+(tensor([1.6449, 0.3949, 4.9348]),)
+""",
     'dist': """\
 The p-norm of the difference.
 
@@ -2141,6 +2722,38 @@ Derivative: that of the operations it is written in.
 >>> nbgrad.dropout(x, 0.0)
 tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000]])
+""",
+    'dsplit': """\
+Pieces behind one another: along the third dimension; equal ones, or those between the given indices.
+
+Signature: dsplit(input, indices_or_sections)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 2, 4], 3).
+    DimError: such as for ([], 1).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.dsplit(...); NumPy: np.dsplit.
+
+>>> x = nbgrad.tensor([[[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]], [[2.5, -3.0, -1.5, -2.5], [0.25, -0.25, 0.75, -0.75]]])
+>>> nbgrad.dsplit(x, 2)
+(tensor([[[ 1.0000, -2.0000],
+         [ 2.0000, -1.0000]],
+<BLANKLINE>
+        [[ 2.5000, -3.0000],
+         [ 0.2500, -0.2500]]]), tensor([[[ 3.0000,  0.5000],
+         [ 1.5000, -0.5000]],
+<BLANKLINE>
+        [[-1.5000, -2.5000],
+         [ 0.7500, -0.7500]]]))
 """,
     'dstack': """\
 Tensors behind one another, along the third dimension.
@@ -2316,6 +2929,62 @@ tensor([ 0.8427, -0.9953,  1.0000], grad_fn=<ErfBackward0>)
 >>> nbgrad.grad(nbgrad.erf(x).sum(), x)
 (tensor([4.1511e-01, 2.0667e-02, 1.3925e-04]),)
 """,
+    'erfc': """\
+1 - erf(x), to full precision for large x.
+
+Signature: erfc(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * -1.12838 * exp(-(x * x))
+
+Forms: x.erfc(...), x.erfc_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.erfc(x)
+tensor([1.5730e-01, 1.9953e+00, 2.2090e-05], grad_fn=<ErfcBackward0>)
+>>> nbgrad.grad(nbgrad.erfc(x).sum(), x)
+(tensor([-4.1511e-01, -2.0667e-02, -1.3925e-04]),)
+""",
+    'erfinv': """\
+The number whose error function is x; NaN beyond -1 and 1.
+
+Signature: erfinv(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 0.886227 * exp(out * out)
+
+Forms: x.erfinv(...), x.erfinv_(...), out=.
+
+>>> x = nbgrad.tensor([0.5, -0.5, 0.25], requires_grad=True)
+>>> nbgrad.erfinv(x)
+tensor([ 0.4769, -0.4769,  0.2253], grad_fn=<ErfinvBackward0>)
+>>> nbgrad.grad(nbgrad.erfinv(x).sum(), x)
+(tensor([1.1126, 1.1126, 0.9324]),)
+""",
     'exp': """\
 e**x.
 
@@ -2416,6 +3085,29 @@ Forms: x.expand_as(...).
 >>> x.expand_as(y)
 tensor([[ 1.,  1.,  1.],
         [-2., -2., -2.]])
+""",
+    'expand_copy': """\
+What ``expand`` shows, copied.
+
+Signature: expand_copy(input, size, *, implicit=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0]])
+>>> nbgrad.expand_copy(x, size=(2, 3))
+tensor([[ 1., -2.,  3.],
+        [ 1., -2.,  3.]])
 """,
     'expm1': """\
 e**x - 1, exact near 0.
@@ -2561,6 +3253,28 @@ Forms: x.float_power(...); NumPy: np.float_power.
 tensor([[ 1.0000, 15.5885,  0.5946],
         [ 2.8284,  2.7557,  1.9882]], dtype=nbgrad.float64)
 """,
+    'float_power_': """\
+In place: float_power.
+
+Signature: float_power_(input, exponent)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.float_power_(...).
+
+>>> x = nbgrad.tensor([[0.5, 2.0, 3.0]])
+>>> x.float_power_(2.5)
+tensor([[ 0.1768,  5.6569, 15.5885]])
+""",
     'floor': """\
 The largest integer <= x.
 
@@ -2703,7 +3417,7 @@ Forms: x.fmod(...), x.fmod_(...), out=; NumPy: np.fmod.
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
 >>> nbgrad.fmod(x, y)
-tensor([1., -0., 0.], grad_fn=<FmodBackward0>)
+tensor([1., -0., 0.], grad_fn=<FmodBackward1>)
 >>> nbgrad.grad(nbgrad.fmod(x, y).sum(), [x, y])
 (tensor([1., 1., 1.]), tensor([-0., -2., -2.]))
 """,
@@ -2735,6 +3449,33 @@ tensor([0., 0., 0.], grad_fn=<FracBackward0>)
 >>> nbgrad.grad(nbgrad.frac(x).sum(), x)
 (tensor([1., 1., 1.]),)
 """,
+    'frexp': """\
+(mantissa, exponent) with input = mantissa * 2**exponent and 1/2 <= |mantissa| < 1; the exponent is int32.
+
+Raises:
+    DTypeError: not floating.
+
+Signature: frexp(input)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.frexp(...), out=; NumPy: np.frexp.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.frexp(x)
+Frexp(mantissa=tensor([[ 0.5000, -0.5000,  0.7500],
+        [ 0.5000,  0.5000, -0.5000]]), exponent=tensor([[1, 2, 2],
+        [0, 2, 1]], dtype=nbgrad.int32))
+""",
     'gather': """\
 out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on for others.
 
@@ -2764,6 +3505,32 @@ tensor([[ 1.0000, -1.0000,  1.5000,  0.5000],
 (tensor([[1., 1., 0., 1.],
         [1., 1., 2., 1.],
         [0., 0., 0., 0.]]),)
+""",
+    'gcd': """\
+The greatest common divisor.
+
+Signature: gcd(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.gcd(...), x.gcd_(...), out=; NumPy: np.gcd.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> y = nbgrad.tensor([8, 4, 6])
+>>> nbgrad.gcd(x, y)
+tensor([4, 4, 6])
 """,
     'ge': """\
 x >= y.
@@ -2891,6 +3658,44 @@ Derivative: that of the operations it is written in.
 tensor([[ 0.9526, -1.2449],
         [ 1.6351, -0.3775]])
 """,
+    'gradient': """\
+The derivative along dimensions by central differences, one-sided of order ``edge_order`` at the ends.
+
+Args:
+    spacing: a number, one for each dimension, or a vector of coordinates for each.
+    dim: an int or several; all by default.
+
+Returns:
+    A tensor for each dimension, in a tuple.
+
+Raises:
+    RangeError: the edge order is neither 1 nor 2; spacings do not go with the dimensions. ShapeError: too few points.
+
+Signature: gradient(input, *, spacing=1, dim=None, edge_order=1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3], edge_order=3).
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.gradient.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.gradient(x)
+(tensor([[ 1.0000,  1.0000, -1.5000, -1.0000],
+        [ 0.7500, -0.5000, -2.2500, -1.5000],
+        [ 0.5000, -2.0000, -3.0000, -2.0000]]), tensor([[-3.0000,  1.0000,  1.2500, -2.5000],
+        [-3.0000, -0.2500,  0.2500, -2.0000],
+        [-5.5000, -2.0000,  0.2500, -1.0000]]))
+""",
     'gt': """\
 x > y.
 
@@ -2936,7 +3741,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x >= -lambd) & (x <= lambd), 0, g)
+    x: where((x < -lambd) | (x > lambd), g, 0)
 
 Forms: x.hardshrink(...).
 
@@ -3060,6 +3865,87 @@ Forms: x.heaviside(...), x.heaviside_(...), out=; NumPy: np.heaviside.
 >>> nbgrad.heaviside(x, y)
 tensor([1., 0., 1.])
 """,
+    'histc': """\
+How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0). No
+gradient.
+
+Raises:
+    RangeError: no interval, or bins < 1.
+
+Signature: histc(input, bins=100, min=0, max=0)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3], 0).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.histc(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.histc(x, 5)
+tensor([3., 2., 2., 2., 3.])
+""",
+    'histogram': """\
+(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced. No gradient.
+
+Raises:
+    RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
+
+Signature: histogram(input, bins, *, range=None, weight=None, density=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.histogram(...); NumPy: np.histogram.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.histogram(x, 4)
+Histogram(hist=tensor([3., 3., 2., 4.]), bin_edges=tensor([-3.0000, -1.5000,  0.0000,  1.5000,  3.0000]))
+""",
+    'hsplit': """\
+Pieces side by side: along the second dimension, of vectors the first; equal ones, or those between the given
+indices.
+
+Signature: hsplit(input, indices_or_sections)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3, 4], 3).
+    DimError: such as for ([], 1).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.hsplit(...); NumPy: np.hsplit.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.hsplit(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 2.0000, -1.0000],
+        [ 2.5000, -3.0000]]), tensor([[ 3.0000,  0.5000],
+        [ 1.5000, -0.5000],
+        [-1.5000, -2.5000]]))
+""",
     'hstack': """\
 Tensors side by side: along the second dimension, or the first of rows.
 
@@ -3135,6 +4021,133 @@ Forms: x.hypot(...), x.hypot_(...), out=; NumPy: np.hypot.
 tensor([2.2361, 2.2361, 3.3541], grad_fn=<HypotBackward0>)
 >>> nbgrad.grad(nbgrad.hypot(x, y).sum(), [x, y])
 (tensor([ 0.4472, -0.8944,  0.8944]), tensor([ 0.8944, -0.4472,  0.4472]))
+""",
+    'i0': """\
+The modified Bessel function of the first kind of order 0.
+
+Signature: i0(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * i1(x)
+
+Forms: x.i0(...), x.i0_(...), out=; NumPy: np.i0.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.i0(x)
+tensor([1.2661, 2.2796, 4.8808], grad_fn=<I0Backward0>)
+>>> nbgrad.grad(nbgrad.i0(x).sum(), x)
+(tensor([ 0.5652, -1.5906,  3.9534]),)
+""",
+    'igamma': """\
+The regularised lower incomplete gamma function of order ``input`` at ``other``; differentiable by the second
+operand.
+
+Raises:
+    DTypeError: not floating. NotSupportedError: from backward by the first operand.
+
+Signature: igamma(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32: float64; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.igamma(...), out=.
+
+>>> x = nbgrad.tensor([0.5, 1.0, 3.0])
+>>> y = nbgrad.tensor([1.5, 2.5, 0.75])
+>>> nbgrad.igamma(x, y)
+tensor([0.9167, 0.9179, 0.0405])
+""",
+    'igamma_': """\
+In place: igamma.
+
+Signature: igamma_(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.igamma_(...).
+
+>>> x = nbgrad.tensor([0.5, 1.0, 3.0])
+>>> y = nbgrad.tensor([2.0, 0.25, 5.0])
+>>> x.igamma_(y)
+tensor([0.9545, 0.2212, 0.8753])
+""",
+    'igammac': """\
+The regularised upper incomplete gamma function: 1 - igamma, to full precision where that is small.
+
+Raises:
+    DTypeError: not floating. NotSupportedError: from backward by the first operand.
+
+Signature: igammac(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32: float64; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.igammac(...), out=.
+
+>>> x = nbgrad.tensor([0.5, 1.0, 3.0])
+>>> y = nbgrad.tensor([1.5, 2.5, 0.75])
+>>> nbgrad.igammac(x, y)
+tensor([0.0833, 0.0821, 0.9595])
+""",
+    'igammac_': """\
+In place: igammac.
+
+Signature: igammac_(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.igammac_(...).
+
+>>> x = nbgrad.tensor([0.5, 1.0, 3.0])
+>>> y = nbgrad.tensor([2.0, 0.25, 5.0])
+>>> x.igammac_(y)
+tensor([0.0455, 0.7788, 0.1247])
 """,
     'imag': """\
 The imaginary parts of a complex tensor, as a view.
@@ -3371,6 +4384,66 @@ tensor([[-3.0000, -2.0000,  3.0000,  0.5000],
         [ 2.0000, -1.0000,  1.5000, -0.5000],
         [ 2.5000, -3.0000,  2.5000, -2.5000]])
 """,
+    'index_reduce': """\
+``input`` and the slices of ``source`` that a vector ``index`` sends to each along dim, reduced: prod, mean,
+amax or amin.
+
+Raises:
+    RangeError: another reduction. ShapeError: not an index for each slice.
+
+Signature: index_reduce(input, dim, index, source, reduce, *, include_self=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3, 3], 0, [3], [3, 3], 'sum').
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_reduce(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> y = nbgrad.tensor([0, 2, 0])
+>>> z = nbgrad.tensor([[0.75, -0.75, 0.625], [0.875, 1.0, -2.0], [3.0, 0.5, 2.0]])
+>>> nbgrad.index_reduce(x, 0, y, z, 'prod')
+tensor([[ 2.2500,  0.7500,  3.7500],
+        [ 0.5000,  2.0000, -1.0000],
+        [ 1.3125, -0.5000, -5.0000]])
+""",
+    'index_reduce_': """\
+In place: index_reduce.
+
+Signature: index_reduce_(input, dim, index, source, reduce, *, include_self=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3, 3], 0, [3], [3, 3], 'sum').
+
+Derivative: that of the operations it is written in.
+
+Forms: x.index_reduce_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> y = nbgrad.tensor([0, 2, 0])
+>>> z = nbgrad.tensor([[0.75, -0.75, 0.625], [0.875, 1.0, -2.0], [3.0, 0.5, 2.0]])
+>>> x.index_reduce_(0, y, z, 'prod')
+tensor([[ 2.2500,  0.7500,  3.7500],
+        [ 0.5000,  2.0000, -1.0000],
+        [ 1.3125, -0.5000, -5.0000]])
+""",
     'index_select': """\
 The slices of dim that a one-dimensional index names.
 
@@ -3424,6 +4497,33 @@ Forms: x.inner(...), out=; NumPy: np.inner.
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
 >>> nbgrad.inner(x, y)
 tensor(8.5000)
+""",
+    'inverse': """\
+The inverse of square matrices.
+
+Raises:
+    LinAlgError: one is singular. ShapeError, DTypeError: no square matrices of single or double precision.
+
+Signature: inverse(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.inverse(...), out=.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.inverse(x)
+tensor([[ 0.3741, -0.2014,  0.1439],
+        [-0.0863,  0.6619, -0.1871],
+        [ 0.0791, -0.2734,  0.3381]])
 """,
     'is_complex': """\
 Whether the dtype is a complex one: a Python bool.
@@ -3635,6 +4735,54 @@ Forms: x.isnan(...); NumPy: np.isnan.
 tensor([[False, False, False],
         [False, False, False]])
 """,
+    'isneginf': """\
+x is negative infinity.
+
+Signature: isneginf(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.isneginf(...), out=; NumPy: np.isneginf.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> nbgrad.isneginf(x)
+tensor([False, False, False])
+""",
+    'isposinf': """\
+x is positive infinity.
+
+Signature: isposinf(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: bool, from operands of any dtype; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.isposinf(...), out=; NumPy: np.isposinf.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0])
+>>> nbgrad.isposinf(x)
+tensor([False, False, False])
+""",
     'isreal': """\
 Where the imaginary part is 0; True everywhere for real tensors.
 
@@ -3730,6 +4878,34 @@ Forms: x.kron(...), out=; NumPy: np.kron.
 tensor([[ 2.0000, -1.0000,  1.5000, -4.0000,  2.0000, -3.0000],
         [ 6.0000, -3.0000,  4.5000,  1.0000, -0.5000,  0.7500]])
 """,
+    'kthvalue': """\
+(values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number.
+
+Raises:
+    RangeError: there is no k-th element.
+
+Signature: kthvalue(input, k, dim=-1, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3, 4], 5).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.kthvalue(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.kthvalue(x, 2)
+Extremum(values=tensor([ 0.5000, -0.5000, -2.5000]), indices=tensor([3, 3, 3]))
+""",
     'l1_loss': """\
 |input - target|, reduced.
 
@@ -3751,6 +4927,80 @@ Derivative: that of the operations it is written in.
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
 >>> nbgrad.l1_loss(x, y)
 tensor(1.1667)
+""",
+    'lcm': """\
+The least common multiple.
+
+Signature: lcm(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: of integers and bools only, in their common dtype; bool is refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative: none; the result requires no grad.
+
+Forms: x.lcm(...), x.lcm_(...), out=; NumPy: np.lcm.
+
+>>> x = nbgrad.tensor([4, 8, 12])
+>>> y = nbgrad.tensor([8, 4, 6])
+>>> nbgrad.lcm(x, y)
+tensor([ 8,  8, 12])
+""",
+    'ldexp': """\
+input * 2**other.
+
+Signature: ldexp(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.ldexp(...), out=; NumPy: np.ldexp.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> nbgrad.ldexp(x, y)
+tensor([[ 4.0000, -1.0000,  8.4853],
+        [ 2.0000,  1.0000, -2.8284]])
+""",
+    'ldexp_': """\
+In place: ldexp.
+
+Signature: ldexp_(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.ldexp_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5])
+>>> x.ldexp_(y)
+tensor([[ 4.0000, -1.0000,  8.4853],
+        [ 2.0000,  1.0000, -2.8284]])
 """,
     'le': """\
 x <= y.
@@ -3835,9 +5085,37 @@ Forms: x.lerp(...), x.lerp_(...), out=.
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
 >>> z = nbgrad.tensor([2.5, -3.0, -1.5], requires_grad=True)
 >>> nbgrad.lerp(x, y, z)
-tensor([ 3.5000, -5.0000,  5.2500], grad_fn=<LerpBackward0>)
+tensor([ 3.5000, -5.0000,  5.2500], grad_fn=<LerpBackward1>)
 >>> nbgrad.grad(nbgrad.lerp(x, y, z).sum(), [x, y, z])
 (tensor([-1.5000,  4.0000,  2.5000]), tensor([ 2.5000, -3.0000, -1.5000]), tensor([ 1.0000,  1.0000, -1.5000]))
+""",
+    'lgamma': """\
+The logarithm of the magnitude of the gamma function.
+
+Signature: lgamma(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * digamma(x)
+
+Forms: x.lgamma(...), x.lgamma_(...), out=.
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.lgamma(x)
+tensor([0.0000, 0.6931, 0.5724], grad_fn=<LgammaBackward0>)
+>>> nbgrad.grad(nbgrad.lgamma(x).sum(), x)
+(tensor([-0.5772,  0.9228, -1.9635]),)
 """,
     'linear': """\
 ``input @ weight.T + bias``.
@@ -3954,7 +5232,7 @@ Forms: x.log1p(...), x.log1p_(...), out=; NumPy: np.log1p.
 
 >>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
 >>> nbgrad.log1p(x)
-tensor([0.6931, 1.3863, 0.4055], grad_fn=<Log1pBackward0>)
+tensor([0.6931, 1.3863, 0.4055], grad_fn=<Log1PBackward0>)
 >>> nbgrad.grad(nbgrad.log1p(x).sum(), x)
 (tensor([0.5000, 0.2500, 0.6667]),)
 """,
@@ -4074,6 +5352,52 @@ tensor([ 2.5850, -0.4150,  3.4368], grad_fn=<Logaddexp2Backward0>)
 >>> nbgrad.grad(nbgrad.logaddexp2(x, y).sum(), [x, y])
 (tensor([0.3333, 0.3333, 0.7388]), tensor([0.6667, 0.6667, 0.2612]))
 """,
+    'logcumsumexp': """\
+log(sum(exp(x))) of the elements up to each along dim, without overflow.
+
+Signature: logcumsumexp(input, dim)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.logcumsumexp(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5]])
+>>> nbgrad.logcumsumexp(x, 1)
+tensor([[1.0000, 1.0486, 3.1328, 3.2023],
+        [2.0000, 2.0486, 2.5046, 2.5530]])
+""",
+    'logdet': """\
+The logarithm of the determinant; NaN if that is negative.
+
+Signature: logdet(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.logdet(...).
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.logdet(x)
+tensor(2.8550)
+""",
     'logical_and': """\
 Both are not zero.
 
@@ -4172,6 +5496,29 @@ Forms: x.logical_xor(...), x.logical_xor_(...), out=; NumPy: np.logical_xor.
 >>> nbgrad.logical_xor(x, y)
 tensor([False, False, False])
 """,
+    'logit': """\
+log(input / (1 - input)), of input moved into [eps, 1 - eps] if eps is given.
+
+Signature: logit(input, eps=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    logit_open, x: g * rsqrt(x * (1 - x)) * rsqrt(x * (1 - x))
+    logit_within, x: where((x < eps) | (x > 1 - eps), 0, g / (x * (1 - x)))
+
+Forms: x.logit_(...).
+""",
     'logsigmoid': """\
 log(sigmoid(x)).
 
@@ -4253,6 +5600,59 @@ Forms: x.lt(...), x.lt_(...), out=; also called less.
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5])
 >>> nbgrad.lt(x, y)
 tensor([ True,  True, False])
+""",
+    'lu_solve': """\
+See ``linalg.lu_solve``.
+
+Signature: lu_solve(b, LU_data, LU_pivots)
+
+Operands:
+    b: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.lu_solve(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> y = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> z = nbgrad.tensor([1, 2, 3])
+>>> nbgrad.lu_solve(x, y, z)
+tensor([[ 0.2214, -1.2240],
+        [ 0.2344,  1.4688],
+        [-0.2188, -0.9375]])
+""",
+    'lu_unpack': """\
+(P, L, U) of what ``lu_factor`` returns.
+
+Signature: lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)
+
+Operands:
+    LU_data: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([1, 2, 3])
+>>> nbgrad.lu_unpack(x, y)
+LUResult(P=tensor([[1., 0., 0.],
+        [0., 1., 0.],
+        [0., 0., 1.]]), L=tensor([[ 1.0000,  0.0000,  0.0000],
+        [ 0.2500,  1.0000,  0.0000],
+        [-0.5000,  1.5000,  1.0000]]), U=tensor([[ 3.0000,  0.5000, -1.0000],
+        [ 0.0000,  2.0000,  1.0000],
+        [ 0.0000,  0.0000,  4.0000]]))
 """,
     'mH': """\
 The last two dimensions exchanged, and the elements conjugated.
@@ -4446,6 +5846,54 @@ tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
         [ 2.0000, -4.5000,  0.0000]]), tensor([[1.5000, 1.5000, 1.5000, 1.5000],
         [0.0000, 0.0000, 0.0000, 0.0000],
         [2.0000, 2.0000, 2.0000, 2.0000]]))
+""",
+    'matrix_exp': """\
+The exponential of square matrices.
+
+Signature: matrix_exp(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.matrix_exp(...).
+
+>>> x = nbgrad.tensor([[1.5, 0.25, -0.5], [0.125, 1.0, 0.5], [-0.25, 0.75, 2.0]])
+>>> nbgrad.matrix_exp(x)
+tensor([[ 4.8308,  0.0759, -2.8398],
+        [ 0.1873,  3.4843,  2.3918],
+        [-1.3452,  3.6624,  8.7906]])
+""",
+    'matrix_power': """\
+The n-th power of square matrices, by squaring; of a negative n that of the inverse.
+
+Signature: matrix_power(A, n)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.matrix_power(...), out=.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.matrix_power(x, 2)
+tensor([[ 9.6250,  1.0000, -6.5000],
+        [ 0.7500,  5.6250,  5.7500],
+        [-3.1250,  8.7500, 18.0000]])
 """,
     'max': """\
 Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.
@@ -4775,6 +6223,30 @@ Derivative: that of the operations it is written in.
 >>> nbgrad.mse_loss(x, y)
 tensor(1.5833)
 """,
+    'msort': """\
+Sorted along the first dimension.
+
+Signature: msort(input)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.msort(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.msort(x)
+tensor([[ 1.0000, -3.0000, -1.5000, -2.5000],
+        [ 2.0000, -2.0000,  1.5000, -0.5000],
+        [ 2.5000, -1.0000,  3.0000,  0.5000]])
+""",
     'mul': """\
 x * y.
 
@@ -4833,6 +6305,56 @@ tensor([ 8.5000, -2.5000], grad_fn=<MvBackward0>)
 (tensor([[ 2.0000, -1.0000,  1.5000],
         [ 2.0000, -1.0000,  1.5000]]), tensor([1.5000, 0.0000, 2.0000]))
 """,
+    'mvlgamma': """\
+The logarithm of the multivariate gamma function of dimension p, a whole number >= 1.
+
+Raises:
+    RangeError: p is less than 1. DTypeError: not floating.
+
+Signature: mvlgamma(input, p)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64: kept; bool, int64: float32; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3], 0).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.mvlgamma(...), out=.
+
+>>> x = nbgrad.tensor([[3.0, 2.0, 2.5], [3.0, 2.0, 2.5]])
+>>> nbgrad.mvlgamma(x, 3)
+tensor([[2.6949, 1.5963, 1.8810],
+        [2.6949, 1.5963, 1.8810]])
+""",
+    'mvlgamma_': """\
+In place: mvlgamma.
+
+Signature: mvlgamma_(input, p)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.mvlgamma_(...).
+
+>>> x = nbgrad.tensor([[3.0, 2.0, 2.5], [3.0, 2.0, 2.5]])
+>>> x.mvlgamma_(2)
+tensor([[1.5502, 0.4516, 0.8570],
+        [1.5502, 0.4516, 0.8570]])
+""",
     'nan_to_num': """\
 Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least).
 
@@ -4853,6 +6375,29 @@ Forms: x.nan_to_num(...), out=; NumPy: np.nan_to_num.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.nan_to_num(x)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'nan_to_num_': """\
+In place: nan_to_num.
+
+Signature: nan_to_num_(input, nan=None, posinf=None, neginf=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nan_to_num_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> x.nan_to_num_()
 tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000]])
 """,
@@ -4904,6 +6449,32 @@ Forms: x.nanmedian(...), out=; NumPy: np.nanmedian.
 >>> nbgrad.nanmedian(x)
 tensor(0.5000)
 """,
+    'nanquantile': """\
+The q-quantiles of what is not NaN, of all elements or along dim.
+
+Signature: nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float32, float64: kept; bool, int64, float16, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3], 1.5).
+    DTypeError: such as for ([3], 0.5) of int64.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nanquantile(...), out=; NumPy: np.nanquantile.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.nanquantile(x, 0.3)
+tensor(-1.3500)
+""",
     'nansum': """\
 Sum over dimensions of what is not NaN.
 
@@ -4953,6 +6524,30 @@ Forms: x.narrow(...).
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5, 2.0], [-1.0, 1.5, -0.5, 2.5, -3.0]])
 >>> nbgrad.narrow(x, 1, 1, 3)
+tensor([[-2.0000,  3.0000,  0.5000],
+        [ 1.5000, -0.5000,  2.5000]])
+""",
+    'narrow_copy': """\
+What ``narrow`` shows, copied.
+
+Signature: narrow_copy(input, dim, start, length)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.narrow_copy(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5, 2.0], [-1.0, 1.5, -0.5, 2.5, -3.0]])
+>>> nbgrad.narrow_copy(x, 1, 1, 3)
 tensor([[-2.0000,  3.0000,  0.5000],
         [ 1.5000, -0.5000,  2.5000]])
 """,
@@ -5007,6 +6602,57 @@ Forms: x.neg(...), x.neg_(...), out=; also called negative.
 tensor([-1.,  2., -3.], grad_fn=<NegBackward0>)
 >>> nbgrad.grad(nbgrad.neg(x).sum(), x)
 (tensor([-1., -1., -1.]),)
+""",
+    'nextafter': """\
+The next number after input in the direction of other. It has no gradient.
+
+Raises:
+    DTypeError: not floating.
+
+Signature: nextafter(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nextafter(...), out=; NumPy: np.nextafter.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> nbgrad.nextafter(x, y)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'nextafter_': """\
+In place: nextafter.
+
+Signature: nextafter_(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.nextafter_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
+>>> x.nextafter_(y)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
 """,
     'nll_loss': """\
 Minus the log-probability of the target class.
@@ -5115,6 +6761,28 @@ Derivative: that of the operations it is written in.
 tensor([[ 0.2673, -0.5345,  0.8018],
         [ 0.2182,  0.8729, -0.4364]])
 """,
+    'nuclear_norm': """\
+The sum of the singular values.
+
+Signature: nuclear_norm(input, dim=None, keepdim=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.nuclear_norm(x)
+tensor(9.0528)
+""",
     'one_hot': """\
 1 at the class of each element and 0 elsewhere, along a new last dimension; int64.
 
@@ -5138,6 +6806,31 @@ tensor([[0, 0, 1],
         [1, 0, 0],
         [0, 1, 0],
         [0, 0, 1]])
+""",
+    'orgqr': """\
+The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A.
+
+Signature: orgqr(A, tau)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.orgqr(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> y = nbgrad.tensor([0.5, 1.25])
+>>> nbgrad.orgqr(x, y)
+tensor([[ 0.5000,  0.2500],
+        [ 0.2500, -0.3750],
+        [-1.0000,  0.1875]])
 """,
     'outer': """\
 Every element of one vector times every element of another, (n,) and (m,) -> (n, m).
@@ -5249,6 +6942,56 @@ tensor([[[ 1.0000,  2.0000,  2.5000],
         [[ 0.5000, -0.5000, -2.5000],
          [-0.7500,  0.8750,  0.5000]]])
 """,
+    'permute_copy': """\
+What ``permute`` shows, copied.
+
+Signature: permute_copy(input, dims)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.permute_copy(x, dims=(1, 0))
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'pinverse': """\
+The Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as 0.
+
+``rtol`` (or ``rcond``) is max(m, n) eps unless one of the tolerances is given.
+
+Signature: pinverse(A, rcond=None, hermitian=False, *, atol=None, rtol=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.pinverse(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.pinverse(x)
+tensor([[ 0.0935, -0.1922,  0.4052],
+        [ 0.2909,  0.2909, -0.0727]])
+""",
     'polar': """\
 The complex numbers of this modulus and angle.
 
@@ -5280,6 +7023,82 @@ Derivative: that of the operations it is written in.
 >>> nbgrad.polar(x, y)
 tensor([[-0.4161+0.9093j, -1.0806+1.6829j,  0.2122+2.9925j],
         [ 0.4388-0.2397j, -1.6023+1.1969j,  0.9900+0.1411j]])
+""",
+    'polygamma': """\
+The n-th derivative of digamma.
+
+Args:
+    n: a whole number >= 0.
+    input: a tensor.
+
+Raises:
+    RangeError: n is negative.
+
+Signature: polygamma(n, input)
+
+Operands:
+    n: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for (-1, [3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[0.5, 1.25, 3.0]])
+>>> nbgrad.polygamma(0, x)
+tensor([[-1.9635, -0.2275,  0.9228]])
+""",
+    'polygamma_of': """\
+The n-th derivative of digamma.
+
+Signature: polygamma_of(input, n)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float16, float64: kept; bool, int64: float32; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.polygamma_of(...); also called polygamma.
+
+>>> x = nbgrad.tensor([[1.0, 3.0, 0.5], [2.0, 1.5, 2.5]])
+>>> x.polygamma_of(1)
+tensor([[1.6449, 0.3949, 4.9348],
+        [0.6449, 0.9348, 0.4904]])
+""",
+    'polygamma_of_': """\
+In place: polygamma_of.
+
+Signature: polygamma_of_(input, n)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.polygamma_of_(...); also called polygamma_.
+
+>>> x = nbgrad.tensor([[1.0, 3.0, 0.5], [2.0, 1.5, 2.5]])
+>>> x.polygamma_of_(1)
+tensor([[1.6449, 0.3949, 4.9348],
+        [0.6449, 0.9348, 0.4904]])
 """,
     'positive': """\
 x.
@@ -5390,10 +7209,117 @@ Forms: x.prod(...), out=; NumPy: np.prod.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.prod(x)
-tensor(6., grad_fn=<ProdBackward1>)
+tensor(6., grad_fn=<ProdBackward0>)
 >>> nbgrad.grad(nbgrad.prod(x), x)
 (tensor([[ 6., -3.,  2.],
         [12.,  3., -6.]]),)
+""",
+    'put': """\
+``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says.
+
+Raises:
+    ShapeError: not as many elements as indices.
+
+Signature: put(input, index, source, accumulate=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [3], [2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.put(...); NumPy: np.put.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([0, 4, -1])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> nbgrad.put(x, y, z)
+tensor([[ 2.5000, -2.0000,  3.0000],
+        [ 0.5000, -3.0000, -1.5000]])
+""",
+    'put_': """\
+In place: put.
+
+Signature: put_(input, index, source, accumulate=False)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([2, 3], [3], [2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.put_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([0, 4, -1])
+>>> z = nbgrad.tensor([2.5, -3.0, -1.5])
+>>> x.put_(y, z)
+tensor([[ 2.5000, -2.0000,  3.0000],
+        [ 0.5000, -3.0000, -1.5000]])
+""",
+    'qr': """\
+(Q, R): see ``linalg.qr``.
+
+Signature: qr(input, some=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.qr(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.qr(x)
+QRResult(Q=tensor([[-0.4364, -0.6963],
+        [ 0.2182, -0.6963],
+        [-0.8729,  0.1741]]), R=tensor([[-2.2913, -0.7638],
+        [ 0.0000, -2.3936]]))
+""",
+    'quantile': """\
+The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is
+one.
+
+Signature: quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float32, float64: kept; bool, int64, float16, complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3], 1.5).
+    DTypeError: such as for ([3], 0.5) of int64.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.quantile(...), out=; NumPy: np.quantile.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.quantile(x, 0.3)
+tensor(-1.3500)
 """,
     'rad2deg': """\
 Radians as degrees.
@@ -5512,7 +7438,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(out > 0, g, 0)
+    x: where(out <= 0, 0, g)
 
 Forms: x.relu(...), x.relu_(...).
 
@@ -5570,9 +7496,64 @@ Forms: x.remainder(...), x.remainder_(...), out=; NumPy: np.remainder.
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
 >>> nbgrad.remainder(x, y)
-tensor([1., -0., 0.], grad_fn=<RemainderBackward0>)
+tensor([1., -0., 0.], grad_fn=<RemainderBackward1>)
 >>> nbgrad.grad(nbgrad.remainder(x, y).sum(), [x, y])
 (tensor([1., 1., 1.]), tensor([-0., -2., -2.]))
+""",
+    'renorm': """\
+Slices of dim whose p-norm is greater than ``maxnorm`` scaled down to it.
+
+Raises:
+    RangeError: p is not positive, or maxnorm negative. ShapeError: less than 2 dimensions.
+
+Signature: renorm(input, p, dim, maxnorm)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([2, 3], 0, 0, 1.0).
+    ShapeError: such as for ([3], 2, 0, 1.0).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.renorm(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.renorm(x, 2, 0, 1.0)
+tensor([[ 0.2649, -0.5298,  0.7947,  0.1325],
+        [ 0.7303, -0.3651,  0.5477, -0.1826],
+        [ 0.5130, -0.6156, -0.3078, -0.5130]])
+""",
+    'renorm_': """\
+In place: renorm.
+
+Signature: renorm_(input, p, dim, maxnorm)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.renorm_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> x.renorm_(2, 0, 1.0)
+tensor([[ 0.2649, -0.5298,  0.7947,  0.1325],
+        [ 0.7303, -0.3651,  0.5477, -0.1826],
+        [ 0.5130, -0.6156, -0.3078, -0.5130]])
 """,
     'repeat': """\
 ``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front.
@@ -5974,13 +7955,13 @@ tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
         [ 2.5000, -3.0000, -1.5000, -2.5000]])
 """,
     'scatter_reduce': """\
-``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, mean, amax
-or amin.
+``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, prod, mean,
+amax or amin.
 
 Without ``include_self``, places that get something start from nothing.
 
 Raises:
-    RangeError: another reduction; products have none here.
+    RangeError: another reduction.
 
 Signature: scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
 
@@ -5993,7 +7974,7 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
     DimError: such as for ([3, 3], 0, [2, 3], [2, 3], 'amax').
-    RangeError: such as for ([3, 3], 0, [2, 3], [2, 3], 'prod').
+    RangeError: such as for ([3, 3], 0, [2, 3], [2, 3], 'median').
 
 Derivative: that of the operations it is written in.
 
@@ -6006,6 +7987,33 @@ Forms: x.scatter_reduce(...), out=.
 tensor([[ 1.2500, -1.8750,  4.3750],
         [ 0.5000,  1.7500, -1.0000],
         [ 0.7500, -0.5000,  2.5000]])
+""",
+    'scatter_reduce_': """\
+In place: scatter_reduce.
+
+Signature: scatter_reduce_(input, dim, index, src, reduce, *, include_self=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.scatter_reduce_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> y = nbgrad.tensor([[0, 1, 0], [2, 0, 0]])
+>>> z = nbgrad.tensor([[0.75, -0.75, 0.625], [0.875, 1.0, -2.0]])
+>>> x.scatter_reduce_(0, y, z, 'sum')
+tensor([[ 1.7500, -1.0000,  1.6250],
+        [ 0.5000,  1.2500, -1.0000],
+        [ 2.3750, -0.5000,  2.5000]])
 """,
     'searchsorted': """\
 Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No
@@ -6059,6 +8067,61 @@ tensor([ 3., -1.], grad_fn=<SelectBackward0>)
 >>> nbgrad.grad(nbgrad.select(x, 1, 2).sum(), x)
 (tensor([[0., 0., 1.],
         [0., 0., 1.]]),)
+""",
+    'select_copy': """\
+What ``select`` shows, copied.
+
+Signature: select_copy(input, dim, index)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.select_copy(x, 1, 2)
+tensor([ 3., -1.])
+""",
+    'select_scatter': """\
+A copy of x with src written to one element of a dimension.
+
+Signature: select_scatter(input, src, dim, index)
+
+Operands:
+    input, src: tensors (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.select_scatter(g.new_zeros(src_shape), dim, index)
+    src: g.select(dim, index)
+
+Forms: x.select_scatter(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]], requires_grad=True)
+>>> y = nbgrad.tensor([2.0, -1.0, 1.5], requires_grad=True)
+>>> nbgrad.select_scatter(x, y, 1, 2)
+tensor([[ 1.0000, -2.0000,  2.0000,  0.5000],
+        [ 2.0000, -1.0000, -1.0000, -0.5000],
+        [ 2.5000, -3.0000,  1.5000, -2.5000]], grad_fn=<SelectScatterBackward0>)
+>>> nbgrad.grad(nbgrad.select_scatter(x, y, 1, 2).sum(), [x, y])
+(tensor([[1., 1., 0., 1.],
+        [1., 1., 0., 1.],
+        [1., 1., 0., 1.]]), tensor([1., 1., 1.]))
 """,
     'selu': """\
 elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).
@@ -6190,6 +8253,29 @@ tensor([ 1., -1.,  1.], grad_fn=<SignBackward0>)
 >>> nbgrad.grad(nbgrad.sign(x).sum(), x)
 (tensor([0., 0., 0.]),)
 """,
+    'signbit': """\
+Whether the sign is negative, that of -0.0 too.
+
+Signature: signbit(input)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool: kept; int64, float16, float32, float64: bool; complex64: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.signbit(...), out=; NumPy: np.signbit.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.signbit(x)
+tensor([[False,  True, False],
+        [False, False,  True]])
+""",
     'silu': """\
 x * sigmoid(x).
 
@@ -6299,6 +8385,88 @@ Forms: x.sinh(...), x.sinh_(...), out=; NumPy: np.sinh.
 tensor([ 1.1752, -3.6269, 10.0179], grad_fn=<SinhBackward0>)
 >>> nbgrad.grad(nbgrad.sinh(x).sum(), x)
 (tensor([ 1.5431,  3.7622, 10.0677]),)
+""",
+    'slice_copy': """\
+What ``slice`` shows, copied.
+
+Signature: slice_copy(input, dim=0, start=None, end=None, step=1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5, 2.0], [-1.0, 1.5, -0.5, 2.5, -3.0]])
+>>> nbgrad.slice_copy(x, 1, 1, 4, 2)
+tensor([[-2.0000,  0.5000],
+        [ 1.5000,  2.5000]])
+""",
+    'slice_scatter': """\
+A copy of x with src written to a slice of it.
+
+Signature: slice_scatter(input, src, dim=0, start=None, end=None, step=1)
+
+Operands:
+    input, src: tensors (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([3, 5], [3, 1], 1, 0, 2).
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.slice_scatter(g.new_zeros(src_shape), dim, start, end, step)
+    src: g.slice(dim, start, end, step)
+
+Forms: x.slice_scatter(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5, 2.0], [-1.0, 1.5, -0.5, 2.5, -3.0], [-1.5, -2.5, 0.25, -0.25, 0.75]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]], requires_grad=True)
+>>> nbgrad.slice_scatter(x, y, dim=1, start=1, end=5, step=2)
+tensor([[ 1.0000,  2.0000,  3.0000, -1.0000,  2.0000],
+        [-1.0000,  1.5000, -0.5000, -0.5000, -3.0000],
+        [-1.5000,  2.5000,  0.2500, -3.0000,  0.7500]],
+       grad_fn=<SliceScatterBackward0>)
+>>> nbgrad.grad(nbgrad.slice_scatter(x, y, dim=1, start=1, end=5, step=2).sum(), [x, y])
+(tensor([[1., 0., 1., 0., 1.],
+        [1., 0., 1., 0., 1.],
+        [1., 0., 1., 0., 1.]]), tensor([[1., 1.],
+        [1., 1.],
+        [1., 1.]]))
+""",
+    'slogdet': """\
+(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude.
+
+Signature: slogdet(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.slogdet(...), out=.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.slogdet(x)
+SlogdetResult(sign=tensor(1.), logabsdet=tensor(2.8550))
 """,
     'smooth_l1_loss': """\
 |d| - beta / 2, or d**2 / (2 beta) where |d| < beta, for d = input - target; reduced.
@@ -6422,7 +8590,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x >= -lambd) & (x <= lambd), 0, g)
+    x: where((x < -lambd) | (x > lambd), g, 0)
 
 Forms: x.softshrink_(...).
 
@@ -6484,6 +8652,31 @@ Forms: x.split(...); NumPy: np.split.
         [ 3.0000,  0.5000]]), tensor([[ 2.0000, -1.0000],
         [ 1.5000, -0.5000]]), tensor([[ 2.5000, -3.0000]]))
 """,
+    'split_copy': """\
+What ``split`` shows, copied.
+
+Signature: split_copy(input, split_size, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.split_copy(x, 2)
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]]), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000]]), tensor([[ 2.5000, -3.0000]]))
+""",
     'split_with_sizes': """\
 Pieces of the given sizes.
 
@@ -6512,6 +8705,32 @@ Forms: x.split_with_sizes(...).
         [ 3.0000,  0.5000]], grad_fn=<SplitWithSizesBackward0>), tensor([[ 2.0000, -1.0000],
         [ 1.5000, -0.5000],
         [ 2.5000, -3.0000]], grad_fn=<SplitWithSizesBackward0>))
+""",
+    'split_with_sizes_copy': """\
+What ``split_with_sizes`` shows, copied.
+
+Signature: split_with_sizes_copy(input, split_sizes, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.split_with_sizes_copy(x, split_sizes=(2, 3))
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]]), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000],
+        [ 2.5000, -3.0000]]))
 """,
     'sqrt': """\
 The square root.
@@ -6587,6 +8806,29 @@ Forms: x.squeeze(...); NumPy: np.squeeze.
 
 >>> x = nbgrad.tensor([[[1.0], [-2.0], [3.0]]])
 >>> nbgrad.squeeze(x)
+tensor([ 1., -2.,  3.])
+""",
+    'squeeze_copy': """\
+What ``squeeze`` shows, copied.
+
+Signature: squeeze_copy(input, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0]])
+>>> nbgrad.squeeze_copy(x)
 tensor([ 1., -2.,  3.])
 """,
     'stack': """\
@@ -6748,6 +8990,31 @@ Forms: x.sum_to(...).
 tensor([[ 5.5000],
         [-5.5000]])
 """,
+    'svd': """\
+(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H.
+
+Signature: svd(input, some=True, compute_uv=True)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.svd(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.svd(x)
+SVDTurned(U=tensor([[-0.7983, -0.1951],
+        [-0.3288, -0.6514],
+        [-0.5046,  0.7332]]), S=tensor([2.7586, 1.9881]), V=tensor([[-0.5956,  0.8033],
+        [-0.8033, -0.5956]]))
+""",
     't': """\
 The transpose of a matrix; fewer dimensions stay as they are.
 
@@ -6777,6 +9044,30 @@ tensor([[ 1.0000,  0.5000],
 >>> nbgrad.grad(nbgrad.t(x).sum(), x)
 (tensor([[1., 1., 1.],
         [1., 1., 1.]]),)
+""",
+    't_copy': """\
+What ``t`` shows, copied.
+
+Signature: t_copy(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.t_copy(x)
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
 """,
     'take': """\
 The elements of x, seen as one row, that index names.
@@ -7108,6 +9399,82 @@ tensor([[ 1.0000,  0.5000],
 (tensor([[1., 1., 1.],
         [1., 1., 1.]]),)
 """,
+    'transpose_copy': """\
+What ``transpose`` shows, copied.
+
+Signature: transpose_copy(input, dim0, dim1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.transpose_copy(x, 0, 1)
+tensor([[ 1.0000,  0.5000],
+        [-2.0000,  2.0000],
+        [ 3.0000, -1.0000]])
+""",
+    'trapezoid': """\
+The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart.
+
+Signature: trapezoid(other, input=None, *, dx=None, dim=-1)
+
+Operands:
+    other: a tensor or a NumPy array (y in formulas).
+
+Returns:
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    ShapeError: such as for ([2, 3], [4]).
+
+Derivative: that of the operations it is written in.
+
+Forms: also called trapz; NumPy: np.trapezoid.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> nbgrad.trapezoid(x)
+tensor([ 1.7500,  1.2500, -4.5000])
+""",
+    'triangular_solve': """\
+(solution, A) of ``linalg.solve_triangular``, with A transposed if asked for.
+
+Signature: triangular_solve(b, A, upper=True, transpose=False, unitriangular=False)
+
+Operands:
+    b: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.triangular_solve(...), out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> y = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.triangular_solve(x, y)
+TriangularSolution(solution=tensor([[ 0.1875, -0.7656],
+        [ 0.3750,  0.7188],
+        [-0.2500,  0.0625]]), cloned_coefficient=tensor([[ 3.0000,  0.5000, -1.0000],
+        [ 0.2500,  2.0000,  1.0000],
+        [-0.5000,  1.5000,  4.0000]]))
+""",
     'tril': """\
 The lower triangle of matrices, zero above the diagonal.
 
@@ -7136,6 +9503,30 @@ tensor([[ 1.0000,  0.0000,  0.0000,  0.0000],
 (tensor([[1., 0., 0., 0.],
         [1., 1., 0., 0.],
         [1., 1., 1., 0.]]),)
+""",
+    'tril_': """\
+In place: tril.
+
+Signature: tril_(input, diagonal=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.tril_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> x.tril_(1)
+tensor([[ 1.0000, -2.0000,  0.0000,  0.0000],
+        [ 2.0000, -1.0000,  1.5000,  0.0000],
+        [ 2.5000, -3.0000, -1.5000, -2.5000]])
 """,
     'tril_indices': """\
 Rows and columns of the lower triangle of a matrix, (2, n).
@@ -7187,6 +9578,30 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
 (tensor([[1., 1., 1., 1.],
         [0., 1., 1., 1.],
         [0., 0., 1., 1.]]),)
+""",
+    'triu_': """\
+In place: triu.
+
+Signature: triu_(input, diagonal=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.triu_(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
+>>> x.triu_(-1)
+tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
+        [ 2.0000, -1.0000,  1.5000, -0.5000],
+        [ 0.0000, -3.0000, -1.5000, -2.5000]])
 """,
     'triu_indices': """\
 Rows and columns of the upper triangle of a matrix, (2, n).
@@ -7262,6 +9677,29 @@ Forms: x.unbind(...).
 >>> nbgrad.unbind(x)
 (tensor([ 1., -2.,  3.], grad_fn=<UnbindBackward0>), tensor([ 0.5000,  2.0000, -1.0000], grad_fn=<UnbindBackward0>))
 """,
+    'unbind_copy': """\
+What ``unbind`` shows, copied.
+
+Signature: unbind_copy(input, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.unbind_copy(x, 1)
+(tensor([1.0000, 0.5000]), tensor([-2.,  2.]), tensor([ 3., -1.]))
+""",
     'unflatten': """\
 One dimension as several; one of their sizes may be -1.
 
@@ -7315,6 +9753,31 @@ tensor([[ 1.0000, -2.0000,  3.0000],
 >>> nbgrad.grad(nbgrad.unfold(x, 0, 3, 2).sum(), x)
 (tensor([1., 1., 2., 1., 2., 1., 1.]),)
 """,
+    'unfold_copy': """\
+What ``unfold`` shows, copied.
+
+Signature: unfold_copy(input, dimension, size, step)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5])
+>>> nbgrad.unfold_copy(x, 0, 3, 2)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 3.0000,  0.5000,  2.0000],
+        [ 2.0000, -1.0000,  1.5000]])
+""",
     'unique': """\
 The different values in order; with ``dim`` the different slices. It has no gradient.
 
@@ -7337,6 +9800,29 @@ Forms: x.unique(...); NumPy: np.unique.
 >>> x = nbgrad.tensor([2, 0, 1, 2])
 >>> nbgrad.unique(x)
 tensor([0, 1, 2])
+""",
+    'unique_consecutive': """\
+Elements (with ``dim``, slices) without those that repeat their neighbour before them; it has no gradient.
+
+Signature: unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: x.unique_consecutive(...).
+
+>>> x = nbgrad.tensor([1, 1, 2, 2, 3, 1])
+>>> nbgrad.unique_consecutive(x)
+tensor([1, 2, 3, 1])
 """,
     'unsafe_chunk': """\
 ``chunk`` whose pieces autograd takes for tensors of their own.
@@ -7391,6 +9877,34 @@ Forms: x.unsafe_split(...).
         [ 3.0000,  0.5000]], grad_fn=<UnsafeSplitBackward0>), tensor([[ 2.0000, -1.0000],
         [ 1.5000, -0.5000]], grad_fn=<UnsafeSplitBackward0>), tensor([[ 2.5000, -3.0000]], grad_fn=<UnsafeSplitBackward0>))
 """,
+    'unsafe_split_with_sizes': """\
+Pieces of the given sizes that autograd takes for tensors of their own: see unsafe_split.
+
+Signature: unsafe_split_with_sizes(input, split_sizes, dim=0)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: views of x: they share its memory.
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.cat(dim)
+
+Forms: x.unsafe_split_with_sizes(...).
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0], [1.5, -0.5], [2.5, -3.0]], requires_grad=True)
+>>> nbgrad.unsafe_split_with_sizes(x, split_sizes=(2, 3))
+(tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000]], grad_fn=<UnsafeSplitWithSizesBackward0>), tensor([[ 2.0000, -1.0000],
+        [ 1.5000, -0.5000],
+        [ 2.5000, -3.0000]], grad_fn=<UnsafeSplitWithSizesBackward0>))
+""",
     'unsqueeze': """\
 With a dimension of size 1 at ``dim``.
 
@@ -7420,6 +9934,31 @@ tensor([[[ 1.0000, -2.0000,  3.0000]],
 >>> nbgrad.grad(nbgrad.unsqueeze(x, 1).sum(), x)
 (tensor([[1., 1., 1.],
         [1., 1., 1.]]),)
+""",
+    'unsqueeze_copy': """\
+What ``unsqueeze`` shows, copied.
+
+Signature: unsqueeze_copy(input, dim)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.unsqueeze_copy(x, 1)
+tensor([[[ 1.0000, -2.0000,  3.0000]],
+<BLANKLINE>
+        [[ 0.5000,  2.0000, -1.0000]]])
 """,
     'vander': """\
 Powers of the elements of a vector, one a column: from the highest to 1.
@@ -7589,6 +10128,28 @@ Derivative (g: the cotangent of the result, out: the result):
 >>> nbgrad.view_as_complex(x)
 tensor([1.-2.0000j, 3.+0.5000j, 2.-1.0000j], grad_fn=<ViewAsComplexBackward0>)
 """,
+    'view_as_complex_copy': """\
+What ``view_as_complex`` shows, copied.
+
+Signature: view_as_complex_copy(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: bool, int64, float16, complex64: refused; float32: complex64; float64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5], [2.0, -1.0]])
+>>> nbgrad.view_as_complex_copy(x)
+tensor([1.-2.0000j, 3.+0.5000j, 2.-1.0000j])
+""",
     'view_as_real': """\
 A complex tensor as pairs of numbers: one more dimension, of size 2.
 
@@ -7614,6 +10175,79 @@ tensor([[[ 1.5000, -0.5000],
 <BLANKLINE>
         [[ 0.3000,  2.0000],
          [-1.0000, -1.0000]]])
+""",
+    'view_as_real_copy': """\
+What ``view_as_real`` shows, copied.
+
+Signature: view_as_real_copy(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([(1.5-0.5j), 2j])
+>>> nbgrad.view_as_real_copy(x)
+tensor([[ 1.5000, -0.5000],
+        [ 0.0000,  2.0000]])
+""",
+    'view_copy': """\
+What ``view`` shows, copied.
+
+Signature: view_copy(input, size)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: out=.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.view_copy(x, size=(3, 2))
+tensor([[ 1.0000, -2.0000],
+        [ 3.0000,  0.5000],
+        [ 2.0000, -1.0000]])
+""",
+    'vsplit': """\
+Pieces below one another: along the first dimension; equal ones, or those between the given indices.
+
+Signature: vsplit(input, indices_or_sections)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([4, 3], 3).
+    DimError: such as for ([], 1).
+
+Derivative: that of the operations it is written in.
+
+Forms: x.vsplit(...); NumPy: np.vsplit.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5], [-3.0, -1.5, -2.5]])
+>>> nbgrad.vsplit(x, 2)
+(tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]]), tensor([[ 1.5000, -0.5000,  2.5000],
+        [-3.0000, -1.5000, -2.5000]]))
 """,
     'vstack': """\
 Tensors below one another; rows become matrices of one row.

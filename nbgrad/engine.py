@@ -5,13 +5,14 @@ by highest sequence number, so that hooks run in an order that users can rely on
 
 NOTE [Undefined]: an undefined gradient is None and travels as None; zeros are made at the last moment, by whoever needs them.
 
-NOTE [Ownership]: ``buffers`` holds what nodes will receive. A sum that the engine made itself may be added to in place; a
-tensor that came from a node, a hook or the caller is never written to.
+NOTE [Ownership]: ``buffers`` holds what nodes will receive. A native step adds in place where it can tell that nobody else has the
+tensor, its storage or its array, and the memory is the array's own; anything else is never written to.
 """
 from __future__ import annotations
 
 import sys
-from heapq import heappop, heappush
+from functools import cache
+from heapq import heappop, heappush, heappushpop
 from logging import DEBUG
 from typing import Any, Callable
 
@@ -20,12 +21,13 @@ from .accumulate import accumulate
 from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode
-from .graph import Edge, Node, freed_backward, grad_dtype_of
-from .graph_task import LOG, Captures, GraphTask, Target, count_edges, log_nodes, state, target
+from .graph import Edge, Node, grad_dtype_of
+from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks
+from .saved import freed_backward
 from .tangents import dual_levels
-from .tensor import Tensor, new_meta
+from .tensor import Tensor, native, new_meta
 
 __all__ = ["run_backward", "validate_gradient", "state"]
 
@@ -77,26 +79,25 @@ def make_room(depth: int) -> None:
 
 
 def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: bool, current: dict[str, Any],
-         run: Callable | None = None) -> None:
-    """The loop. Long for one reason: it is the state machine of the pass.
+         run: Callable | None = None, step: Callable | None = None) -> None:
+    """The loop: which node comes next. What a node does in its turn is a *step*, see ``advance``.
 
     Args:
-        run: runs every node, with the arguments of ``run_special``; None: that one does, and plain nodes are run right here.
+        run: runs nodes that are not plain, with the arguments of ``run_special``, and all nodes while there are watchers.
+        step: takes the steps of plain nodes, in the place of ``advance``.
     """
-    nodes, keep_graph = task.roots, task.keep_graph
+    nodes, frees, plain = task.roots, not task.keep_graph, task.plain
     needed: Any = task.needed
     wanted: Any = task.wanted
     counts = task.seen = task.seen or count_edges(nodes)
     buffers: dict[Target, Any] = {}
-    owned: set[Target] = set()
+    work = current, counts, buffers, create_graph, frees
     heap: list[tuple[int, int, Target]] = []
-    grads: Any
     ties = 0
     for edge, g in seeds:
-        add_to_buffer(buffers, owned, edge, g, create_graph)
+        add_to_buffer(buffers, edge, g, create_graph)
     edge = g = None
     del seeds[:]
-    leaves: list[Tensor] = []
     settle_leaf: Callable = settle
     for watcher in watchers:
         run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
@@ -107,78 +108,119 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
             else:
                 ties += 1
                 heappush(heap, (-node.seq, ties, node))
-    plain = needed is None
-    if run is None:
-        run = run_special
-    else:       # no node is plain: those that run are all in `wanted` of the test below
-        plain, needed, wanted = False, counts if plain else needed, counts
+    if watchers:        # no node is plain: those that run are all in `wanted` of the test below
+        plain, needed, wanted = False, counts if needed is None else needed, counts
+    run = run or run_special
+    usual_step, send_on = steps()
+    step = step or usual_step
     while heap:
         node = heappop(heap)[2]
-        g = buffers.pop(node, None)
-        # A chain runs in the inner loop, its cotangent in `g`: what becomes ready alone need not go through the heap.
-        while node is not None:
+        while node is not None:         # what becomes ready alone need not go through the heap
             # A pass that captures runs a plain node between roots and inputs in the same way: only ends and hooks are special.
             if node.meta is None and (plain or (node in needed and node not in wanted)):
-                current["node"] = node
-                g = node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
+                ready = step(work, node)
             else:
-                g = run(node, g, create_graph, task)
-            edges = node.edges
-            if not keep_graph and node.rule.frees and (plain or node in needed):
-                node.s0 = node.s1 = node.s2 = node.attrs = None
-                node.backward = freed_backward
-            if len(edges) == 1:
-                below = edges[0]
-                if type(below) is Node and counts[below] == 1 and below.outputs == 1 and not heap and below not in buffers:
-                    node = below
-                    continue
-                grads = (g,)
+                g = run(node, buffers.pop(node, None), create_graph, task)
+                ready = send_on(work, node, g, frees and (plain or node in needed))
+                g = None
+            if type(ready) is Node:
+                node = ready
             else:
-                grads = NOTHING * len(edges) if g is None else g
-            g = node = value = None
-            for edge, value in zip(edges, grads):
-                if type(edge) is Node:
-                    below = edge
-                    if value is not None:
-                        if below in buffers or below.outputs != 1:
-                            add_to_buffer(buffers, owned, below, value, create_graph)
-                        else:
-                            buffers[below] = value
-                elif edge is None:
-                    continue
-                else:
-                    below = target(edge)
+                node = None
+                for below in ready:
                     if isinstance(below, Tensor):
-                        if value is not None:
-                            if below in buffers:
-                                add_to_buffer(buffers, owned, below, value, create_graph)
-                            else:
-                                buffers[below] = value
-                        left = counts[below] - 1
-                        counts[below] = left
-                        if left == 0:
-                            leaves.append(below)
-                        continue
-                    if value is not None:
-                        add_to_buffer(buffers, owned, edge, value, create_graph)
-                left = counts[below] - 1
-                if left:
-                    counts[below] = left
-                elif node is None:
-                    node = below
-                else:
-                    ties += 1
-                    heappush(heap, (-below.seq, ties, below))
-            grads = value = edge = below = None
-            for leaf in leaves:
-                settle_leaf(leaf, buffers.pop(leaf, None), task)
-            leaves.clear()
-            if node is not None:
-                if heap and -heap[0][0] > node.seq:
-                    ties += 1
-                    heappush(heap, (-node.seq, ties, node))
+                        settle_leaf(below, buffers.pop(below, None), task)
+                    elif node is None:
+                        node = below
+                    else:
+                        ties += 1
+                        heappush(heap, (-below.seq, ties, below))
+                if node is None:
                     break
-                g = buffers.pop(node, None)
+            if heap and -heap[0][0] > node.seq:
+                ties += 1
+                node = heappushpop(heap, (-node.seq, ties, node))[2]
+
+
+def advance(work: tuple, node: Node):
+    """One step: run a plain node on what has arrived for it, and send its results on.
+
+    Args:
+        work: of the pass: this thread's state, counts of edges, buffers, whether it is recorded, whether nodes are freed.
+
+    Returns:
+        What ``send`` does. The native step does the same, and comes here for a node at which nothing has arrived.
+    """
+    return send(work, node, run_plain(work, node), work[4])
+
+
+def run_plain(work: tuple, node: Node):
+    """The results of a plain node."""
+    current, _, buffers, create_graph, _ = work
+    current["node"] = node
+    g = buffers.pop(node, None)
+    return node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
+
+
+def send(work: tuple, node: Node, grads, frees: bool):
+    """The end of a step: free the node, and add its results to what the nodes and leaves below it will receive.
+
+    Args:
+        grads: what the node's ``backward`` returned.
+        frees: whether the node is freed, if it is of a kind that saves something.
+
+    Returns:
+        The nodes and leaves for which everything has arrived by now, in the order of the edges; a single Node alone.
+    """
+    _, counts, buffers, create_graph, _ = work
+    edges = node.edges
+    if frees and node.rule.frees:
+        node.s0 = node.s1 = node.s2 = node.attrs = None
+        node.backward = freed_backward
+    if len(edges) == 1:
+        grads = (grads,)
+    ready = []
+    for edge, g in zip(edges, NOTHING * len(edges) if grads is None else grads):
+        if edge is not None:
+            below = receive(work, edge, g)
+            left = counts[below] = counts[below] - 1
+            if not left:
+                ready.append(below)
+    return ready
+
+
+def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
+    """Add ``g`` to what is behind an edge; returns the node or leaf there."""
+    if g is not None:
+        add_to_buffer(work[2], edge, g, work[3])
+    return target(edge)
+
+
+@cache
+def steps(check: Callable | None = None, complain: Callable | None = None) -> tuple[Callable, Callable]:
+    """``advance`` and ``send``, native ones where there are any: see ``launch.Native.steps``.
+
+    A node of Lotka-Volterra (benchmarks/test_engine.py), where most values have several uses, takes 0.9 instead of 2 us, one of the
+    chain of products (benchmarks/test_overhead.py) 0.45 instead of 0.65.
+
+    Args:
+        check, complain: ``check(grads)`` is asked about the results of every node; whatever it finds but None,
+            ``complain(node, found)`` raises an error about.
+    """
+    step = advance if check is None or complain is None else checked(check, complain)
+    sums = accumulation.sum_plans, accumulation.ADD, accumulation.plan_sum
+    return native.steps(Node, freed_backward, (step, send, receive), sums, (check, complain))
+
+
+def checked(check: Callable, complain: Callable) -> Callable:
+    """``advance`` with a look at the results."""
+    def advance(work: tuple, node: Node):
+        grads = run_plain(work, node)
+        found = check(grads)
+        if found is not None:
+            complain(node, found)
+        return send(work, node, grads, work[4])
+    return advance
 
 
 NOTHING = (None,)
@@ -208,7 +250,7 @@ def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     run_leaf(leaf, g, task)
 
 
-def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_graph: bool) -> None:
+def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> None:
     """Add ``g`` to what the node behind ``edge`` will receive."""
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
     if not isinstance(node, Tensor) and node.outputs != 1:
@@ -221,11 +263,7 @@ def add_to_buffer(buffers: dict, owned: set, edge, g: Tensor | None, create_grap
     if held is None:
         buffers[node] = g
     elif g is not None:
-        if node in owned and not create_graph and held.layout is g.layout and not g.layout.special:
-            accumulation.add_into(held, g)
-        else:
-            buffers[node] = accumulation.ADD(held, g)
-            owned.add(node)
+        buffers[node] = accumulation.ADD(held, g)
 
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------
@@ -342,7 +380,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     if task.needed is not None and leaf not in task.needed:
         return
     node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
-    rare = None if node is None else node.meta
+    rare = hooks_at_rest(leaf, task) if node is None else node.meta
     if rare is not None:
         for hook in tuple(rare.pre_hooks.values()):
             changed = hook((g,))

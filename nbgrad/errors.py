@@ -12,7 +12,7 @@ from __future__ import annotations
 
 __all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "OperatorError",
            "SubscriptError", "DimError", "GradError", "VersionError", "DivisionError", "InplaceError", "CacheError",
-           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError"]
+           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError"]
 
 
 class NbgradError(RuntimeError):
@@ -63,6 +63,10 @@ class UsageError(GradError, AssertionError):
     """A request for gradients at the wrong place, or of the wrong tensor."""
 
 
+class LeafError(GradError, ValueError):
+    """The result of an operation where a leaf is needed."""
+
+
 class VersionError(GradError):
     """A saved tensor was modified after it was saved."""
 
@@ -85,6 +89,10 @@ class CacheError(NbgradError):
 
 class KernelError(NbgradError):
     """A kernel that cannot be built or launched."""
+
+
+class LinAlgError(NbgradError):
+    """A matrix without the inverse or the decomposition that was asked for."""
 
 
 class NotSupportedError(NbgradError, NotImplementedError):

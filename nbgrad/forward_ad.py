@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from . import dual_calls as _dual_calls  # noqa: F401  (registers its quick call)
 from .batch.levels import open_levels
 from .batch.tensors import has_batched, on_values
 from .dispatch import CALLS

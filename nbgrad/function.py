@@ -23,8 +23,8 @@ from .graph import requires_grad
 from .interpreters import Call, interpret, is_marked
 from .tensor import Tensor
 
-__all__ = ["Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable", "CustomFunction",
-           "FunctionCall", "vmap_rule"]
+__all__ = ["Function", "FunctionCtx", "FunctionMeta", "BackwardCFunction", "InplaceFunction", "NestedIOFunction",
+           "once_differentiable", "CustomFunction", "FunctionCall", "vmap_rule"]
 
 
 class CustomFunction:
@@ -262,6 +262,10 @@ def once_differentiable(backward: Callable) -> Callable:
         marked = tuple(mark_final(x, grads) if isinstance(x, Tensor) else x for x in many)
         return marked if isinstance(results, tuple) else marked[0]
     return wrapper
+
+
+# torch's name of the class that Function classes are of: here an ordinary one.
+FunctionMeta = type(Function)
 
 
 class InplaceFunction(Function):

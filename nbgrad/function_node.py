@@ -8,22 +8,11 @@ from .dispatch import CALLS
 from .engine import validate_gradient
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode
-from .graph import (
-    Edge,
-    SavedTensor,
-    alias_with,
-    edge_of,
-    freed_error,
-    number_node,
-    pack_tensor,
-    requires_grad,
-    tangents_of,
-    unpacked,
-    writer_of,
-)
+from .graph import Edge, edge_of, number_node, requires_grad
 from .graph_task import state
 from .layout import Layout
 from .node import Node, Rule
+from .saved import RawSaved, SavedTensor, alias_with, freed_error, pack_tensor, tangents_of, unpacked, writer_of
 from .tensor import Tensor
 
 __all__ = ["FunctionCtx", "BackwardCFunction", "FunctionPlan", "FunctionRule", "Saved", "new_context", "result_edge",
@@ -153,13 +142,27 @@ def result_edge(ctx: BackwardCFunction, k: int) -> Node | Edge:
     return ctx if ctx.outputs == 1 else Edge(ctx, k)
 
 
-class RawFunctionSaved:
+class RawFunctionSaved(RawSaved):
     """One saved tensor of a Function's node, for ``register_hooks(pack, unpack)``."""
 
-    __slots__ = ("ctx", "saved")
+    __slots__ = ("ctx", "saved", "position")
 
-    def __init__(self, ctx: BackwardCFunction, saved: Saved):
-        self.ctx, self.saved = ctx, saved
+    def __init__(self, ctx: BackwardCFunction, saved: Saved, position: int):
+        self.ctx, self.saved, self.position = ctx, saved, position
+
+    @property
+    def value(self) -> Any:
+        return self.saved.value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.saved.value = value
+
+    def unpack(self) -> Tensor | None:
+        """The saved tensor, as ``backward`` sees it."""
+        if self.ctx.freed:
+            raise freed_error(self.ctx)
+        return self.saved.unpack(self.ctx, self.position)
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack the saved tensor now; once only.
@@ -214,7 +217,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _raw_saved_tensors(self) -> tuple:
         if self.freed:
             raise freed_error(self)
-        return tuple(RawFunctionSaved(self, saved) for saved in self.s0 or ())
+        return tuple(RawFunctionSaved(self, saved, k) for k, saved in enumerate(self.s0 or ()))
 
     @property
     def _input_metadata(self) -> list:
@@ -232,9 +235,6 @@ class BackwardCFunction(Node, FunctionCtx):
         """Free what was saved, unless the running pass keeps its graph."""
         if not state.keep_graph:
             self.s0, self.freed = None, True
-
-    def __reduce_ex__(self, protocol):
-        raise ArgumentError(f"{self.name()}: a node of the graph can be neither pickled nor copied.")
 
     def __getattr__(self, name: str):
         raise AttributeError(f"{self.name()}: ctx has no attribute {name!r}.")

@@ -17,10 +17,11 @@ from .dispatch import CALLS
 from .errors import ArgumentError, GradError, InplaceError
 from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
 from .grad_mode import mode, special
-from .graph import active_hooks, edge_of, number_node, requires_grad
+from .graph import edge_of, number_node, requires_grad
 from .inference import is_inference, refuse_saving
 from .node import Node, Rule
 from .rules import FUNCTION
+from .saved import active_hooks, count_write
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, is_view, rebase
 
@@ -65,7 +66,7 @@ def note_writes(ctx: BackwardCFunction, results: tuple) -> None:
     for x in ctx.dirty_tensors:
         if not contains(results, x):
             raise GradError(f"{ctx.rule.name}: an input marked dirty was not returned by forward.")
-        x.storage.version += 1
+        count_write(x.storage)
 
 
 def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record: bool) -> Tensor:

@@ -369,7 +369,9 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
 
     def slopes(*args: Tensor) -> Tensors:
         if outer_jacobian_strategy == "forward-mode":
-            args = tuple(x if requires_grad(x) else x.requires_grad_() for x in args)
+            for x in args:
+                if not requires_grad(x):
+                    x.requires_grad = True
         output = number_from("hessian", func, args, False)
         if strict:
             require_dependence("hessian", (output,), "result", True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from .interop import array_of, from_numpy, values_of
 from .tensor import Tensor
 from .vmap import vmap
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input",
+           "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(GradError):
@@ -163,8 +164,8 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
 # ---- arguments and results -----------------------------------------------------------------------------------------
 
 def as_arguments(inputs: Any) -> tuple:
-    """One tensor, or a sequence of arguments, as a tuple."""
-    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    """One tensor (or whatever is no sequence), or a sequence of arguments, as a tuple."""
+    return tuple(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, Tensor) else (inputs,)
 
 
 def results_of(func: Callable, arguments: tuple) -> tuple[Tensor, ...]:
@@ -174,7 +175,7 @@ def results_of(func: Callable, arguments: tuple) -> tuple[Tensor, ...]:
         ArgumentError: something that holds no tensor.
     """
     results = func(*arguments)
-    results = (results,) if isinstance(results, Tensor) else tuple(results)
+    results = (results,) if isinstance(results, Tensor) else tuple(results) if isinstance(results, Iterable) else (results,)
     if not all(isinstance(y, Tensor) for y in results):
         raise ArgumentError(f"gradcheck: the function must return tensors, got {[type(y).__name__ for y in results]}.")
     return results
@@ -557,9 +558,11 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
         directions = [rng.standard_normal(size_of(x)) for _ in range(2)]
         single = [forward_along(numerical.func, numerical.arguments, numerical.chosen, position, d) for d in directions]
 
-        def run(tangent: Tensor, position: int = position, x: Tensor = x) -> tuple[Tensor, ...]:
+        primal = x.detach().requires_grad_()
+
+        def run(tangent: Tensor, position: int = position, primal: Tensor = primal) -> tuple[Tensor, ...]:
             with forward_ad.dual_level():
-                dual = forward_ad.make_dual(x.detach().requires_grad_(), tangent)
+                dual = forward_ad.make_dual(primal, tangent)
                 results = results_of(numerical.func, (*numerical.arguments[:position], dual, *numerical.arguments[position + 1:]))
                 tangents = [forward_ad.unpack_dual(results[k]) for k in numerical.chosen]
                 return tuple(CALLS["zeros_like"](t.primal) if t.tangent is None else t.tangent for t in tangents)
@@ -574,3 +577,118 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
                 if not np.allclose(single[k][j], found, rtol=1e-5, atol=1e-8, equal_nan=True):
                     raise GradcheckError(f"gradcheck: forward mode with a batch of tangents differs at output {number}, input "
                                          f"{position}.")
+
+
+# ---- Jacobians by themselves: entry points that torch has kept ---------------------------------------------------------
+
+def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> tuple:
+    """Jacobians of ``fn(inputs)`` by central differences.
+
+    Args:
+        fn: a function of one argument, the tuple ``inputs``, that returns real tensors.
+        inputs: a Tensor or a tuple of arguments; the Jacobians are by those tensors that require grad.
+        target: those of the inputs to differentiate by; None: all.
+        eps: the step.
+        grad_out: 1.
+
+    Returns:
+        For every input, one after the other for every output, a tensor (elements of the input, elements of the output).
+
+    Raises:
+        RangeError: a complex output, another ``grad_out``.
+    """
+    warn_of_age("get_numerical_jacobian")
+    require_unit("get_numerical_jacobian", grad_out)
+    wanted = as_arguments(inputs if target is None else target)
+    arguments = as_arguments(inputs)
+    chosen = [k for k, x in enumerate(arguments) if isinstance(x, Tensor) and requires_grad(x) and any(x is y for y in wanted)]
+
+    def function(*values: Any) -> Any:
+        return fn(values)
+    return tuple(jacobian for k in chosen for jacobian in differences(function, arguments, k, eps))
+
+
+def get_numerical_jacobian_wrt_specific_input(fn: Callable, input_idx: int, inputs: Any, outputs: Any, eps: float,
+                                              input: Tensor | None = None, is_forward_ad: bool = False) -> tuple:
+    """Jacobians of ``fn(*inputs)`` by one input, one for every output: see ``get_numerical_jacobian``.
+
+    ``outputs`` and ``is_forward_ad`` are accepted for torch's sake.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0, 3.0], dtype=nbgrad.float64, requires_grad=True)
+    >>> jacobian, = get_numerical_jacobian_wrt_specific_input(lambda x: (x * x).sum(), 0, (x,), (), 1e-3)
+    >>> jacobian.round(decimals=6)
+    tensor([[2.],
+            [6.]], dtype=nbgrad.float64)
+    """
+    arguments = list(as_arguments(inputs))
+    if input is not None:
+        arguments[input_idx] = input
+    return differences(fn, tuple(arguments), input_idx, eps)
+
+
+def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple:
+    """Jacobians of a result by the backward mode.
+
+    Returns:
+        ``(jacobians, reentrant, sizes_ok, dtypes_ok)``: of every input that requires grad (its elements, the result's), whether two
+        equal passes differ by at most ``nondet_tol``, and whether all gradients have their inputs' shapes and dtypes.
+
+    Raises:
+        RangeError: a complex output, another ``grad_out``.
+    """
+    warn_of_age("get_analytical_jacobian")
+    require_unit("get_analytical_jacobian", grad_out)
+    require_real(output)
+    varied = [Varied(k, x) for k, x in enumerate(as_arguments(inputs)) if isinstance(x, Tensor) and requires_grad(x)]
+    passes = [[backward_of((output,), varied, (tensor_of(unit(k, size_of(output)), output),)) for k in range(size_of(output))]
+              for _ in range(2)]
+    found, again = (tuple(as_columns(np.stack([real_vector(gs[i], x) for gs in rows]), x) for i, (_, x) in enumerate(varied))
+                    for rows in passes)
+    pairs = [(g, x) for gs in passes[0] for g, (_, x) in zip(gs, varied) if g is not None]
+    reentrant = all(np.allclose(values_of(a), values_of(b), rtol=0.0, atol=nondet_tol, equal_nan=True)
+                    for a, b in zip(found, again))
+    return (found, reentrant, all(g.layout.shape == x.layout.shape for g, x in pairs),
+            all(g.layout.dtype is x.layout.dtype for g, x in pairs))
+
+
+def differences(func: Callable, arguments: tuple, position: int, eps: float) -> tuple:
+    """The Jacobians of all results by one argument."""
+    with no_grad():
+        results = results_of(func, arguments)
+        for y in results:
+            require_real(y)
+        found = Numerical(func, arguments, range(len(results)), eps).jacobians(arguments[position])
+    return tuple(as_columns(jacobian, arguments[position]) for jacobian in found)
+
+
+def as_columns(jacobian: np.ndarray, x: Tensor) -> Tensor:
+    """A Jacobian (results, reals of the input) as torch shows it: (elements of the input, results)."""
+    wide = jacobian[:, ::2] + 1j * jacobian[:, 1::2] if x.layout.dtype.is_complex else jacobian
+    return from_numpy(np.ascontiguousarray(wide.T, x.layout.dtype.numpy))
+
+
+def require_real(y: Tensor) -> None:
+    """Refuse a complex result.
+
+    Raises:
+        RangeError: it is one.
+    """
+    if y.layout.dtype.is_complex:
+        raise RangeError("gradcheck: the Jacobian of a complex result is not one matrix. Hint: its real and imaginary part.")
+
+
+def require_unit(op: str, grad_out: float) -> None:
+    """Refuse a cotangent that scales the Jacobian.
+
+    Raises:
+        RangeError: it is not 1.
+    """
+    if grad_out != 1.0:
+        raise RangeError(f"{op}: grad_out must be 1.0, got {grad_out}.")
+
+
+def warn_of_age(op: str) -> None:
+    """These functions were never meant for users."""
+    warnings.warn(f"{op}: is kept for old programs. Hint: nbgrad.gradcheck, or nbgrad.functional.jacobian.", FutureWarning,
+                  stacklevel=3)

@@ -5,7 +5,7 @@ They are public as names of ``nbgrad.graph``, where this module puts them: it st
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -13,12 +13,14 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 from . import graph, storage
 from .dispatch import CALLS
 from .errors import GradError, RangeError, UsageError
-from .graph import GradientEdge, edge_of, get_gradient_edge, requires_grad, saved_tensors_hooks
+from .graph import GradientEdge, edge_of, get_gradient_edge, requires_grad
 from .graph_task import GraphTask, Target, log_nodes, running_task, target
 from .node import RemovableHandle
+from .saved import saved_tensors_hooks
 from .tensor import Tensor, native
 
-__all__ = ["save_on_cpu", "register_multi_grad_hook", "allow_mutation_on_saved_tensors"]
+__all__ = ["save_on_cpu", "register_multi_grad_hook", "allow_mutation_on_saved_tensors", "region_activation_memory_budget",
+           "set_warn_on_accumulate_grad_stream_mismatch", "set_override_stale_capture_stream"]
 
 
 class save_on_cpu(saved_tensors_hooks):     # torch's name
@@ -199,11 +201,20 @@ class SavedCopies:
         """Guard the tensor's storage."""
         handle = Saved()
         self.original[handle] = tensor
+        if tensor.storage not in self.handles:
+            self.guard(tensor.storage)
         self.handles.setdefault(tensor.storage, WeakSet()).add(handle)
-        if tensor.storage.writable is True:
-            tensor.storage.writable = storage.GUARDED
-            storage.guards[tensor.storage] = self.before_write
         return handle
+
+    def guard(self, saved: storage.Storage) -> None:
+        """Have writes to a storage told to ``before_write``, and to who guards it already."""
+        if saved.writable is True or saved.writable is storage.GUARDED:
+            other = storage.guards.get(saved, storage.ignored)
+
+            def both(written: storage.Storage) -> None:
+                self.before_write(written)
+                other(written)
+            saved.writable, storage.guards[saved] = storage.GUARDED, both
 
     def unpack(self, handle: Saved) -> Tensor:
         """The tensor with the values that it was saved with.
@@ -291,6 +302,28 @@ class _unsafe_preserve_version_counter:      # torch's name
     def __exit__(self, *error: object) -> None:
         for written, version in zip(self.storages, self.versions):
             written.version = version
+
+
+# ---- settings of devices and compilers that are not there ------------------------------------------------------------
+
+@contextmanager
+def region_activation_memory_budget(budget: float) -> Iterator[None]:
+    """Inside, a compiler may keep that share of the saved tensors: nothing is compiled here, so all are kept.
+
+    Raises:
+        RangeError: not from 0 to 1.
+    """
+    if not 0 <= budget <= 1:
+        raise RangeError(f"region_activation_memory_budget: got {budget}, expected a share from 0 to 1. Hint: nbgrad.checkpoint.")
+    yield
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn of gradients from another stream of a GPU: accepted for torch's sake, as there are no streams."""
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What to do about stale streams while a GPU's work is recorded: accepted for torch's sake, as there are no streams."""
 
 
 # ---- logging -------------------------------------------------------------------------------------------------------

@@ -13,13 +13,14 @@ from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_ma
 from .dtypes import bool_, can_cast
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
-from .graph import active_hooks, edge_of, requires_grad
+from .graph import edge_of, requires_grad
 from .inference import write_in_mode
 from .interpreters import Call, interpret, is_marked
 from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
+from .saved import active_hooks
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, rebase
 
@@ -35,6 +36,9 @@ def inplace_call(op: Elementwise) -> Callable:
     def call(x, *others, **named):
         if named or 1 + len(others) < len(names):
             others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
+        return run(x, *others)
+
+    def slow(x, *others):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
         operands = (x, *[y if type(y) in PLAIN else apart(op, x, unwrap_number(y)) for y in others])
@@ -79,6 +83,8 @@ def inplace_call(op: Elementwise) -> Callable:
         finish()
         return x
 
+    # What numbers are divided by or stored is looked at in every call.
+    run = slow if op.integer_divisor or op.policy == "first" else native.writer(plans, special, slow, mode)
     call.__name__ = call.__qualname__ = op.name + "_"
     dispatch.CALLS[op.name + "_"] = call
     return call

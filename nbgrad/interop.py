@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import graph
+from . import saved
 from .batch.levels import require_values
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
@@ -85,7 +85,7 @@ def limits_of(x: Tensor) -> tuple[int, int]:
     return (int(array.min()), int(array.max())) if array.size else (0, 0)
 
 
-graph.limits_of = limits_of
+saved.limits_of = limits_of
 
 
 # ---- array to tensor -----------------------------------------------------------------------------------------------

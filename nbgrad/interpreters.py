@@ -12,7 +12,11 @@ An interpreter may call operations: those begin at the top again. It works on op
 it is not asked twice. The order is that of the list ``RANKS``, from the user's side inwards.
 
 NOTE [Observers]: members of ``special`` that only look: ``seen(op, operands, result)`` after every call beneath all interpreters,
-``recorded(node)`` for every node that was made.
+``recorded(node)`` for every node that was made. Those that say for which ``rank`` they are there do not look.
+
+NOTE [Quick calls]: asking takes 3 us. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
+marked, no other interpreter is concerned. And a kind of mode or of tensor may have *quick calls* (``quick_calls``), which find at
+once what its interpreter would do, or return None.
 """
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ from .graph import Edge, Node, next_seq
 from .ops.core import Op
 from .tensor import ASK, Tensor
 
-__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "RANKS"]
+__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "quick_call", "quick_calls",
+           "bystanders", "is_bystander", "run_plainly", "RANKS"]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
 # function keeps, inference tensors, lazy bits.
@@ -96,6 +101,32 @@ class Interpreter(Protocol):
         """The result of the call."""
 
 
+# ``call(op, operands, attributes) -> result, or None``, by the type of a member of ``special`` or of a tensor; ``attributes`` is
+# None of an elementwise operation.
+quick_calls: dict[type, Callable[[Any, tuple, dict | None], Any]] = {}
+
+
+def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
+    """What a quick call makes of a call: see NOTE [Quick calls]; None if there is none for it."""
+    quick = quick_calls.get(type(operands[0])) or quick_calls.get(type(operands[-1]))
+    if quick is None:
+        for active in special[-1:]:         # another thread may empty the list at any time
+            quick = quick_calls.get(type(active))
+    return None if quick is None else quick(op, operands, attributes)
+
+
+# ``test(operands) -> bool`` by the type of a member of ``special``: whether no interpreter is concerned, markings apart.
+bystanders: dict[type, Callable[[tuple], bool]] = {}
+
+
+def is_bystander(operands: tuple) -> bool:
+    """Whether a call of these may go the ordinary way although modes are active: they are there for others."""
+    for active in special[-1:]:
+        test = bystanders.get(type(active))
+        return test is not None and test(operands)
+    return True
+
+
 _interpreters: list[Interpreter | None] = [None] * len(RANKS)
 
 
@@ -120,6 +151,10 @@ def is_marked(operands: tuple | list) -> bool:
 
 def interpret(call: Call, place: int = 0) -> Any:
     """Ask every interpreter from ``place`` on, then observe the call itself."""
+    if not place and special and not call.marked:
+        sole = sole_interpreter()
+        if sole is not None:
+            return sole.run(call, run_plainly) if sole.concerns(call) else run_plainly(call)
     for at in range(place, len(RANKS)):
         interpreter = _interpreters[at]
         if interpreter is not None and interpreter.concerns(call):
@@ -127,13 +162,30 @@ def interpret(call: Call, place: int = 0) -> Any:
     return observed(call)
 
 
+def sole_interpreter() -> Interpreter | None:
+    """The one for which all members of ``special`` stand, if there is one: see NOTE [Quick calls]."""
+    rank = None
+    for active in special:      # another thread may empty the list at any time
+        own = getattr(active, "rank", None)
+        if own is None or (rank is not None and own is not rank):
+            return None
+        rank = own
+    return None if rank is None else _interpreters[RANKS.index(rank)]
+
+
+def run_plainly(call: Call) -> Any:
+    """The call itself, which nobody looks at."""
+    return call.plain(*call.operands, **call.attributes)
+
+
 def observed(call: Call) -> Any:
     """Run a call, and show it and the node that it recorded to every observer."""
-    if not special:
-        return call.plain(*call.operands, **call.attributes)
+    observers = [active for active in special if getattr(active, "rank", None) is None]
+    if not observers:
+        return run_plainly(call)
     mark = next_seq()
-    out = call.plain(*call.operands, **call.attributes)
-    for active in tuple(special):
+    out = run_plainly(call)
+    for active in observers:
         active.seen(call.op, call.operands, out)
     announce(out, mark)
     return out
@@ -155,7 +207,13 @@ def announce(out: Any, mark: int) -> None:
 
 
 class Presence:
-    """A member of ``special`` whose presence sends every call through the interpreters, and which observes nothing."""
+    """A member of ``special`` whose presence sends every call through the interpreters, and which observes nothing.
+
+    Attributes:
+        rank: of the interpreter that is asked because of it, if no other is and ``seen`` does nothing; else None.
+    """
+
+    rank: str | None = None
 
     def seen(self, op: Op, operands: tuple, out: Any) -> None:
         """Nothing to look at."""

@@ -1,4 +1,4 @@
-"""Which memory a tensor stands on: ``data``, ``set_``, ``resize_``. Autograd does not watch any of them."""
+"""Which memory a tensor stands on, unwatched by autograd: ``data``, ``set_``, ``resize_``; and memory that is kept for later."""
 from __future__ import annotations
 
 import numpy as np
@@ -8,18 +8,22 @@ from .errors import ArgumentError, DTypeError, GradError, InplaceError
 from .grad_mode import mode
 from .graph import requires_grad
 from .inference import is_inference
+from .kernels.cpu import release_blocks
 from .layout import layout_of
-from .storage import Storage, wrap_array
+from .saved import count_write
+from .storage import GUARDED, Storage, guards, wrap_array
 from .tensor import Tensor, native
 from .views import check_inplace
 
-__all__ = ["get_data", "resize_", "resize_as_", "set_", "set_data"]
+__all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
 
 
 def unwatched(storage: Storage, version: int = 0) -> Storage:
-    """A Storage of its own, with a version of its own, on the same memory."""
+    """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
     new = Storage()
     new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
+    if storage.writable is GUARDED:
+        guards[new] = lambda written: storage.tell_guard()
     return new
 
 
@@ -65,6 +69,7 @@ def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
     if is_inference(x):
         x.storage.require_writable("set_")
     leave_base(x)
+    x.storage.tell_guard()
     x.storage, x.offset, x.layout = unwatched(source.storage, x.storage.version + 1), source.offset, source.layout
     return x
 
@@ -88,7 +93,7 @@ def resize_(x: Tensor, *sizes) -> Tensor:
     if needed > storage.array.nbytes:
         grow(storage, needed)
     leave_base(x)
-    storage.version += 1
+    count_write(storage)
     x.layout = layout
     return x
 
@@ -115,3 +120,19 @@ def resize_as_(x: Tensor, other: Tensor) -> Tensor:
     if not isinstance(other, Tensor):
         raise ArgumentError(f"resize_as_: expected a Tensor, got {type(other).__name__}.")
     return resize_(x, other.layout.shape)
+
+
+def release_memory() -> int:
+    """Give memory of large tensors that are gone back to the system; ``NBGRAD_KEPT_MEMORY`` bounds how much is kept for new ones.
+
+    Returns:
+        how many bytes that were.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(1000, 1000)
+    >>> del x
+    >>> freed = nbgrad.release_memory()
+    >>> nbgrad.release_memory()
+    0
+    """
+    return release_blocks()

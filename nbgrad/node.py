@@ -10,8 +10,9 @@ a leaf and step).
 """
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
-from typing import Callable
+from typing import Any, Callable
 from weakref import ref
 
 from .errors import ArgumentError
@@ -20,7 +21,8 @@ from .grad_mode import mode, special
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
 
-__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "node_meta"]
+__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "node_meta",
+           "shown"]
 
 
 class RemovableHandle:
@@ -157,6 +159,10 @@ class Rule:
         """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
         return [getattr(node, f"s{k}") for k, name in enumerate(self.saved_names) if name == "out"]
 
+    def shown_names(self) -> list[str]:
+        """The names that ``dir`` lists of what nodes keep: torch's."""
+        return []
+
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value, to hang hooks on."""
         return self.saved(node, name)
@@ -197,8 +203,8 @@ class Node(Placed):
     def next_functions(self) -> tuple:
         """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
         if any(e is not None and not isinstance(e, (Node, Edge)) for e in self.edges):
-            self.edges = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e) for e in self.edges)
-        pairs = tuple((e.node, e.nr) if type(e) is Edge else (e, 0) for e in self.edges)
+            self.edges = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e, self.seq) for e in self.edges)
+        pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self.edges)
         places = self.rule.places(self)
         if places is None:
             return pairs
@@ -271,6 +277,9 @@ class Node(Placed):
         if hooks is not None:
             node_meta(self).tensor_hooks[tensor.output_nr] = hooks
 
+    def __reduce_ex__(self, protocol):
+        raise ArgumentError(f"{self.name()}: a node of the graph can be neither pickled nor copied.")
+
     def __getattr__(self, name: str):
         if name.startswith("_raw_saved_"):
             return self.rule.raw_saved(self, name[len("_raw_saved_"):])
@@ -279,8 +288,9 @@ class Node(Placed):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
     def __dir__(self):
-        names = [name for name in ("self", "other", "mat2", "result") if self.rule.slot(name) is not None]
-        return [*super().__dir__(), *(f"{kind}{name}" for kind in ("_saved_", "_raw_saved_") for name in names)]
+        names = self.rule.shown_names()
+        raw = [name for name in names if self.rule.slot(name) is not None]
+        return [*super().__dir__(), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -293,6 +303,22 @@ class Edge:
 
     def __init__(self, node: Node, nr: int):
         self.node, self.nr = node, nr
+
+
+def shown(node: Any) -> Any:
+    """A node as users see it: of a class named after the operation, as ``type(y.grad_fn).__name__`` tells it to drawing tools.
+
+    Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.
+    """
+    if type(node) is Node:
+        node.__class__ = class_named(node.name())
+    return node
+
+
+@cache
+def class_named(name: str) -> type[Node]:
+    """The class of the nodes of that name."""
+    return type(name, (Node,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
 
 
 def node_meta(node: Node) -> NodeMeta:

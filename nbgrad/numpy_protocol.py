@@ -23,7 +23,7 @@ _functions: dict[str, Callable] = {}
 # NumPy's universal functions under nbgrad's names, where those differ or mean something else.
 UFUNCS = {"equal": "eq", "power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "rint": "round",
           "right_shift": "bitwise_right_shift", "conjugate": "conj", "fabs": "abs", "arcsinh": "asinh", "arccosh": "acosh",
-          "arctanh": "atanh", "divmod": "", "float_power": "float_power"}
+          "arctanh": "atanh", "divmod": "", "nextafter": "", "float_power": "float_power"}
 REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
 SCANS = {"add": "cumsum", "multiply": "cumprod"}
 

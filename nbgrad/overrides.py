@@ -10,21 +10,27 @@ history, and a view, which knows its base, need the tensor itself: its layout is
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Callable, Iterator
 
+from . import tensor as tensor_module
 from .dispatch import CALLS
 from .errors import ArgumentError
-from .grad_mode import special
+from .grad_mode import special, unusual
 from .graph import accumulator_of
 from .interpreters import Call, Presence, interpret, register
 from .layout import marked_layout
+from .locks import new_rlock
 from .tensor import ASK, Tensor
 from .views import base_of
 
-__all__ = ["FunctionMode", "as_subclass", "disabled", "functions_of", "handle_function", "has_function", "install_overrides"]
+__all__ = ["FunctionMode", "as_subclass", "disabled", "functions_of", "get_overridable_functions", "handle_function",
+           "handle_torch_function", "has_function", "has_torch_function", "install_overrides", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
 
 # The public function or method of every call, by the call's name; filled by install.py.
 functions_of: dict[str, Callable] = {}
@@ -39,7 +45,7 @@ class OverrideState(threading.local):
 
 
 _state = OverrideState()
-_write_lock = threading.RLock()
+_write_lock = new_rlock()
 
 
 @contextmanager
@@ -258,6 +264,78 @@ def handle_function(function: Callable, arguments: tuple, *args: Any, **kwargs: 
     return ask(function, kinds_of(arguments), args, kwargs)
 
 
+def has_torch_function(relevant_args: Any) -> bool:
+    """``has_function`` of the members of a sequence: torch's form."""
+    return has_function(*relevant_args)
+
+
+def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """``handle_function`` under torch's name: asks the types' ``__nbgrad_function__``."""
+    return handle_function(public_api, tuple(relevant_args), *args, **kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable) -> Callable:
+    """Decorator for a function that is written in nbgrad's: types among its arguments are asked about it first.
+
+    Args:
+        dispatcher: takes the function's arguments, returns those that may be of such a type.
+
+    >>> import nbgrad
+    >>> @nbgrad.overrides.wrap_torch_function(lambda x, y: (x, y))
+    ... def mean_of(x, y):
+    ...     return (x + y) / 2
+    >>> mean_of(nbgrad.ones(1), nbgrad.zeros(1))
+    tensor([0.5000])
+    """
+    def decorate(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_function(*relevant):
+                return handle_function(asking, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+        return asking
+    return decorate
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a Tensor, or of a type that says what functions mean on it.
+
+    >>> import nbgrad
+    >>> nbgrad.overrides.is_tensor_like(nbgrad.ones(2)), nbgrad.overrides.is_tensor_like([1.0])
+    (True, False)
+    """
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__nbgrad_function__")
+
+
+def is_tensor_method_or_property(func: Callable) -> bool:
+    """Whether a function that ``__nbgrad_function__`` was given belongs to Tensor, and not to the package."""
+    if func in functions_of.values() and getattr(import_module("nbgrad"), func.__name__, None) is func:
+        return False
+    return func in vars(Tensor).values() or getattr(func, "__name__", "") == "__get__"
+
+
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """What ``__nbgrad_function__`` can be given: the functions of the package, and the methods of Tensor beside them."""
+    package = import_module("nbgrad")
+    functions = [f for f in dict.fromkeys(functions_of.values()) if getattr(package, getattr(f, "__name__", ""), None) is f]
+    methods = [f for f in dict.fromkeys(functions_of.values()) if f not in functions]
+    return {package: functions, Tensor: methods}
+
+
+def resolve_name(f: Callable) -> str | None:
+    """Under which name a function is public; None for others.
+
+    >>> import nbgrad
+    >>> nbgrad.overrides.resolve_name(nbgrad.add), nbgrad.overrides.resolve_name(nbgrad.Tensor.add_)
+    ('nbgrad.add', 'nbgrad.Tensor.add_')
+    """
+    name = getattr(f, "__name__", "")
+    if getattr(import_module("nbgrad"), name, None) is f:
+        return f"nbgrad.{name}"
+    return f"nbgrad.Tensor.{name}" if vars(Tensor).get(name) is f else None
+
+
 class FunctionMode(Presence):
     """Subclass it with ``__nbgrad_function__(self, func, types, args, kwargs)``: while active, all of this thread's calls go there.
 
@@ -282,9 +360,11 @@ class FunctionMode(Presence):
     def __enter__(self) -> FunctionMode:
         _state.modes.append(self)
         special.append(self)
+        unusual.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
+        unusual.remove(self)
         special.remove(self)
         _state.modes.remove(self)
 
@@ -319,8 +399,35 @@ def interpreted_method(name: str, method: Callable) -> Callable:
     return call
 
 
+def asking_method(method: Callable) -> Callable:
+    """A method of subclasses that override functions, in the place of Tensor's: their ``__nbgrad_function__`` is asked about it."""
+    @functools.wraps(method)
+    def call(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if has_function(x):
+            return handle_function(method, (x,), x, *args, **kwargs)
+        return method(x, *args, **kwargs)
+    return call
+
+
+# Methods that are no operations and go through no interpreter. Plain tensors have them as they are: a pass pays nothing.
+ASKING = ("backward", "requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook", "detach_")
+
+
+OVERRIDING = "types that override functions"
+
+
+def prepare_subclass(cls: type) -> None:
+    """Have the methods ``ASKING`` of a subclass that overrides functions ask it, where it has no others of its own."""
+    if OVERRIDING not in unusual:
+        unusual.append(OVERRIDING)
+    for name in ASKING:
+        if getattr(cls, name) is vars(Tensor)[name]:
+            setattr(cls, name, asking_method(vars(Tensor)[name]))
+
+
 def install_overrides() -> None:
     """Hang the protocol on Tensor."""
+    tensor_module.prepare_subclass = prepare_subclass
     members = {"__nbgrad_function__": classmethod(default_function), "as_subclass": as_subclass,
                "_make_subclass": staticmethod(make_subclass), "detach": interpreted_method("detach", vars(Tensor)["detach"])}
     for name, member in members.items():

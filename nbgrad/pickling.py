@@ -13,6 +13,7 @@ import numpy as np
 from .dtypes import dtype_of
 from .errors import GradError
 from .graph import requires_grad
+from .hooks import warn_if_has_hooks
 from .inference import made
 from .layout import Layout, marked_layout
 from .storage import Storage, wrap_array
@@ -46,6 +47,7 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
 
 def reduce_tensor(x: Tensor, protocol):
     """Storage, layout and the state that makes a leaf; hooks, gradient and history stay behind."""
+    warn_if_has_hooks(x)
     return tensor_of, (type(x), x.storage, x.layout, x.offset, bool(requires_grad(x)), attributes_of(x))
 
 

@@ -10,13 +10,12 @@ import contextlib
 import operator
 import os
 import struct
-import threading
 from typing import Iterator
 
 import numpy as np
 
 from .batch import levels as batch_levels
-from .batch.levels import open_levels, random_levels, whole
+from .batch.levels import BatchingError, is_batched, open_levels, random_levels, whole
 from .casting import on_device
 from .creation import empty_of, layout_for, layout_like, leaf
 from .dispatch import CALLS
@@ -27,6 +26,7 @@ from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import array_of, flat_tensor, values_of
 from .layout import Layout, broadcast_shapes, layout_of
+from .locks import new_lock
 from .lowering.random import random_plan
 from .rules import lowering
 from .storage import CPU, wrap_array
@@ -56,7 +56,7 @@ class Generator:
 
     def __init__(self, device="cpu"):
         on_device("Generator", device)
-        self._seed, self._calls, self._lock = 0, 0, threading.Lock()
+        self._seed, self._calls, self._lock = 0, 0, new_lock()
 
     @property
     def device(self):
@@ -273,7 +273,7 @@ def normal_numbers(op: str, layout: Layout, generator) -> Tensor:
 
 
 def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-         requires_grad: bool = False) -> Tensor:
+         requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """Uniform numbers from [0, 1).
 
     Raises:
@@ -282,14 +282,14 @@ def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, devi
     >>> import nbgrad
     >>> x = nbgrad.rand(2, 3)
     >>> x.shape, bool(((x >= 0) & (x < 1)).all())
-    ((2, 3), True)
+    (nbgrad.Size([2, 3]), True)
     """
     return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator),
                 requires_grad)
 
 
 def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-          requires_grad: bool = False) -> Tensor:
+          requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1.
 
     Raises:
@@ -304,31 +304,33 @@ def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, dev
 
 
 def rand_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
-              requires_grad: bool = False) -> Tensor:
+              requires_grad: bool = False, layout=None, pin_memory: bool = False,
+              memory_format=None) -> Tensor:
     """``rand`` in the shape, dtype and memory order of ``x``.
 
     >>> import nbgrad
     >>> nbgrad.rand_like(nbgrad.ones(2, 3)).shape
-    (2, 3)
+    nbgrad.Size([2, 3])
     """
-    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device), generator),
+    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device, memory_format), generator),
                 requires_grad)
 
 
 def randn_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
-               requires_grad: bool = False) -> Tensor:
+               requires_grad: bool = False, layout=None, pin_memory: bool = False,
+               memory_format=None) -> Tensor:
     """``randn`` in the shape, dtype and memory order of ``x``.
 
     >>> import nbgrad
     >>> nbgrad.randn_like(nbgrad.ones(2, 3)).shape
-    (2, 3)
+    nbgrad.Size([2, 3])
     """
-    return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device), generator),
+    return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device, memory_format), generator),
                 requires_grad)
 
 
 def randint(low, high=None, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-            requires_grad: bool = False) -> Tensor:
+            requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
 
     Raises:
@@ -350,7 +352,8 @@ def randint(low, high=None, size=None, *, generator: Generator | None = None, dt
 
 
 def randint_like(x: Tensor, low, high=None, *, generator: Generator | None = None, dtype=None, device=None,
-                 requires_grad: bool = False) -> Tensor:
+                 requires_grad: bool = False, layout=None, pin_memory: bool = False,
+                 memory_format=None) -> Tensor:
     """``randint`` in the shape, dtype and memory order of ``x``.
 
     >>> import nbgrad
@@ -358,7 +361,7 @@ def randint_like(x: Tensor, low, high=None, *, generator: Generator | None = Non
     tensor([0., 0.])
     """
     low, high = (0, low) if high is None else (low, high)
-    layout = layout_like("randint_like", x, dtype, device)
+    layout = layout_like("randint_like", x, dtype, device, memory_format)
     return leaf("randint_like", integers("randint_like", layout, generator, low, high), requires_grad)
 
 
@@ -394,7 +397,7 @@ def whole_numbers(dtype: DType) -> tuple[int, int]:
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=None,
-             requires_grad: bool = False) -> Tensor:
+             requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """The integers 0 to n - 1 in random order.
 
     Raises:
@@ -438,6 +441,8 @@ def bernoulli(x: Tensor, p=None, *, generator: Generator | None = None) -> Tenso
 
 def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     """Truth values: whether uniform numbers of a shape are below the probabilities ``p``."""
+    if open_levels:
+        levels_to_draw(p)
     values = values_of(whole(p))
     if values.size and not bool(((values >= 0) & (values <= 1)).all()):
         raise RangeError(f"{op}: probabilities must be from 0 to 1.")
@@ -446,7 +451,7 @@ def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
 
 
 def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-           requires_grad: bool = False) -> Tensor:
+           requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
     """Normal numbers: ``normal(mean, std, size)`` with numbers, or with tensors that broadcast for mean, std or both.
 
     The result has no history: no gradient flows into the parameters.
@@ -466,6 +471,8 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
             raise ArgumentError("normal: missing size. Hint: normal(0.0, 1.0, (2, 3)).")
         layout = layout_for("normal", (), size, dtype, device)
         return leaf("normal", draw_floating("normal", "normal", layout, generator, mean, std), requires_grad)
+    for x in tensors if open_levels else ():
+        levels_to_draw(x)
     shape = broadcast_shapes("normal", [t.layout.shape for t in tensors])
     out = normal_numbers("normal", layout_of(tensors[0].layout.dtype, shape), generator)
     mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
@@ -487,16 +494,40 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *,
     >>> nbgrad.multinomial(nbgrad.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
+    if open_levels and (levels := levels_to_draw(x)):
+        # One row each, for every element of the batch.
+        alike = batch_levels.hide(empty_of(layout_of(x.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
+        value, shape = whole(CALLS["add"](x, alike)), x.layout.shape
+        found = drawn_indices(CALLS["reshape"](value, (-1, shape[-1])) if shape else value, num_samples, replacement, generator)
+        return batch_levels.hide(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
+    return drawn_indices(x, num_samples, replacement, generator)
+
+
+def levels_to_draw(x: Tensor) -> tuple:
+    """The levels of a batch for which numbers that depend on ``x`` are drawn.
+
+    Raises:
+        BatchingError: ``x`` differs over a level for which the same numbers are wanted.
+    """
+    levels = random_levels()
+    if is_batched(x) and not set(x.levels) <= set(levels):
+        raise BatchingError("vmap: with randomness='same' what numbers are drawn by (probabilities, weights, means) must be the "
+                            "same for the whole batch too. Hint: randomness='different'.")
+    return levels
+
+
+def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Generator | None) -> Tensor:
+    """``multinomial`` of ordinary weights."""
     weights = multinomial_weights(x, num_samples, replacement)
     rows, columns = weights.shape
     if replacement:
         totals = weights.cumsum(-1)
-        uniform = values_of(draw("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0))
+        uniform = values_of(drawn("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0))
         found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
         # The product may round up to the total, beyond the last index that has a weight.
         found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
     else:
-        race = values_of(draw("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
+        race = values_of(drawn("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
         found = np.argsort(-weights / race, -1, kind="stable")[:, :num_samples]
     shape = (*x.layout.shape[:-1], num_samples)
     return made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))

@@ -10,16 +10,35 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .errors import DeviceError, InplaceError
+from .errors import ArgumentError, DeviceError, InplaceError
 from .grad_mode import mode
 
 __all__ = ["Storage", "IN_INFERENCE_MODE", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
 
 
 class Device:
-    """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object."""
+    """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object.
+
+    As a context manager it does nothing: there is no other device that tensors could be made on.
+
+    Raises:
+        DeviceError: another name.
+
+    >>> import nbgrad
+    >>> nbgrad.device("cpu"), nbgrad.device("cuda", 1)
+    (device(type='cpu'), device(type='cuda', index=1))
+    """
 
     __slots__ = ("type", "index", "__weakref__")
+
+    def __new__(cls, type: Any, index: int | None = None) -> Device:
+        return device(type, index)
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was begun."""
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
@@ -38,15 +57,17 @@ def device(spec="cpu", index: int | None = None) -> Device:
     """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` or a Device.
 
     Raises:
-        DeviceError: any other name.
+        DeviceError: any other name, a negative index. ArgumentError: no name.
 
     >>> device("cpu")
     device(type='cpu')
     """
     if isinstance(spec, Device):
         return spec
-    kind, _, number = str(spec).partition(":")
-    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+    if not isinstance(spec, str):
+        raise ArgumentError(f"device: expected a name as 'cpu' or 'cuda:0', got {type(spec).__name__}.")
+    kind, _, number = spec.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()) or (index is not None and index < 0):
         raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
     if kind == "cpu":
         index = None
@@ -54,7 +75,7 @@ def device(spec="cpu", index: int | None = None) -> Device:
         index = int(number)
     found = _devices.get((kind, index))
     if found is None:
-        found = Device()
+        found = object.__new__(Device)
         found.type, found.index = kind, index
         found = _devices.setdefault((kind, index), found)
     return found
@@ -88,8 +109,7 @@ class Storage:
     def require_writable(self, op: str) -> None:
         """Refuse a write to memory that its owner made read-only; where somebody guards the memory, tell that before the write."""
         if self.writable is GUARDED:
-            self.writable = True
-            guards.pop(self, ignored)(self)
+            self.tell_guard()
         if self.writable or self.writable is IN_INFERENCE_MODE and mode.inference:
             return
         if self.writable is IN_INFERENCE_MODE:
@@ -97,6 +117,12 @@ class Storage:
                                "the clone is an ordinary tensor.")
         raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
                            "Hint: clone it first.")
+
+    def tell_guard(self) -> None:
+        """Call who guards the memory, before a write or before a tensor leaves it; once."""
+        if self.writable is GUARDED:
+            self.writable = True
+            guards.pop(self, ignored)(self)
 
 
 # Called with a guarded storage before it is written to: NOTE [Copy before write] in graph_tools.py.

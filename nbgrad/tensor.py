@@ -13,8 +13,11 @@ from typing import Any
 from . import layout as layouts
 from .dtypes import DType
 from .errors import ArgumentError, DimError, DTypeError, ShapeError
+from .kernels.cpu import LARGE, use_blocks
 from .layout import Layout
+from .memory_format import order_of, strides_agree, strides_of
 from .ops.expr import Operators
+from .size import Size
 from .storage import STORAGE_TEMPLATE, Storage
 
 __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "wrap_dim",
@@ -24,6 +27,11 @@ __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new
 # One call of one operation, by name; set by dispatch.py, which knows the operations. A tensor of data; set by creation.py.
 apply: Any = None
 new_data: Any = None
+# What a subclass that overrides functions gets; set by overrides.py.
+prepare_subclass: Any = None
+
+
+new_size = tuple.__new__        # of ints that are known to be ints
 
 
 class _Ask:
@@ -112,13 +120,15 @@ class Tensor(Operators):
         if "_mark" not in vars(cls):
             inherits = cls.__base__ is Tensor or cls.__base__._mark is not None
             cls._mark = cls if inherits or "__nbgrad_function__" in vars(cls) else None
+            if cls._mark is not None:
+                prepare_subclass(cls)
 
     # ---- what it is ---------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Sizes of the dimensions."""
-        return self.layout.shape
+        return new_size(Size, self.layout.shape)
 
     @property
     def dtype(self) -> DType:
@@ -156,7 +166,7 @@ class Tensor(Operators):
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""
-        return self.layout.shape if dim is None else self.layout.shape[wrap_dim("size", dim, self.layout.ndim)]
+        return new_size(Size, self.layout.shape) if dim is None else self.layout.shape[wrap_dim("size", dim, self.layout.ndim)]
 
     def stride(self, dim: int | None = None):
         """Strides in elements, or the stride of one dimension."""
@@ -186,8 +196,10 @@ class Tensor(Operators):
         """Address of the first element."""
         return self.storage.array.ctypes.data + self.offset
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+    def is_contiguous(self, memory_format=None) -> bool:
+        """Whether the elements lie in row-major order without gaps; or in that of a memory format."""
+        if memory_format is not None and (order := order_of("is_contiguous", memory_format, self.layout.ndim)) is not None:
+            return strides_agree(self.layout, strides_of(self.layout.shape, order))
         return self.layout.contiguous
 
     def is_floating_point(self) -> bool:
@@ -239,7 +251,7 @@ class Parameter(Tensor):
         self.edge, self.meta, self.needs_grad = None, None, False
         if requires_grad:
             require_differentiable("Parameter", data.layout.dtype)
-            self.needs_grad = True
+            self.requires_grad = True       # by the property, which refuses inference tensors outside of their mode
         return self
 
 
@@ -265,6 +277,8 @@ def require_differentiable(op: str, dtype: DType) -> None:
 
 
 def _new_template(layout: Layout) -> Tensor:
+    if layout.numel >= LARGE:
+        use_blocks()
     template = object.__new__(Tensor)
     template.layout, template.offset, template.edge, template.needs_grad, template.meta = layout, 0, None, False, None
     return template
@@ -283,9 +297,9 @@ class _Lazy:
             raise AttributeError(f"native has no {name!r}.")
         from .kernels.cpu import launcher
         from .node import Node
-        made = launcher(Tensor, Storage, Layout, Node, STORAGE_TEMPLATE)
+        made = launcher(Tensor, Storage, Layout, Node, Meta, STORAGE_TEMPLATE)
         for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
-                         "differentiator", "place", "watch", "nan_finder", "pool"):
+                         "differentiator", "steps", "looker", "writer", "place", "watch", "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

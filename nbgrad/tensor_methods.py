@@ -13,9 +13,10 @@ from .autograd import backward as run_backward
 from .dispatch import CALLS
 from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
+from .grad_mode import note_leaf, refuse_in_transform, unusual
 from .graph import Edge, RemovableHandle, edge_of, requires_grad
 from .memory import get_data, resize_, resize_as_, set_, set_data
-from .node import node_meta
+from .node import node_meta, shown
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
 from .views import base_of, is_view
 
@@ -24,7 +25,7 @@ __all__ = ["install"]
 
 # ---- place in the graph --------------------------------------------------------------------------------------------
 
-def grad_fn(x: Tensor):
+def node_of(x: Tensor):
     """The node that computed the tensor; None for a leaf."""
     edge = x.edge
     if edge is None:
@@ -34,9 +35,14 @@ def grad_fn(x: Tensor):
     return edge.node if type(edge) is Edge else edge
 
 
+def grad_fn(x: Tensor):
+    """The node that computed the tensor, of a class named after the operation; None for a leaf."""
+    return shown(node_of(x))
+
+
 def is_leaf(x: Tensor) -> bool:
     """Whether the tensor was not computed from tensors that require grad."""
-    return grad_fn(x) is None
+    return node_of(x) is None
 
 
 def has_history(x: Tensor) -> bool:
@@ -64,6 +70,8 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
     if value:
         require_differentiable("requires_grad", x.layout.dtype)
         inference.require_ordinary("requires_grad", x)
+        if unusual:
+            note_leaf(x)
     if value:
         x.needs_grad = True         # a view becomes a leaf of its own, even if its base makes it require grad already
     elif x.needs_grad is True:
@@ -74,10 +82,13 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     """Make a leaf require grad, or not; True is granted to a non-leaf too, which does already.
 
     Raises:
-        GradError: False for a non-leaf. ArgumentError: no bool. DTypeError: the dtype has no gradients.
+        GradError: False for a non-leaf; inside of a transformed function. ArgumentError: no bool. DTypeError: the dtype has no
+            gradients.
     """
     if not isinstance(requires_grad, bool):
         raise ArgumentError(f"requires_grad_: expected a bool, got {type(requires_grad).__name__}.")
+    if unusual:
+        refuse_in_transform("requires_grad_", "transforms differentiate by their arguments; make x one of them")
     if not (requires_grad and not is_leaf(x)):
         set_requires_grad(x, requires_grad)
     return x
@@ -230,6 +241,11 @@ def as_operand(value, like: Tensor):
     return value if isinstance(value, Tensor) else creation.tensor(value, dtype=like.layout.dtype.to_real())
 
 
+def flipped(x: Tensor) -> Tensor:
+    """``reversed(x)``: the tensor with its first dimension reversed, recorded; a 0-d tensor itself."""
+    return CALLS["flip"](x, 0) if x.layout.ndim else x
+
+
 PROPERTIES = {
     "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
     "requires_grad": property(requires_grad, set_requires_grad,
@@ -251,7 +267,7 @@ METHODS = {
     "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward,
            "register_hook": register_hook, "set_": set_, "resize_": resize_, "resize_as_": resize_as_,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook, "retain_grad": graph.retain_grad,
-    "_is_view": is_view,
+    "_is_view": is_view, "__reversed__": flipped,
 }
 
 

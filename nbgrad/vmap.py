@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Iterator
 
-from .batch import functions as _batch_functions  # noqa: F401  (its rule registers itself)
+from .batch import calls as _batch_calls, functions as _batch_functions  # noqa: F401  (they register themselves)
 from .batch.levels import Level, opened
 from .batch.rules import LOOPED
 from .batch.tensors import Batched, lifted, lowered
@@ -70,26 +70,25 @@ def mapped_arguments(func: Callable, in_dims: Any, args: tuple) -> tuple[list, l
     Raises:
         RangeError: ``in_dims`` does not fit the arguments.
     """
-    who = f"vmap({name_of(func)})"
     if not args:
-        raise RangeError(f"{who}: called without positional arguments, so there is nothing to map over.")
+        raise RangeError(f"{title(func)}: called without positional arguments, so there is nothing to map over.")
     if not isinstance(in_dims, (int, tuple)):
-        raise RangeError(f"{who}: in_dims must be an int or a tuple with the structure of the arguments, "
+        raise RangeError(f"{title(func)}: in_dims must be an int or a tuple with the structure of the arguments, "
                          f"got {type(in_dims).__name__}.")
     leaves, tree = flatten(args)
     dims = spread(in_dims, tree)
     if dims is None:
-        raise RangeError(f"{who}: in_dims {in_dims} does not have the structure of the arguments, {tree!r}.")
-    return leaves, [checked_dim(who, x, dim) for x, dim in zip(leaves, dims)], tree
+        raise RangeError(f"{title(func)}: in_dims {in_dims} does not have the structure of the arguments, {tree!r}.")
+    return leaves, [checked_dim(func, x, dim) for x, dim in zip(leaves, dims)], tree
 
 
-def name_of(func: Callable) -> str:
-    """A function's name for messages."""
+def title(func: Callable) -> str:
+    """What messages begin with: the call, by the function's name."""
     func = func.func if isinstance(func, functools.partial) else func
-    return getattr(func, "__name__", type(func).__name__)
+    return f"vmap({getattr(func, '__name__', type(func).__name__)})"
 
 
-def checked_dim(who: str, x: Any, dim: Any) -> int | None:
+def checked_dim(func: Callable, x: Any, dim: Any) -> int | None:
     """A dimension counted from the front.
 
     Raises:
@@ -98,13 +97,13 @@ def checked_dim(who: str, x: Any, dim: Any) -> int | None:
     if dim is None:
         return None
     if not isinstance(dim, int) or isinstance(dim, bool):
-        raise RangeError(f"{who}: in_dims may hold ints and None, got {type(dim).__name__}.")
+        raise RangeError(f"{title(func)}: in_dims may hold ints and None, got {type(dim).__name__}.")
     if not isinstance(x, Tensor):
-        raise RangeError(f"{who}: in_dim {dim} is for an argument of type {type(x).__name__}, and only tensors can be mapped over. "
-                         "Hint: in_dims=None for it.")
+        raise RangeError(f"{title(func)}: in_dim {dim} is for an argument of type {type(x).__name__}, and only tensors can be "
+                         "mapped over. Hint: in_dims=None for it.")
     ndim = x.layout.ndim
     if not -ndim <= dim < ndim:
-        raise RangeError(f"{who}: in_dim {dim} is out of range for a tensor of {ndim} dimensions.")
+        raise RangeError(f"{title(func)}: in_dim {dim} is out of range for a tensor of {ndim} dimensions.")
     return dim % ndim
 
 
@@ -145,14 +144,13 @@ def out_places(func: Callable, out_dims: Any, tree: Tree) -> list:
     Raises:
         RangeError: ``out_dims`` does not fit the results.
     """
-    who = f"vmap({name_of(func)})"
     if type(out_dims) is tuple and len(out_dims) == 1 and tree.kind is None:
         out_dims = out_dims[0]
     places = spread(out_dims, tree)
     if not all(place is None or isinstance(place, int) for place in flatten(out_dims)[0]):
-        raise RangeError(f"{who}: out_dims must be an int, None, or a structure of those, got {out_dims!r}.")
+        raise RangeError(f"{title(func)}: out_dims must be an int, None, or a structure of those, got {out_dims!r}.")
     if places is None:
-        raise RangeError(f"{who}: out_dims {out_dims} does not have the structure of the results, {tree!r}.")
+        raise RangeError(f"{title(func)}: out_dims {out_dims} does not have the structure of the results, {tree!r}.")
     return places
 
 
@@ -164,10 +162,10 @@ def shown(func: Callable, x: Any, place: int | None, level: Level) -> Any:
     """
     if place is None:
         if type(x) is Batched and level in x.levels:
-            raise RangeError(f"vmap({name_of(func)}): a result differs over the batch, so its out_dim cannot be None.")
+            raise RangeError(f"{title(func)}: a result differs over the batch, so its out_dim cannot be None.")
         return x
     if not isinstance(x, Tensor):
-        raise RangeError(f"vmap({name_of(func)}): expected tensors to be returned, got {type(x).__name__}. "
+        raise RangeError(f"{title(func)}: expected tensors to be returned, got {type(x).__name__}. "
                          "Hint: out_dims=None for what is the same for all elements.")
     front = lowered(x, (level,))
     return CALLS["movedim"](front, 0, place) if place else front

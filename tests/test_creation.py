@@ -110,8 +110,14 @@ def test_tensor_of_a_tensor_has_no_history():
     """``tensor`` copies the values of tensors, not where they came from: with a warning, since a gradient may be missed."""
     x = nbgrad.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match="tensor: .*without their history. Hint"):
-        t = nbgrad.tensor([x * 2, x])
-    assert t.is_leaf and not t.requires_grad and t.tolist() == [[2.0, 2.0], [1.0, 1.0]]
+        t = nbgrad.tensor([x[0] * 2, x[1:]])
+    assert t.is_leaf and not t.requires_grad and t.tolist() == [2.0, 1.0]
+
+
+def test_tensor_of_larger_tensors_is_an_error():
+    """A tensor among the data counts as a number, as in torch; for more there is ``stack``."""
+    with pytest.raises(ValueError, match="stack"):
+        nbgrad.tensor([nbgrad.ones(2), nbgrad.ones(2)])
 
 
 def test_asarray_copies_on_demand():

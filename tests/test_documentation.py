@@ -53,12 +53,15 @@ EXAMPLES = examples()
 
 @pytest.fixture
 def same_table() -> Iterator[None]:
-    """Take back what an example declares."""
+    """Take back what an example declares; what calls have made on the way, as movements behind a batch, stays."""
     tables = [OPS, CALLS, PLANS, FUNCTIONS]
     before, members = [dict(table) for table in tables], set(vars(nbgrad.Tensor))
     yield
+    declared = {name for new in set(OPS) - set(before[0]) for name in (new, *OPS[new].aliases)}
     for table, kept in zip(tables, before):
-        table.clear()
+        for name in set(table) - set(kept):
+            if name.removesuffix("_") in declared:
+                del table[name]
         table.update(kept)
     for name in set(vars(nbgrad.Tensor)) - members:
         delattr(nbgrad.Tensor, name)

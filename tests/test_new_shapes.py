@@ -1,6 +1,8 @@
 """Shapes never seen before, numbers in front, and views of views: what is copied or made natively equals what is planned."""
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,61 @@ def test_only_the_nodes_that_lead_to_inputs_run():
     assert ran == [1]
     np.testing.assert_array_equal(both[0].numpy(), alone.numpy())
     np.testing.assert_allclose(both[1].numpy(), 2 * a.detach().numpy(), rtol=1e-6)
+
+
+def test_a_sum_over_the_last_dimension_is_not_the_sum_of_all():
+    """After a row was summed over its only dimension, a matrix is still summed over its last one."""
+    a = RNG.normal(size=(3, 4)).astype(np.float32)
+    for name in ("sum", "mean", "amax", "prod"):
+        getattr(nbgrad.tensor(a[0]), name)(-1)
+        np.testing.assert_allclose(getattr(nbgrad.tensor(a), name)(-1).numpy(), getattr(np, name)(a, -1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("start, step", [(0, 1), (3, 1), (0, 2), (5, 3)])
+def test_gradients_of_slices_at_new_sizes(start, step):
+    """d/dx sum(x[start:n:step] * y) is y at those positions and 0 elsewhere, whatever n."""
+    y = nbgrad.tensor(DATA)
+    for n in (0, 1, 4, 5, 6, 7, 40, 299, 300, 400):
+        x = nbgrad.tensor(DATA, requires_grad=True)
+        (x[start:n:step] * y[start:n:step]).sum().backward()
+        expected = np.zeros_like(DATA)
+        expected[start:n:step] = DATA[start:n:step]
+        np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+def test_a_copied_plan_of_a_backward_kernel_has_its_own_layouts():
+    """Cotangents that are full, and that show one element everywhere, at many sizes and through another product."""
+    for n in range(2, 30):
+        x, w = nbgrad.tensor(DATA[:n], requires_grad=True), nbgrad.tensor(DATA[n:2 * n])
+        (x * x * w).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), 2 * DATA[:n] * DATA[n:2 * n], rtol=1e-5)
+        x.grad = None
+        (x * w).sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), DATA[n:2 * n])
+
+
+def test_few_objects_stay_behind_for_a_new_shape():
+    """What a shape never seen before leaves for the collector to look at, in a step forward and backward."""
+    x, y = nbgrad.tensor(np.ones(5000, np.float32), requires_grad=True), nbgrad.tensor(np.ones(5000, np.float32))
+
+    def step(n):
+        x.grad = None
+        (x[:n] * y[:n]).sum().backward()
+
+    for n in range(1, 60):
+        step(n)
+    gc.collect()
+    before = len(gc.get_objects())
+    for n in range(2000, 2100):
+        step(n)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100 * 34
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "argmax"])
+def test_an_extremum_of_nothing_is_refused(name):
+    """Also by a plan that serves other sizes."""
+    for n in (3, 5):
+        getattr(nbgrad.ones(n), name)()
+    with pytest.raises(nbgrad.DimError, match=name[-3:]):
+        getattr(nbgrad.ones(0), name)()

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import optim
-from nbgrad.errors import ArgumentError, GradError, RangeError, ShapeError
+from nbgrad.errors import ArgumentError, LeafError, RangeError, ShapeError
 from nbgrad.ops import expr
 from nbgrad.optim import rules
 
@@ -227,7 +227,7 @@ def test_state_dict_of_other_groups():
     (lambda: optim.SGD(parameter()), ArgumentError, "params is a tensor"),
     (lambda: optim.SGD({parameter()}), ArgumentError, "params is a set"),
     (lambda: optim.SGD([1.0]), ArgumentError, r"params\[0\] is a float"),
-    (lambda: optim.SGD([parameter() * 2]), GradError, r"params\[0\] is the result of an operation"),
+    (lambda: optim.SGD([parameter() * 2]), LeafError, r"params\[0\] is the result of an operation"),
     (lambda: optim.SGD([parameter()] * 2), RangeError, r"params\[1\] is there twice"),
     (lambda: optim.SGD([{"lr": 1.0}]), ArgumentError, "a parameter group is"),
     (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),

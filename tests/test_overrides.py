@@ -170,7 +170,7 @@ def test_every_call_is_asked_once(logged):
     """``__nbgrad_function__`` sees the calls that the user makes, with public functions, and none of the backward pass."""
     x = Logged([1.0, 2.0]).requires_grad_()
     (x * 2 + x.exp()).sum().backward()
-    assert logged == ["mul", "exp", "add", "sum"]
+    assert logged == ["requires_grad_", "mul", "exp", "add", "sum", "backward"]
     assert np.allclose(x.grad.numpy(), 2 + np.exp([1.0, 2.0]))
 
 
@@ -264,3 +264,95 @@ def test_mode_leaves_on_error():
     with pytest.raises(ZeroDivisionError), Doubling():
         raise ZeroDivisionError
     assert (nbgrad.tensor([1.0]) * 3).item() == 3.0
+
+
+# ---- names of torch's module ---------------------------------------------------------------------------------------
+
+class Asked:
+    """A type that is no tensor, and answers with what it was asked."""
+
+    @classmethod
+    def __nbgrad_function__(cls, func, types, args, kwargs):
+        return func.__name__, types, args, kwargs
+
+
+def test_wrapped_functions_ask():
+    """A decorated function runs for tensors, and asks about arguments of other types."""
+    @nbgrad.overrides.wrap_torch_function(lambda x, scale=1: (x,))
+    def scaled(x, scale=1):
+        return x * scale
+
+    asked = Asked()
+    assert scaled(nbgrad.ones(1), scale=3).item() == 3
+    assert scaled(asked, scale=3) == ("scaled", (Asked,), (asked,), {"scale": 3})
+
+
+def test_questions_about_arguments():
+    """Whether to ask, what is like a tensor, and where a function is public."""
+    overrides, asked = nbgrad.overrides, Asked()
+    assert overrides.has_torch_function((asked, 1)) and not overrides.has_torch_function((nbgrad.ones(1),))
+    assert overrides.handle_torch_function(nbgrad.add, (asked,), asked, 1)[1] == (Asked,)
+    assert overrides.is_tensor_like(asked) and overrides.is_tensor_like(nbgrad.ones(1)) and not overrides.is_tensor_like(1)
+    assert overrides.resolve_name(nbgrad.add) == "nbgrad.add" and overrides.resolve_name(len) is None
+    assert overrides.resolve_name(nbgrad.Tensor.add_) == "nbgrad.Tensor.add_"
+    assert overrides.is_tensor_method_or_property(nbgrad.Tensor.add_) and not overrides.is_tensor_method_or_property(nbgrad.add)
+    functions = overrides.get_overridable_functions()
+    assert nbgrad.add in functions[nbgrad] and nbgrad.Tensor.add_ in functions[nbgrad.Tensor]
+
+
+# ---------------------------------------------------------------------------------------------- passes and hooks
+def test_passes_and_hooks_are_asked(logged):
+    """``backward``, ``grad`` and what registers hooks go to the type of their tensors, as operations do."""
+    x = Logged([1.0, 2.0]).requires_grad_()
+    y = (x * 2).sum()
+    logged.clear()
+    y.backward(retain_graph=True)
+    nbgrad.backward([y], retain_graph=True)
+    nbgrad.grad(y, x, retain_graph=True)
+    x.register_hook(lambda g: None)
+    x.register_post_accumulate_grad_hook(lambda leaf: None)
+    y.retain_grad()
+    x.requires_grad_(True)
+    assert logged == ["backward", "backward", "grad", "register_hook", "register_post_accumulate_grad_hook", "retain_grad",
+                      "requires_grad_"]
+
+
+def test_a_type_may_answer_for_grad():
+    """What a type returns for ``nbgrad.grad`` is the result."""
+    class Answers(nbgrad.Tensor):
+        @classmethod
+        def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
+            if func is nbgrad.grad:
+                return "asked", sorted(kwargs)
+            return super().__nbgrad_function__(func, types, args, kwargs)
+    x = Answers([1.0]).requires_grad_()
+    assert nbgrad.grad(x * 2, [x])[0] == "asked"
+
+
+def test_a_subclass_keeps_its_own_backward():
+    """A method that a subclass defines is called, and may ask Tensor's."""
+    class Counted(nbgrad.Tensor):
+        calls = 0
+
+        def backward(self, *args, **kwargs):
+            Counted.calls += 1
+            super().backward(*args, **kwargs)
+    x = Counted([1.0]).requires_grad_()
+    (x * 2).sum().backward()
+    assert Counted.calls == 1 and x.grad.tolist() == [2.0]
+
+
+def test_a_mode_sees_passes():
+    """A function mode is asked about ``backward`` and ``grad`` of plain tensors."""
+    names = []
+
+    class Names(nbgrad.overrides.FunctionMode):
+        def __nbgrad_function__(self, func, types, args, kwargs):
+            names.append(func.__name__)
+            return func(*args, **kwargs)
+    x = nbgrad.ones(2, requires_grad=True)
+    y = x.sum()
+    with Names():
+        y.backward(retain_graph=True)
+        nbgrad.grad(y, (t for t in [x]))
+    assert names == ["backward", "grad"] and x.grad.tolist() == [1.0, 1.0]

@@ -1,6 +1,7 @@
 """The profiler: what ran, how often, how long, and what came of what."""
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 
@@ -42,8 +43,8 @@ def test_one_event_a_call(x):
         nbgrad.exp(y, out=y)
         nbgrad.cat([y, y]).max()
     assert [e.name for e in p.function_events if e.cpu_parent is None] == [
-        "sin", "mul", "add_", "view_shape", "t", "sum", "exp", "cat", "amax"]
-    assert all(e.count == 1 for e in p.key_averages() if e.key in ("sin", "mul"))
+        "aten::sin", "aten::mul", "aten::add_", "aten::view", "aten::t", "aten::sum", "aten::exp", "aten::cat", "aten::amax"]
+    assert all(e.count == 1 for e in p.key_averages() if e.key in ("aten::sin", "aten::mul"))
 
 
 def test_nothing_is_collected_outside(x):
@@ -56,7 +57,7 @@ def test_nothing_is_collected_outside(x):
         x.cos()
         assert len(special) == len(before) + 1 and watchers
     x.exp()
-    assert names(p) == ["cos"] and special == before and not watchers
+    assert names(p) == ["aten::cos"] and special == before and not watchers
 
 
 def test_times_nest(x):
@@ -67,10 +68,11 @@ def test_times_nest(x):
             with record_function("inner"):
                 x.cos()
     outer, inner = named(p, "outer"), named(p, "inner")
-    assert [c.name for c in outer.cpu_children] == ["sin", "inner"] and inner.cpu_parent is outer
-    assert [c.name for c in inner.cpu_children] == ["cos"]
+    assert [c.name for c in outer.cpu_children] == ["aten::sin", "inner"] and inner.cpu_parent is outer
+    assert [c.name for c in inner.cpu_children] == ["aten::cos"]
     assert outer.cpu_time_total >= sum(c.cpu_time_total for c in outer.cpu_children)
-    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - named(p, "sin").cpu_time_total - inner.cpu_time_total)
+    inside = named(p, "aten::sin").cpu_time_total + inner.cpu_time_total
+    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inside)
     assert p.self_cpu_time_total == pytest.approx(outer.cpu_time_total)
 
 
@@ -78,7 +80,7 @@ def test_backward_is_linked_to_forward(x):
     """Nodes run under their own names, with the sequence number and the thread of the call that recorded them."""
     with profile() as p:
         (x.sin() * 2).sum().backward()
-    for call, node in (("sin", "SinBackward0"), ("mul", "MulBackward0"), ("sum", "SumBackward0")):
+    for call, node in (("aten::sin", "SinBackward0"), ("aten::mul", "MulBackward0"), ("aten::sum", "SumBackward0")):
         forward, backward = named(p, call), named(p, node)
         assert forward.sequence_nr == backward.sequence_nr >= 0
         assert (backward.flow_id, backward.fwd_thread, backward.scope) == (forward.id, forward.thread, 1)
@@ -92,7 +94,7 @@ def test_backward_of_an_earlier_graph(x):
     y = x.sin().sum()
     with profile() as p:
         y.backward()
-    assert named(p, "SinBackward0").flow_id is None and "sin" not in names(p)
+    assert named(p, "SinBackward0").flow_id is None and "aten::sin" not in names(p)
     np.testing.assert_allclose(x.grad.numpy(), np.cos([1, 2, 3, 4]), rtol=1e-6)
 
 
@@ -129,15 +131,15 @@ def test_shapes_are_recorded_on_request(x):
         x @ m
         nbgrad.cat([x, x])
         x + 1
-    assert named(p, "matmul").input_shapes == [[4], [4, 3]]
-    assert named(p, "add").input_shapes == [[4], []]
-    assert named(p, "cat").input_shapes == [[[4], [4]]]
-    rows = [e for e in p.key_averages(group_by_input_shape=True) if e.key == "sin"]
+    assert named(p, "aten::matmul").input_shapes == [[4], [4, 3]]
+    assert named(p, "aten::add").input_shapes == [[4], []]
+    assert named(p, "aten::cat").input_shapes == [[[4], [4]]]
+    rows = [e for e in p.key_averages(group_by_input_shape=True) if e.key == "aten::sin"]
     assert sorted(e.input_shapes for e in rows) == [[[2]], [[4]]]
-    assert [e.count for e in p.key_averages() if e.key == "sin"] == [2]
+    assert [e.count for e in p.key_averages() if e.key == "aten::sin"] == [2]
     with profile() as p:
         x.sin()
-    assert named(p, "sin").input_shapes is None
+    assert named(p, "aten::sin").input_shapes is None
 
 
 def test_stacks_are_recorded_on_request(x):
@@ -148,11 +150,11 @@ def test_stacks_are_recorded_on_request(x):
     with profile(with_stack=True) as p:
         here()
         x.sin()
-    events = [e for e in p.function_events if e.name == "sin"]
+    events = [e for e in p.function_events if e.name == "aten::sin"]
     assert events[0].stack[0].endswith("): here") and "test_profiler.py(" in events[0].stack[0]
     assert not any("/nbgrad/profiler" in entry for event in events for entry in event.stack)
-    assert len([e for e in p.key_averages(group_by_stack_n=1) if e.key == "sin"]) == 2
-    assert len([e for e in p.key_averages() if e.key == "sin"]) == 1
+    assert len([e for e in p.key_averages(group_by_stack_n=1) if e.key == "aten::sin"]) == 2
+    assert len([e for e in p.key_averages() if e.key == "aten::sin"]) == 1
 
 
 def test_memory_is_followed(x):
@@ -165,8 +167,8 @@ def test_memory_is_followed(x):
             z = y.exp()
             del z
         del y, view
-    assert named(p, "sin").cpu_memory_usage == 16 == named(p, "exp").self_cpu_memory_usage
-    assert named(p, "add_").cpu_memory_usage == 0
+    assert named(p, "aten::sin").cpu_memory_usage == 16 == named(p, "aten::exp").self_cpu_memory_usage
+    assert named(p, "aten::add_").cpu_memory_usage == 0
     assert (named(p, "region").cpu_memory_usage, named(p, "region").self_cpu_memory_usage) == (0, -16)
     assert named(p, "[memory]").cpu_memory_usage == -16
     assert p.total_average().self_cpu_memory_usage == 0
@@ -177,7 +179,7 @@ def test_arithmetic_is_estimated():
     a, b = nbgrad.ones(3, 4), nbgrad.ones(4, 5)
     with profile(with_flops=True) as p:
         (a @ b).sin()
-    assert (named(p, "matmul").flops, named(p, "sin").flops) == (120, 15)
+    assert (named(p, "aten::matmul").flops, named(p, "aten::sin").flops) == (120, 15)
     assert "Total FLOPs" in p.table() and p.total_average().flops == 135
 
 
@@ -187,7 +189,7 @@ def test_threads(x):
         with record_function("work"):
             x.tan()
 
-    for all_threads, expected in ((False, {"cos": 1}), (True, {"cos": 1, "work": 2, "tan": 2})):
+    for all_threads, expected in ((False, {"aten::cos": 1}), (True, {"aten::cos": 1, "work": 2, "aten::tan": 2})):
         with profile(all_threads=all_threads) as p:
             thread = threading.Thread(target=work)
             thread.start()
@@ -211,7 +213,7 @@ def test_profiles_of_several_threads_do_not_mix(x):
         thread.start()
     for thread in threads:
         thread.join()
-    assert seen == {name: [name] * 20 for name in ("sin", "cos", "exp")}
+    assert seen == {name: [f"aten::{name}"] * 20 for name in ("sin", "cos", "exp")}
 
 
 def test_profile_inside_of_a_profile(x):
@@ -221,8 +223,8 @@ def test_profile_inside_of_a_profile(x):
         with profile(record_shapes=True) as inner:
             x.cos()
         x.exp()
-    assert (names(outer), names(inner)) == (["sin", "cos", "exp"], ["cos"])
-    assert named(inner, "cos").input_shapes == [[4]] and named(outer, "cos").input_shapes is None
+    assert (names(outer), names(inner)) == (["aten::sin", "aten::cos", "aten::exp"], ["aten::cos"])
+    assert named(inner, "aten::cos").input_shapes == [[4]] and named(outer, "aten::cos").input_shapes is None
 
 
 def test_exceptions_close_what_they_leave(x):
@@ -231,14 +233,15 @@ def test_exceptions_close_what_they_leave(x):
         with pytest.raises(RuntimeError), record_function("failing"):
             x @ nbgrad.ones(3, 3)
         x.sin()
-    assert names(p) == ["failing", "matmul", "sin"] and named(p, "sin").cpu_parent is None
+    assert names(p) == ["failing", "aten::matmul", "aten::sin"] and named(p, "aten::sin").cpu_parent is None
 
 
 def test_profile_works_with_checkpoints(x):
     """Calls of the second run lie inside of the node that asked for it."""
     with profile() as p:
         nbgrad.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).sum().backward()
-    assert [e.cpu_parent.name if e.cpu_parent else None for e in p.function_events if e.name == "sin"] == [None, "ExpBackward0"]
+    parents = [e.cpu_parent for e in p.function_events if e.name == "aten::sin"]
+    assert parents[0] is None and parents[1].name == "ExpBackward0" and len(parents) == 2
 
 
 # ---- regions -------------------------------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ def test_region_left_under_another_profile(x):
         p.__enter__()
         x.sin()
     p.__exit__(None, None, None)
-    assert names(p) == ["sin"]
+    assert names(p) == ["aten::sin"]
 
 
 def test_region_that_is_never_left(x):
@@ -274,10 +277,10 @@ def test_region_that_is_never_left(x):
     with profile() as p:
         record_function("lost").__enter__()
         x.sin()
-    assert names(p) == ["sin"]
+    assert names(p) == ["aten::sin"]
     with nbgrad.no_grad(), profile(profile_memory=True) as p:
         x.sin()
-    assert names(p) == ["sin", "[memory]"]
+    assert names(p) == ["aten::sin", "[memory]"]
 
 
 def test_annotations_for_absent_tools_do_nothing(x):
@@ -374,7 +377,7 @@ def test_tables_sort_by_any_attribute(x, key):
     """Those of devices that are not there too."""
     with profile(record_shapes=True, profile_memory=True) as p:
         x.sin().cos()
-    assert {"sin", "cos"} <= set(p.key_averages().table(sort_by=key).split())
+    assert {"aten::sin", "aten::cos"} <= set(p.key_averages().table(sort_by=key).split())
 
 
 def test_numbers_as_text():
@@ -392,11 +395,11 @@ def test_trace_names_events_and_links_backward(x, tmp_path):
     p.export_chrome_trace(path)
     events = json.loads(path.read_text())["traceEvents"]
     spans = {e["name"]: e for e in events if e["ph"] == "X"}
-    assert spans["region"]["args"]["Args"] == "note" and spans["sin"]["args"]["Input Dims"] == [[4]]
-    assert spans["sin"]["args"]["Sequence number"] == spans["SinBackward0"]["args"]["Sequence number"]
+    assert spans["region"]["args"]["Args"] == "note" and spans["aten::sin"]["args"]["Input Dims"] == [[4]]
+    assert spans["aten::sin"]["args"]["Sequence number"] == spans["SinBackward0"]["args"]["Sequence number"]
     starts, ends = ({e["id"]: e["ts"] for e in events if e["ph"] == phase} for phase in "sf")
     number = spans["SinBackward0"]["args"]["External id"]
-    assert starts[number] == spans["sin"]["ts"] and ends[number] == spans["SinBackward0"]["ts"]
+    assert starts[number] == spans["aten::sin"]["ts"] and ends[number] == spans["SinBackward0"]["ts"]
     assert set(starts) == set(ends)
 
 
@@ -421,5 +424,80 @@ def test_a_profile_prints_its_table(x):
     with profile() as p:
         x.sin().cos()
     table = p.key_averages().table(sort_by="cpu_time_total", row_limit=1)
-    assert "sin" in str(p) and "cos" in str(p) and isinstance(table, str)
-    assert ("sin" in table) is not ("cos" in table)
+    assert "aten::sin" in str(p) and "aten::cos" in str(p) and isinstance(table, str)
+    assert ("aten::sin" in table) is not ("aten::cos" in table)
+
+
+# ---- schedules and handlers ----------------------------------------------------------------------------------------
+
+def test_names_are_torchs(x):
+    """Parts of an operation and forms of it go by its name; Functions by theirs, nodes and regions by their own."""
+    class Double(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    with nbgrad.no_grad(), profile() as p:
+        x.view(2, 2).T.expand(3, 2, 2).squeeze(0)
+        x ** 3
+        (x * 1).clamp_(min=2)
+        nbgrad.nn.functional.linear(x, nbgrad.ones(1, 4))
+        Double.apply(x)
+    assert [name for name in names(p) if name != "aten::mul"] == [
+        "aten::view", "aten::permute", "aten::expand", "aten::squeeze", "aten::pow", "aten::clamp_min_", "aten::mm", "Double"]
+
+
+def test_schedule_of_steps():
+    """Waiting, getting ready, collecting, handing over; again or not; after some steps at the beginning."""
+    from nbgrad.profiler import schedule
+
+    def plan(steps, **lengths):
+        return [schedule(**lengths)(step).value for step in range(steps)]
+    assert plan(9, wait=1, warmup=1, active=2) == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+    assert plan(9, wait=1, warmup=1, active=2, repeat=1) == [0, 1, 2, 3, 0, 0, 0, 0, 0]
+    assert plan(7, wait=0, warmup=1, active=1, skip_first=3) == [0, 0, 0, 1, 3, 1, 3]
+    assert plan(7, wait=2, warmup=0, active=1, skip_first=1, skip_first_wait=1) == [0, 3, 0, 0, 3, 0, 0]
+    for wrong in ({"active": 0}, {"active": 1, "repeat": -1}):
+        with pytest.raises(AssertionError, match="active > 0"):
+            schedule(wait=1, warmup=1, **wrong)
+
+
+def test_scheduled_profile_collects_cycles(x):
+    """Only the active steps' calls, each in the region of its step; the handler gets the profile at the end of every cycle."""
+    seen = []
+    plan = nbgrad.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with profile(schedule=plan, on_trace_ready=lambda p: seen.append([names(p), p.step_num])) as p:
+        for k in range(9):
+            (x.sin if k % 2 else x.cos)()
+            p.step()
+    cycle = ["aten::cos", "aten::sin"]
+    steps = [[f"ProfilerStep#{k}" for k in (2, 3)], [f"ProfilerStep#{k}" for k in (6, 7)]]
+    assert seen == [[[step for pair in zip(steps[c], cycle) for step in pair], 4 * c + 4] for c in range(2)]
+    assert p.current_action is nbgrad.profiler.ProfilerAction.NONE and len(p.events()) == 4
+
+
+def test_start_and_stop(x, tmp_path):
+    """As a ``with`` block does; the handler is called once, and writes what can be read again."""
+    handler = nbgrad.profiler.tensorboard_trace_handler(tmp_path / "traces", "me", use_gzip=True)
+    p = profile(activities=[nbgrad.profiler.ProfilerActivity.CPU], on_trace_ready=handler)
+    p.add_metadata("note", "text")
+    p.add_metadata_json("list", "[1, 2]")
+    p.start()
+    x.sin()
+    p.stop()
+    file, = (tmp_path / "traces").iterdir()
+    assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json.gz")
+    with gzip.open(file, "rt") as text:
+        trace = json.load(text)
+    assert (trace["note"], trace["list"]) == ("text", [1, 2])
+    assert [e["name"] for e in trace["traceEvents"]] == ["process_name", "thread_name", "aten::sin"]
+    assert nbgrad.profiler.supported_activities() == {nbgrad.profiler.ProfilerActivity.CPU}
+    with pytest.warns(UserWarning, match="only the CPU"):
+        profile(activities=[nbgrad.profiler.ProfilerActivity.CUDA])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RuntimeError, match="cannot be made"):
+        nbgrad.profiler.tensorboard_trace_handler(tmp_path / "file" / "below")(p)

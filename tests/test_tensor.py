@@ -562,3 +562,13 @@ def test_shallow_copy_shares_memory():
     c = copy.copy(t)
     t.fill_(3.0)
     assert c is not t and c.tolist() == [3.0, 3.0]
+
+
+def test_reversed_is_a_flip():
+    """``reversed`` gives a tensor with its first dimension reversed, in the graph; a 0-d tensor is its own reverse."""
+    x = nbgrad.arange(4.0).view(2, 2).requires_grad_()
+    y = reversed(x)
+    assert y.tolist() == [[2.0, 3.0], [0.0, 1.0]]
+    y[0].sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert reversed(nbgrad.tensor(1.0)).item() == 1.0

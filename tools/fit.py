@@ -136,6 +136,121 @@ FITS = [
     Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("5.93"), {"float64": 18}),
 ]
 
+# ---- special functions -------------------------------------------------------------------------------------------------
+
+
+def erfinv_of(w):
+    """The inverse error function at x with w = -log(1 - x**2), and x: Newton's method on log erfc, which never underflows."""
+    complement = -mp.expm1(mp.log1p(-mp.exp(-w)) / 2)       # 1 - x
+    y = mp.sqrt(w) if w > 4 else mp.erfinv(1 - complement) if w > 0 else mp.mpf(0)
+    for _ in range(60):
+        tail = mp.erfc(y)
+        step = (mp.log(tail) - mp.log(complement)) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(y * y) if w > 0 else mp.mpf(0)
+        y += step
+        if abs(step) < mp.mpf("1e-45"):
+            break
+    return y, 1 - complement
+
+
+def erfinv_ratio(w):
+    """erfinv(x) / x."""
+    if w < mp.mpf("1e-30"):
+        return mp.sqrt(mp.pi) / 2
+    y, x = erfinv_of(w)
+    return y / x
+
+
+def erfinv_ratio_of_root(s):
+    """erfinv(x) / x over s = sqrt(w)."""
+    return erfinv_ratio(s * s)
+
+
+def erfinv_over_root(u):
+    """erfinv(x) / sqrt(w) over u = 1 / sqrt(w)."""
+    return erfinv_of(1 / u ** 2)[0] * u
+
+
+def moved(function, middle):
+    """``function`` over the distance from a point."""
+    return lambda t: function(middle + t)
+
+
+def scaled_erfcx(q):
+    """(1 + 2 x) e**(x**2) erfc(x) over q = (x - 4) / (x + 4)."""
+    if q > 1 - mp.mpf("1e-25"):
+        return 2 / mp.sqrt(mp.pi)
+    x = 4 * (1 + q) / (1 - q)
+    if x > 1000:
+        scaled = sum((-1) ** k * mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(12)) / (x * mp.sqrt(mp.pi))
+    else:
+        scaled = mp.exp(x * x) * mp.erfc(x)
+    return (1 + 2 * x) * scaled
+
+
+def bessel_near(order):
+    """I_0(x), or I_1(x) / x, over z = (x / 8)**2."""
+    return lambda z: mp.besseli(order, 8 * mp.sqrt(z)) / (8 * mp.sqrt(z)) ** order if z else mp.mpf(1) / 2 ** order
+
+
+def bessel_far(order):
+    """sqrt(x) e**-x I_order(x) over u = 8 / x."""
+    return lambda u: mp.besseli(order, 8 / u) * mp.exp(-8 / u) * mp.sqrt(8 / u) if u > mp.mpf("1e-3") else (
+        asymptotic(order, 8 / u) if u else 1 / mp.sqrt(2 * mp.pi))
+
+
+def asymptotic(order, x):
+    """The first terms of Hankel's expansion, which suffice from 8000 on."""
+    total = term = mp.mpf(1)
+    for k in range(1, 12):
+        term *= -mp.mpf(4 * order ** 2 - (2 * k - 1) ** 2) / (k * 8 * x)
+        total += term
+    return total / mp.sqrt(2 * mp.pi)
+
+
+def stirling_tail(z):
+    """x (log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2) over z = 1 / x**2."""
+    if not z:
+        return mp.mpf(1) / 12
+    x = 1 / mp.sqrt(z)
+    return x * (mp.loggamma(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+
+def digamma_tail(z):
+    """x**2 (log x - 1 / (2 x) - digamma(x)) over z = 1 / x**2."""
+    if z < mp.mpf("1e-12"):
+        return mp.mpf(1) / 12
+    x = 1 / mp.sqrt(z)
+    return x * x * (mp.log(x) - 1 / (2 * x) - mp.psi(0, x))
+
+
+def trigamma_tail(z):
+    """x**3 (trigamma(x) - 1 / x - 1 / (2 x**2)) over z = 1 / x**2."""
+    if z < mp.mpf("1e-12"):
+        return mp.mpf(1) / 6
+    x = 1 / mp.sqrt(z)
+    return x ** 3 * (mp.psi(1, x) - 1 / x - 1 / (2 * x * x))
+
+
+HALF = mp.mpf(1) / 2
+FITS += [
+    Fit("erfcx_scaled", scaled_erfcx, one, mp.mpf(-1), mp.mpf(1), {"float32": 13, "float64": 24}),
+    Fit("erfinv_near", moved(erfinv_ratio, mp.mpf("2.5")), one, mp.mpf("-2.5"), mp.mpf("2.51"), {"float32": 9, "float64": 22}),
+    Fit("erfinv_middle", moved(erfinv_ratio_of_root, mp.mpf("3.125")), one, mp.mpf("-0.9"), mp.mpf("0.876"),
+        {"float32": 8, "float64": 22}),
+    Fit("erfinv_far", moved(erfinv_ratio_of_root, mp.mpf("5.125")), one, mp.mpf("-1.126"), mp.mpf("1.126"),
+        {"float32": 8, "float64": 19}),
+    Fit("erfinv_tail", moved(erfinv_over_root, mp.mpf("0.1")), one, 1 / mp.mpf("27.4") - mp.mpf("0.1"), mp.mpf("0.0601"),
+        {"float32": 8, "float64": 22}),
+    Fit("i0_near", bessel_near(0), lambda z: 1 / bessel_near(0)(z), mp.mpf(0), mp.mpf(1), {"float32": 9, "float64": 15}),
+    Fit("i1_near", bessel_near(1), lambda z: 1 / bessel_near(1)(z), mp.mpf(0), mp.mpf(1), {"float32": 9, "float64": 15}),
+    Fit("i0_far", bessel_far(0), one, mp.mpf(0), mp.mpf(1), {"float32": 6, "float64": 22}),
+    Fit("i1_far", bessel_far(1), one, mp.mpf(0), mp.mpf(1), {"float32": 6, "float64": 22}),
+    Fit("lgamma_middle", series(lambda t: mp.loggamma(2 + t) / t, 1 - mp.euler), one, -HALF, HALF, {"float32": 9, "float64": 20}),
+    Fit("stirling", stirling_tail, one, mp.mpf(0), mp.mpf(1) / 64, {"float32": 2, "float64": 6}),
+    Fit("digamma_tail", digamma_tail, one, mp.mpf(0), mp.mpf(1) / 64, {"float32": 2, "float64": 6}),
+    Fit("trigamma_tail", trigamma_tail, one, mp.mpf(0), mp.mpf(1) / 64, {"float32": 2, "float64": 7}),
+]
+
 
 def main(names: list[str]) -> None:
     """Print the tables named, or all."""

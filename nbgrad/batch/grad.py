@@ -7,6 +7,7 @@ from ..dispatch import CALLS
 from ..errors import GradError, RangeError, ShapeError
 from ..graph import GradientEdge
 from ..tensor import Tensor
+from . import calls as _calls, rules as _rules  # noqa: F401  (they register themselves)
 from .levels import Level, hidden_levels, noted
 from .tensors import Batched, levels_of, lifted, lowered
 

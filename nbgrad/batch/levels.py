@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Callable, Iterator
 
 from ..errors import NotSupportedError
+from ..grad_mode import transforming, unusual
 from ..layout import Layout
 
 __all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
@@ -82,7 +83,8 @@ def opened(size: int, randomness: str = "error", directions: bool = False) -> It
     state.levels = (*before, level)
     open_levels.append(level)
     try:
-        yield level
+        with transforming(level):
+            yield level
     finally:
         level.open = False
         open_levels.remove(level)
@@ -93,11 +95,13 @@ def opened(size: int, randomness: str = "error", directions: bool = False) -> It
 def noted(levels: tuple[Level, ...]) -> Iterator[None]:
     """While user code may meet tensors of levels that no ``vmap`` of its own has opened: in a backward pass."""
     open_levels.extend(levels)
+    unusual.extend(levels)
     try:
         yield
     finally:
         for level in levels:
             open_levels.remove(level)
+            unusual.remove(level)
 
 
 def hidden_levels(sizes: tuple[int, ...]) -> tuple[Level, ...]:

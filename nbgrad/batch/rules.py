@@ -32,13 +32,17 @@ BY_NAMES = """
     scan_sum scan_product recurrence shift_along argsort top_indices
     median_indices mode_indices running_indices
     pick place gather gather_backward scatter_src scatter_value scatter_add_src
+    slice_scatter select_scatter diagonal_scatter running_logsumexp adjacent binary_exponent igamma_pair igammac_pair
+    inverse_matrix solve_system solve_triangle determinant cofactors log_abs_det det_sign pseudo_inverse matrix_exponential
+    cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row row_order
+    hermitian_eigenvalues eigenvalues singular_values exchange_rows
 """.split()
 # Without a dim these see the tensor as one row.
 AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
 LOOPED = """
     masked_scatter masked_scatter_backward masked_select_backward as_strided_backward
-    insertion_places are_members scatter_extremum
+    insertion_places are_members scatter_extremum scatter_product as_strided_scatter
 """.split()
 
 

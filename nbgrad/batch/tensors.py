@@ -28,6 +28,7 @@ from ..interpreters import Call, register
 from ..layout import Layout, layout_of, marked_layout
 from ..ops.core import Elementwise, Movement
 from ..rules import Cotangents, movement_call
+from ..saved import count_write
 from ..tensor import Tensor, native
 from . import levels as batch_levels
 from .levels import BATCHED, BatchingError, Level, hidden_levels
@@ -337,6 +338,11 @@ def movement(call: Call, batch: Batch) -> Any:
 _behind: dict[Any, Any] = {}
 
 
+def is_behind(op: Movement) -> bool:
+    """Whether a movement is one behind a batch already: that of a batched cotangent."""
+    return op in _behind
+
+
 @cache
 def behind_batch(op: Movement) -> Callable:
     """``call(x, depth, *args)``: the movement of all dimensions but the first ``depth``."""
@@ -522,7 +528,7 @@ def moved_in_place(name: str) -> Callable:
     def call(x, *args, **kwargs):
         view = getattr(x, name)(*args, **kwargs)
         x.value, x.layout, x.offset = view.value, view.layout, view.offset
-        x.value.storage.version += 1
+        count_write(x.value.storage)
         return x
     call.__name__ = call.__qualname__ = name + "_"
     return call

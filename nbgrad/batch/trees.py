@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Callable
 
-__all__ = ["Tree", "flatten", "map_leaves"]
+__all__ = ["Tree", "flatten", "map_leaves", "registered"]
 
-CONTAINERS = (tuple, list, dict, OrderedDict)
+# Containers of users: ``{type: (parts, build)}``, where ``parts(value) -> (values, context)`` and ``build(values, context)``.
+registered: dict[type, tuple[Callable, Callable]] = {}
 
 
 class Tree:
@@ -14,7 +15,7 @@ class Tree:
 
     Attributes:
         kind: the container's type; None for a leaf.
-        keys: of a dict.
+        keys: of a dict; of a registered type its context.
         children: the structures of what it holds.
         count: number of leaves.
     """
@@ -22,7 +23,7 @@ class Tree:
     __slots__ = ("kind", "keys", "children", "count")
     count: int
 
-    def __init__(self, kind: type | None, keys: tuple | None, children: tuple[Tree, ...]):
+    def __init__(self, kind: type | None, keys: Any, children: tuple[Tree, ...]):
         self.kind, self.keys, self.children = kind, keys, children
         self.count = 1 if kind is None else sum(child.count for child in children)
 
@@ -39,6 +40,8 @@ class Tree:
         if self.kind is None:
             return next(leaves)
         values = [child._build(leaves) for child in self.children]
+        if self.kind in registered:
+            return registered[self.kind][1](values, self.keys)
         if self.keys is not None:
             return self.kind(zip(self.keys, values))
         return self.kind(*values) if hasattr(self.kind, "_fields") else self.kind(values)
@@ -47,6 +50,8 @@ class Tree:
         if self.kind is None:
             return "*"
         parts = map(repr, self.children)
+        if self.kind in registered:
+            return f"{self.kind.__name__}({', '.join(parts)})"
         if self.keys is not None:
             return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(self.keys, parts)) + "}"
         opening, closing = "[]" if self.kind is list else "()"
@@ -56,13 +61,16 @@ class Tree:
 LEAF = Tree(None, None, ())
 
 
-def parts_of(value: Any) -> tuple[tuple | None, list] | None:
-    """Keys and values of a container; None of a leaf."""
+def parts_of(value: Any) -> tuple[Any, list] | None:
+    """Keys (of a registered type: the context) and values of a container; None of a leaf."""
     kind = type(value)
     if kind is dict or kind is OrderedDict:
         return tuple(value), list(value.values())
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return None, list(value)
+    if kind in registered:
+        values, context = registered[kind][0](value)
+        return context, list(values)
     return None
 
 

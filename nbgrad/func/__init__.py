@@ -4,8 +4,9 @@ from __future__ import annotations
 from ..vmap import vmap
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
-from .modules import functional_call, stack_module_state
+from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .purity import debug_unwrap, functionalize
 from .reverse import grad, grad_and_value, value_and_grad, vjp
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "stack_module_state", "value_and_grad", "vjp", "vmap"]
+__all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+           "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap"]

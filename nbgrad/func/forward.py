@@ -7,10 +7,11 @@ from ..batch.trees import Tree, flatten, map_leaves
 from ..dispatch import CALLS
 from ..errors import GradError, ShapeError
 from ..forward_ad import make_dual, unpack_dual
+from ..grad_mode import transforming
 from ..tangents import pop_level, push_level
 from ..tensor import Tensor
 from .reverse import vjp
-from .runs import ordinary, outside_inference_mode, pair_of, tensor_leaves
+from .runs import ordinary, outside_inference_mode, pair_of, sealed, tensor_leaves
 
 __all__ = ["jvp", "linearize"]
 
@@ -43,8 +44,8 @@ def pushed_forward(func: Callable, leaves: list[Tensor], directions: list[Tensor
     """``jvp`` at a level of its own."""
     level = push_level()
     try:
-        duals = [dual_of(x, t, level) for x, t in zip(leaves, directions)]
-        output = func(*tree.unflatten(duals))
+        with transforming(level), sealed(func, leaves):
+            output = func(*tree.unflatten([dual_of(x, t, level) for x, t in zip(leaves, directions)]))
         output, aux = pair_of("jvp", output) if has_aux else (output, None)
         results, out_tree = tensor_leaves("jvp", output)
         pairs = [primal_and_tangent(x, level, strict) for x in results]
@@ -121,6 +122,8 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         for x, t in zip(leaves, directions):
             if x.shape != t.shape:
                 raise ShapeError(f"linearize: a tangent has shape {list(t.shape)}, its primal {list(x.shape)}.")
+            if x.dtype is not t.dtype:
+                raise GradError(f"linearize: a tangent is {t.dtype.name}, its primal {x.dtype.name}. Hint: t.to(primal.dtype).")
         dummies = out_tree.unflatten([CALLS["zeros_like"](x.detach()) for x in outputs])
         _, transpose = vjp(lambda g: pull_back(g, create_graph=True), dummies)
         return transpose(tangents)[0]

@@ -7,7 +7,7 @@ from ..dispatch import CALLS
 from ..errors import GradError, RangeError
 from ..tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *,
@@ -35,10 +35,10 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     """
     given = joined_dicts(parameter_and_buffer_dicts)
     places = {name: (owner, attribute) for name, owner, attribute, _ in state_of(module)}
-    if strict and set(places) != set(given):
-        raise GradError(f"functional_call: missing {sorted(set(places) - set(given))}, "
-                        f"unexpected {sorted(set(given) - set(places))}.")
     changes = with_ties(module, given) if tie_weights else given
+    if strict and set(places) != set(changes):
+        raise GradError(f"functional_call: missing {sorted(set(places) - set(changes))}, "
+                        f"unexpected {sorted(set(changes) - set(places))}.")
     before = [(places[name], getattr(*places[name])) for name in changes if name in places]
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     try:
@@ -137,3 +137,24 @@ def stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
         tensor = CALLS["stack"](tuple(each[name].detach() for each in states))
         made[name] = tensor.requires_grad_(first.requires_grad) if first.dtype.differentiable else tensor
     return made
+
+
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Make the batch normalisations of a module forget their running statistics, which ``vmap`` cannot write. Returns it.
+
+    They then normalise by the batch that they are given, also after ``eval()``.
+
+    >>> import nbgrad
+    >>> net = nbgrad.func.replace_all_batch_norm_modules_(nbgrad.nn.Sequential(nbgrad.nn.BatchNorm1d(2)))
+    >>> dict(net.named_buffers())
+    {}
+    """
+    for each in root.modules():
+        if getattr(each, "track_running_stats", False) and all(hasattr(each, name) for name in STATISTICS):
+            each.track_running_stats = False
+            for name in STATISTICS:
+                setattr(each, name, None)
+    return root

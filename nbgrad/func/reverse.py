@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..autograd import grad as gradients_of
 from ..batch.trees import Tree, flatten
 from ..dispatch import CALLS
-from ..errors import ArgumentError, GradError, ShapeError
+from ..errors import ArgumentError, DTypeError, GradError, ShapeError
 from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad
 from ..tensor import Tensor
@@ -63,7 +63,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
         recorded = mode.enabled
-        with running() as run:
+        with running(func, (args, kwargs)) as run:
             chosen = chosen_arguments("grad", args, argnums)
             leaves, tree = flatten(chosen)
             starts = [start(x, run) for x in leaves]
@@ -111,6 +111,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     Raises:
         GradError: func returns something else than tensors; cotangents of another structure. ShapeError: of other shapes.
+        DTypeError: func returns tensors of integers or bools.
 
     >>> import nbgrad
     >>> output, pull_back = nbgrad.func.vjp(lambda x: x ** 2, nbgrad.tensor([1.0, 2.0]))
@@ -118,12 +119,16 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     (tensor([2., 4.]),)
     """
     recorded = mode.enabled
-    with running() as run:
+    with running(func, primals) as run:
         leaves, tree = flatten(primals)
         starts = [start(x, run) for x in leaves]
         output = func(*tree.unflatten(starts))
         output, aux = pair_of("vjp", output) if has_aux else (output, None)
         outputs, out_tree = tensor_leaves("vjp", output)
+        for x in outputs:
+            if not x.dtype.differentiable:
+                raise DTypeError(f"vjp: the function returned a tensor of {x.dtype.name}, expected floating or complex ones. "
+                                 "Hint: return others by has_aux=True.")
 
     def pull_back(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors = matching_cotangents(cotangents, outputs, out_tree)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 import math
-from functools import cache
+from functools import cache, reduce
 from types import FunctionType
 from typing import Any, Callable, NamedTuple
 
@@ -140,44 +140,71 @@ def statements(roots, names: dict[Expr, str], dtype: str, rename: dict[str, str]
     return lines
 
 
+class Guard(NamedTuple):
+    """How blocks compute an operation: see NOTE [Guards] and NOTE [Common range] in scalars.
+
+    Attributes:
+        test: of the arguments; sends the block to the version that is right everywhere.
+        fast: the version for the other blocks.
+        precise: the one that is right everywhere.
+        common: of the second kind: the test gives a negative number, and pays only where the arguments are operands.
+    """
+
+    test: Callable
+    fast: Callable
+    precise: Callable
+    common: bool = False
+
+
 def guarded_nodes(results: tuple[Expr, ...], dtype: str) -> list[Expr]:
-    """The operations whose scalar function is right only in a range."""
+    """The operations that blocks compute in one of two ways, all of one kind."""
     guards = guard_table(dtype)
-    return [node for node in postorder(results) if node.op in guards] if guards else []
+    nodes = [node for node in postorder(results) if node.op in guards] if guards else []
+    needed = [node for node in nodes if not guards[node.op].common]
+    others = {node.op for node in nodes if any(arg.op != "symbol" for arg in node.args)}
+    return needed or [node for node in nodes if node.op not in others]
 
 
 @cache
-def guard_table(dtype: str) -> dict[str, tuple[Callable, Callable]]:
-    """``{operation: (guard, precise version)}`` at a dtype."""
+def guard_table(dtype: str) -> dict[str, Guard]:
+    """The guards at a dtype, by operation."""
     if dtype in REAL:
-        from .scalars import GUARDS, PRECISE
-        return {op: (guard, PRECISE[name]) for op, (guard, name) in GUARDS.items()}
+        from .scalars import COMMON, FUNCTIONS, GUARDS, PRECISE
+        return {**{op: Guard(test, FUNCTIONS[op], PRECISE[name]) for op, (test, name) in GUARDS.items()},
+                **{op: Guard(test, fast, FUNCTIONS[op], True) for op, (test, fast) in COMMON.items()}}
     if dtype.startswith("complex"):
-        from .complex_scalars import COMPLEX_GUARDS
-        return COMPLEX_GUARDS
+        from .complex_scalars import COMPLEX_FUNCTIONS, COMPLEX_GUARDS
+        return {op: Guard(test, COMPLEX_FUNCTIONS[op], precise) for op, (test, precise) in COMPLEX_GUARDS.items()}
     return {}
 
 
 def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) -> dict[str, Callable]:
-    """``{"guard": ..., "precise": ...}`` for a guarded function, else {}: see NOTE [Guards] in scalars."""
+    """``{test: ..., "scalar": ..., "precise": ...}`` for a function that blocks compute in one of two ways, else {}.
+
+    The first says where ``scalar`` is out of its range and ``precise`` must do: ``"guard"`` by True, ``"common"`` by a
+    negative number.
+    """
     guarded = guarded_nodes(results, dtype)
     if not guarded:
         return {}
     guards = guard_table(dtype)
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
-    rename = {}
+    fast, precise = {}, {}
     for op in {node.op for node in guarded}:
-        scope[f"guard_{op}"], scope[f"precise_{op}"] = guards[op]
-        rename[op] = f"precise_{op}"
+        scope[f"guard_{op}"], scope[f"fast_{op}"], scope[f"precise_{op}"] = guards[op][:3]
+        fast[op], precise[op] = f"fast_{op}", f"precise_{op}"
     names: dict[Expr, str] = {}
     roots = [arg for node in guarded for arg in node.args]
-    lines = [f"def guard({', '.join(p for p, _ in params)}):", *statements(roots, names, dtype, {})]
-    tests = " | ".join(f"guard_{node.op}({', '.join(names[a] for a in node.args)})" for node in guarded)
-    text = "\n".join([*lines, f"    return {tests}"]) + "\n"
-    text += source(Scalar("precise", params, tuple(results), dtype), rename)
+    test = "common" if guards[guarded[0].op].common else "guard"
+    lines = [f"def {test}({', '.join(p for p, _ in params)}):", *statements(roots, names, dtype, {})]
+    tests = [f"guard_{node.op}({', '.join(names[a] for a in node.args)})" for node in guarded]
+    found = " | ".join(tests) if test == "guard" else reduce(lambda x, y: f"ior({x}, {y})", tests)
+    text = "\n".join([*lines, f"    return {found}"]) + "\n"
+    text += source(Scalar(name, params, tuple(results), dtype), fast)
+    text += source(Scalar("precise", params, tuple(results), dtype), precise)
     exec(compile(text, register_source(text, f"guard of {name} {dtype}"), "exec"), scope)
-    return {"guard": scope["guard"], "precise": scope["scalar_precise"]}
+    return {test: scope[test], "scalar": scope[f"scalar_{name}"], "precise": scope["scalar_precise"]}
 
 
 def register_source(text: str, label: str) -> str:

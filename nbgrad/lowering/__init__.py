@@ -7,4 +7,21 @@
 def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
-    from . import complex, compositions, copy, indexing, join, linalg, losses, reduce, scan, softmax, sort, subscript  # noqa: F401
+    from . import (  # noqa: F401
+        complex,
+        compositions,
+        copy,
+        decompositions,
+        gamma,
+        indexing,
+        join,
+        linalg,
+        losses,
+        overwriting,
+        reduce,
+        scan,
+        softmax,
+        sort,
+        statistics,
+        subscript,
+    )

@@ -9,11 +9,12 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ..batch.levels import whole
 from ..dispatch import CALLS
-from ..dtypes import DType, bool_, finfo, int32, int64
+from ..dtypes import DType, bool_, finfo, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
-from ..layout import layout_of
+from ..layout import broadcast_shapes, layout_of
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -37,8 +38,8 @@ def made(name: str, *args: Any, **named: Any) -> Tensor:
 def shared(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
     """An array as a tensor on the device of another one."""
     from ..dtypes import dtype_of
-    array = np.ascontiguousarray(array)
-    layout = layout_of(dtype or dtype_of(array.dtype), array.shape, None, like.layout.device)
+    shape, array = np.shape(array), np.ascontiguousarray(array)     # which makes a number a vector of one
+    layout = layout_of(dtype or dtype_of(array.dtype), shape, None, like.layout.device)
     return new_tensor(wrap_array(array.reshape(-1)), layout)
 
 
@@ -74,7 +75,11 @@ def _median_indices(op, tensors, attributes):
     rows, dim = rows_of("median", x, attributes["dim"])
     if not rows.shape[-1]:
         raise DimError(f"median: dimension {dim} of {list(x.layout.shape)} has no elements.")
-    order, lost = np.argsort(rows, axis=-1, kind="stable"), missing(rows)
+    lost = missing(rows)
+    if not lost.any():
+        middle = (rows.shape[-1] - 1) // 2
+        return indices_tensor(np.argpartition(rows, middle, axis=-1)[..., middle:middle + 1], dim, x)
+    order = np.argsort(rows, axis=-1, kind="stable")
     counts = rows.shape[-1] - lost.sum(-1, keepdims=True) * attributes["ignore_nan"]
     found = np.take_along_axis(order, np.maximum(counts - 1, 0) // 2, -1)
     if not attributes["ignore_nan"]:
@@ -91,15 +96,6 @@ def _mode_indices(op, tensors, attributes):
         values, counts = np.unique(rows[place], return_counts=True)
         found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
     return indices_tensor(found, dim, x)
-
-
-@lowering("running_indices", style="run")
-def _running_indices(op, tensors, attributes):
-    x, = tensors
-    rows, dim = rows_of("cummax", x, attributes["dim"])
-    best = (np.maximum if attributes["largest"] else np.minimum).accumulate(rows, axis=-1)
-    places = np.where((rows == best) | missing(rows), np.arange(rows.shape[-1]), 0)
-    return indices_tensor(np.maximum.accumulate(places, axis=-1), dim, x)
 
 
 def without_dim(x, keepdim: bool, dim: int):
@@ -164,6 +160,88 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
 for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
 
+
+# ---- parts of numbers --------------------------------------------------------------------------------------------------
+
+general("adjacent", lambda x, y: x, operands=("x", "y"), method=False, function=False, public="nextafter",
+        doc="The next number after x in the direction of y.")
+general("binary_exponent", lambda x: x, method=False, function=False, public="frexp",
+        doc="The exponent e of x = m 2**e with 1/2 <= |m| < 1, in int32.")
+
+
+@lowering("adjacent", style="run")
+def _adjacent(op, tensors, attributes):
+    return shared(np.nextafter(*map(values_of, tensors)), tensors[0], tensors[0].layout.dtype)
+
+
+@lowering("binary_exponent", style="run")
+def _binary_exponent(op, tensors, attributes):
+    array = values_of(tensors[0])
+    wide = array if array.dtype in (np.float32, np.float64) else array.astype(np.float32)
+    return shared(np.asarray(np.frexp(wide)[1]).astype(np.int32), tensors[0])
+
+
+class Frexp(NamedTuple):
+    """What ``frexp`` returns."""
+
+    mantissa: Any
+    exponent: Any
+
+
+def signbit(input):
+    """Whether the sign is negative, that of -0.0 too."""
+    require_tensors("signbit", input)
+    if input.dtype.is_complex:
+        raise DTypeError(f"signbit: not defined for {input.dtype}.")
+    return scalar.sign_bit(input) if input.dtype.is_floating_point else input < 0
+
+
+def ldexp(input, other):
+    """input * 2**other."""
+    return input * scalar.pow(2.0, other) if isinstance(other, Tensor) else input * 2.0 ** other
+
+
+def frexp(input):
+    """(mantissa, exponent) with input = mantissa * 2**exponent and 1/2 <= |mantissa| < 1; the exponent is int32.
+
+    Raises:
+        DTypeError: not floating.
+    """
+    require_tensors("frexp", input)
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"frexp: input is {input.dtype}, expected a floating dtype.")
+    exponent = scalar.binary_exponent(input)
+    half = exponent // 2        # 2**-exponent may overflow
+    powers = (scalar.pow(2.0, (-part).to(input.dtype)) for part in (half, exponent - half))
+    return Frexp(input * next(powers) * next(powers), exponent)
+
+
+def nextafter(input, other):
+    """The next number after input in the direction of other. It has no gradient.
+
+    Raises:
+        DTypeError: not floating.
+    """
+    require_tensors("nextafter", input, other)
+    dtype = result_dtype([(x.dtype, x.ndim) for x in (input, other)]) if input.dtype is not other.dtype else input.dtype
+    if not dtype.is_floating_point:
+        raise DTypeError(f"nextafter: not defined for {dtype}, expected a floating dtype.")
+    return scalar.adjacent(*(x.detach().to(dtype) for x in broadcast_tensors(input, other)))
+
+
+def broadcast_tensors(*tensors):
+    """Views of one shape, to which all operands broadcast."""
+    tensors = as_list(tensors)
+    require_tensors("broadcast_tensors", *tensors)
+    shape = broadcast_shapes("broadcast_tensors", [tuple(x.shape) for x in tensors])
+    return tuple(x.expand_shape(shape) for x in tensors)
+
+
+composite("signbit", signbit, out=True, doc=signbit.__doc__)
+composite("ldexp", ldexp, out=True, doc=ldexp.__doc__)
+composite("frexp", frexp, out=True, doc=str(frexp.__doc__))
+composite("nextafter", nextafter, out=True, doc=str(nextafter.__doc__))
+composite("broadcast_tensors", broadcast_tensors, method=False, doc=broadcast_tensors.__doc__)
 
 # ---- diagonals, rotations, blocks ------------------------------------------------------------------------------------
 
@@ -358,21 +436,77 @@ def _scatter_extremum(op, tensors, attributes):
     return shared(out, tensors[0], tensors[0].layout.dtype)
 
 
+# The product of those of its factors that are not zero, and how many are: what the derivative by each factor is made of.
+general("scatter_product", lambda x, src, dim, index, include_self: x,
+        {"x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
+         "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self)},
+        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
+        doc="The product of x and of the elements of src that index sends there along dim.")
+
+
+def others(factor, product, zeros):
+    """The product of all other factors: of those that are not zero, unless a zero is among the others."""
+    nothing = scalar.eq(factor, 0)
+    return scalar.where(scalar.eq(zeros, scalar.where(nothing, 1, 0)), product / scalar.where(nothing, 1, factor), 0)
+
+
+def factors(x, src, dim, index, include_self):
+    """The products of the factors that are not zero, and the numbers of zeros."""
+    own, sent = scalar.eq(x, 0), scalar.eq(src, 0)
+    product = CALLS["scatter_product"](scalar.where(own, 1, x), scalar.where(sent, 1, src), dim, index, include_self)
+    count = own.to_dtype(int64)
+    count = count if include_self else count.scatter_value(dim, index, 0)
+    return product, count.scatter_add_src(sent.to_dtype(int64), dim, index)
+
+
+def own_factor(g, x, src, dim, index, include_self):
+    """g times the product of what went to the same place: the part of x."""
+    part = g * others(x, *factors(x, src, dim, index, include_self))
+    return part if include_self else part.scatter_value(dim, index, 0)
+
+
+def source_factor(g, x, src, dim, index, include_self):
+    """g times the product of what else went to the same place: the part of src."""
+    product, zeros = factors(x, src, dim, index, include_self)
+    return g.gather(dim, index) * others(src, product.gather(dim, index), zeros.gather(dim, index))
+
+
+@lowering("scatter_product", style="run")
+def _scatter_product(op, tensors, attributes):
+    x, src = map(values_of, tensors)
+    dim, index = wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"])
+    places = list(np.indices(index.shape, sparse=True))
+    if places:
+        places[dim] = index
+    out = x.astype(np.float64 if x.dtype.kind not in "iubc" else x.dtype)
+    if not attributes["include_self"]:
+        out[tuple(places)] = 1
+    np.multiply.at(out, tuple(places), src)
+    return shared(out.astype(x.dtype), tensors[0], tensors[0].layout.dtype)
+
+
+EXTREMA = ("amax", "amin")
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
-    """``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, mean, amax or amin.
+    """``input`` and the elements of ``src`` that ``index`` sends to each place along dim, reduced: sum, prod, mean, amax or amin.
 
     Without ``include_self``, places that get something start from nothing.
 
     Raises:
-        RangeError: another reduction; products have none here.
+        RangeError: another reduction.
     """
     require_tensors("scatter_reduce", input, index, src)
+    if reduce not in REDUCTIONS:
+        raise RangeError(f"scatter_reduce: reduce is {reduce!r}, expected 'sum', 'prod', 'mean', 'amax' or 'amin'.")
     src = src[tuple(slice(0, size) for size in index.shape)] if src.shape != index.shape else src
-    if reduce in ("amax", "amin"):
+    if reduce in EXTREMA or reduce == "prod":
         scalar.gather(input, dim, index)        # refuses an index that does not fit
+    if reduce == "prod":
+        return CALLS["scatter_product"](input, src, dim, index, include_self)
+    if reduce in EXTREMA:
         return CALLS["scatter_extremum"](input, src, dim, index, reduce == "amax", include_self)
-    if reduce not in ("sum", "mean"):
-        raise RangeError(f"scatter_reduce: reduce is {reduce!r}, expected 'sum', 'mean', 'amax' or 'amin'.")
     start = input if include_self else input.scatter_value(dim, index, 0)
     total = start.scatter_add(dim, index, src)
     if reduce == "sum":
@@ -382,7 +516,25 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return total / counts if total.dtype.differentiable else total // counts
 
 
+def index_reduce(input, dim, index, source, reduce, *, include_self=True):
+    """``input`` and the slices of ``source`` that a vector ``index`` sends to each along dim, reduced: prod, mean, amax or amin.
+
+    Raises:
+        RangeError: another reduction. ShapeError: not an index for each slice.
+    """
+    require_tensors("index_reduce", input, index, source)
+    if reduce not in REDUCTIONS[1:]:
+        raise RangeError(f"index_reduce: reduce is {reduce!r}, expected 'prod', 'mean', 'amax' or 'amin'.")
+    at = wrap("index_reduce", dim, input.ndim)
+    if index.ndim > 1 or source.ndim != input.ndim or (source.ndim and source.shape[at] != index.numel()):
+        raise ShapeError(f"index_reduce: index {list(index.shape)}, source {list(source.shape)}; expected a vector with an index "
+                         f"for each slice of dimension {dim}.")
+    spread = index.reshape((-1,) + (1,) * (input.ndim - at - 1)).expand(source.shape) if source.ndim else index
+    return scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
+
+
 composite("scatter_reduce", scatter_reduce, out=True, doc=str(scatter_reduce.__doc__))
+composite("index_reduce", index_reduce, out=True, doc=str(index_reduce.__doc__))
 
 # ---- joins and indices -----------------------------------------------------------------------------------------------
 
@@ -427,7 +579,7 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
-    classes = values_of(tensor)
+    classes = values_of(tensor if num_classes == -1 else whole(tensor))        # a number of classes says the shape for a batch too
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")

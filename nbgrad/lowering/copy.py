@@ -20,12 +20,16 @@ def _as_bits(layout: Layout) -> Layout:
     return layout_of(_BY_SIZE[layout.dtype.itemsize], layout.shape, layout.strides, layout.device)
 
 
+def bits_record(itemsize: int) -> bytes:
+    """The record that copies elements of that size as they lie."""
+    return direct_record(IDENTITY, _BY_SIZE[itemsize].compute, (False,), (False,), 0)
+
+
 def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
     """The launch that writes ``source``'s elements, converted, into ``target``'s layout; the shapes broadcast."""
     if source.dtype is target.dtype and (source.conj, source.neg) == (target.conj, target.neg):
         if source.shape == target.shape and source.strides == target.strides and source.dense:
-            record = direct_record(IDENTITY, _BY_SIZE[source.dtype.itemsize].compute, (False,), (False,), 0)
-            return GeneralPlan(record, (target.template,), (source,))
+            return GeneralPlan(bits_record(source.dtype.itemsize), (target.template,), (source,))
         bits, out = _as_bits(source), _as_bits(target)
         plan = elementwise_plan(IDENTITY, bits.dtype, (bits,), (out,), plan_type=GeneralPlan)
         plan.outs, plan.layouts = (target.template,), (source,)

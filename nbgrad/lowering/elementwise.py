@@ -66,8 +66,8 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int
     outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
     guards = guard_functions(formula.name, formula.params, formula.results, dtype)
-    loop = elementwise_loop(outs, ins, inplace, bool(guards))
-    return address(Program(formula.name, loop, dtype, (("scalar", function), *guards.items())))
+    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""))
+    return address(Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items())))
 
 
 @cache

@@ -172,6 +172,20 @@ def whole_record(fold: Fold, numel: int) -> bytes:
 
 
 @cache
+def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
+    """``whole_record`` of a fold by the number of elements; None for so many that threads should share them, and for none: an
+    extremum of nothing is refused.
+    """
+    head, pack = whole_head(fold, False), WALK_WORDS.pack
+
+    def record(numel: int) -> bytes | None:
+        if 0 < numel < PARALLEL_FROM:
+            return head + pack(numel, 0, 1, 0, 1 << 62, 1, numel)
+        return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
+    return record
+
+
+@cache
 def whole_head(fold: Fold, large: bool) -> bytes:
     """What those records have in common."""
     return pack_record(kernel(fold, False), 1, 1, 1, (0,), PARALLEL if large else 0)
@@ -220,7 +234,8 @@ def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: t
     result = float32 if out.dtype.compute == "float32" else out.dtype
     folds = kind(layout.dtype, result)
     if layout.dense and len(dims) == layout.ndim and result is out.dtype and layout.numel < SHARED_FROM and not layout.special:
-        return GeneralPlan(whole_record(folds.fold, layout.numel), (out.template,), (layout,))
+        sized = whole_records(folds.fold) if not out.ndim and layout.contiguous else None
+        return GeneralPlan(whole_record(folds.fold, layout.numel), (out.template,), (layout,), sized)
     shared = folds.piece is not None and layout.dense and layout.numel >= SHARED_FROM and out.numel == 1
     if result is out.dtype and not shared:
         plan = reduce_plan(folds.fold, layout, dims, out, folds.multiplies)
@@ -304,14 +319,14 @@ def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
     memory = source.compute
     if source.is_complex:
         finish = mean_complex if mean else total_complex
-        return Fold("sum", memory, "complex128", out.compute, "(float64(0.0) + 0j)", "{s} + {x}", False,
+        return Fold("sum", memory, "complex128", out.compute, "(float64(0.0) + 0j)", "{s} + {x}", "+",
                     (("merge", add_plain), ("finish", finish)))
     if source.is_floating_point:
         finish = mean_float if mean else total_float
         merge = two_sum if source is float64 else add_plain
-        return Fold("sum", memory, "float64", out.compute, "float64(0.0)", "{s} + float64({x})", True,
+        return Fold("sum", memory, "float64", out.compute, "float64(0.0)", "{s} + float64({x})", "+",
                     (("merge", merge), ("finish", finish)))
-    return Fold("sum", memory, "int64", out.compute, "int64(0)", "{s} + int64({x})", False,
+    return Fold("sum", memory, "int64", out.compute, "int64(0)", "{s} + int64({x})", "",
                 (("merge", add_plain), ("finish", total_int)))
 
 
@@ -389,18 +404,19 @@ def root(hi, lo, times, over):
 @cache
 def product_reduction(source: DType, out: DType) -> Reduction:
     """Products, of floats in float64."""
-    acc, init, step = "int64", "int64(1)", "{s} * int64({x})"
-    if source.is_complex:
-        acc, init, step = "complex128", "(float64(1.0) + 0j)", "{s} * {x}"
+    acc, init, step, grouped = "int64", "int64(1)", "{s} * int64({x})", ""
+    if source.is_complex:       # one product waits for the last one, and Numba's do not vectorise: groups of eight side by side
+        acc, init, step, grouped = "complex128", "(float64(1.0) + 0j)", "{s} * {x}", "*"
     elif source.is_floating_point:
         acc, init, step = "float64", "float64(1.0)", "{s} * float64({x})"
-    return Reduction(Fold("product", source.compute, acc, out.compute, init, step, False,
-                          (("merge", multiply), ("finish", first_part))))
+    return Reduction(Fold("product", source.compute, acc, out.compute, init, step, grouped,
+                          (("merge", multiply), ("finish", first_part)),
+                          element="complex(float64({x}.real), float64({x}.imag))" if grouped else "{x}"))
 
 
 def counted(name: str, source: DType, out: DType, step: str, merge: Callable, finish: Callable) -> Reduction:
     """Reductions that only ask of every element whether it is zero."""
-    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, False,
+    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, "",
                 (("merge", merge), ("finish", finish)))
     return Reduction(fold)
 
@@ -427,7 +443,7 @@ def count_reduction(source: DType, out: DType) -> Reduction:
 def norm1_reduction(source: DType, out: DType) -> Reduction:
     """Sums of magnitudes."""
     return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)",
-                          "{s} + fabs(float64({x}))", False, (("merge", add_plain), ("finish", total_float))),
+                          "{s} + fabs(float64({x}))", "", (("merge", add_plain), ("finish", total_float))),
                      multiplies=True)
 
 
@@ -435,7 +451,7 @@ def norm1_reduction(source: DType, out: DType) -> Reduction:
 def norm2_reduction(source: DType, out: DType) -> Reduction:
     """Roots of sums of squares, in float64: squares of float32 neither overflow nor vanish."""
     return Reduction(Fold("norm2", source.compute, "float64", out.compute, "float64(0.0)",
-                          "{s} + float64({x}) * float64({x})", False, (("merge", add_plain), ("finish", root))))
+                          "{s} + float64({x}) * float64({x})", "", (("merge", add_plain), ("finish", root))))
 
 
 def simple(kind: Callable, result: Callable[[DType], DType]) -> Callable:
@@ -507,7 +523,7 @@ def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
     bindings = (("merge", larger_key), *key_bindings(source, largest))
     dtype = source.name if floating else None
     name = "amax" if largest else "amin"
-    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", False, bindings,
+    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", "", bindings,
                  dtype)
     piece = whole._replace(out=acc, bindings=(("merge", larger_key), ("finish", first_part), *bindings[2:]))
     merge = whole._replace(memory=acc, step="where({x} > {s}, {x}, {s})")

@@ -4,9 +4,11 @@ from __future__ import annotations
 from functools import cache
 
 from ..dtypes import int64
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address
+from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, scan_loop, shift_loop
+from ..kernels.templates.select import rank_of, running_loop
 from ..layout import Layout
 from ..ops.shapes import wrap
 from ..rules import GeneralPlan, lowering
@@ -50,6 +52,26 @@ def _recurrence(op, layouts, attributes):
         return prepared
     name = "recurrence_lagged" if attributes["lagged"] else "recurrence"
     return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
+
+
+@cache
+def running_kernel(dtype: str, largest: bool, by_columns: bool) -> int:
+    """Address of the search for the greatest, or smallest, element up to each."""
+    memory, ranks, rank = rank_of(dtype, largest, nan_first=True)
+    bindings = (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))
+    return address(Program("running", running_loop(memory, ranks, by_columns), dtype, bindings))
+
+
+@lowering("running_indices")
+def _running_indices(op, layouts, attributes):
+    x, = layouts
+    if x.dtype.is_complex:
+        raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
+    if not ready(x):
+        return prepared
+    split = split_at(x.shape, wrap("cummax", attributes["dim"], x.ndim))
+    code = running_kernel(x.dtype.name, attributes["largest"], split[2] > 1)
+    return GeneralPlan(split_launch(code, split, 1, split[2] > 1), (x.like(int64).template,), layouts)
 
 
 @cache

@@ -18,7 +18,10 @@ from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..rules import GeneralPlan, lowering
 from ..tensor import native
-from .reduce import PARALLEL_FROM, converted_first, kept_first, prepared, ready, split_at
+from .elementwise import shares
+from .reduce import converted_first, kept_first, prepared, ready, split_at
+
+COST = 0.12         # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 
 
 @cache
@@ -36,9 +39,11 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     by_columns = width > 1
     tiles = -(-width // TILE) if by_columns else 1
     units = outer * tiles if length and width else 0
-    work = length * min(width, TILE)
-    parallel = PARALLEL if units * work >= PARALLEL_FROM // 4 else 0
-    grain = max(1, PARALLEL_FROM // 16 // max(work, 1))
+    work = max(length * min(width, TILE), 1)
+    # Claims of less than some 15 us cost more than the second thread brings (two rows of 1,000 each: no gain at all).
+    share, shared_from = shares(COST * layouts[0].dtype.itemsize)
+    parallel = PARALLEL if units * work >= shared_from else 0
+    grain = max(1, share // work)
     code = kernel(name, layouts[0].dtype.name, by_columns)
     record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, struct.pack("3q", length, width, tiles))
     return GeneralPlan(record, (out.template,), layouts)

@@ -1,15 +1,24 @@
-"""Orders: NumPy's sorts, which are as fast as sorts get."""
+"""Orders: NumPy's sorts, which are as fast as sorts get, and a kernel for the greatest few."""
 from __future__ import annotations
+
+import math
+import struct
+from functools import cache
 
 import numpy as np
 
 from ..dtypes import int64
 from ..errors import DTypeError, RangeError
-from ..layout import layout_of
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.reduce import KEY_CONSTANTS
+from ..kernels.templates.select import MOST_BEST, best_loop, rank_of
+from ..layout import Layout, layout_of
 from ..ops.shapes import wrap
-from ..rules import lowering
+from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor, native, new_tensor
+from .elementwise import shares
 from .reduce import arranged
 
 
@@ -52,9 +61,36 @@ def _argsort(op, tensors, attributes):
     return indices_tensor(ordered(rows, attributes["descending"]), dim, x)
 
 
+@cache
+def best_kernel(dtype: str, largest: bool) -> int:
+    """Address of the search for the greatest, or smallest, few."""
+    memory, ranks, rank = rank_of(dtype, largest)
+    return address(Program("best", best_loop(memory, ranks), dtype, (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))))
+
+
+def best_few(x: Tensor, k: int, largest: bool) -> Tensor:
+    """Positions along the last dimension; of a contiguous tensor of a dtype that kernels have."""
+    layout = x.layout
+    length, rows = layout.shape[-1], math.prod(layout.shape[:-1])
+    share, shared_from = shares(0.3)        # nanoseconds an element
+    record = pack_record(best_kernel(layout.dtype.name, largest), rows, max(1, share // length), 1, (0,),
+                         PARALLEL if layout.numel >= shared_from else 0, struct.pack("2q", length, k))
+    out = layout_of(int64, (*layout.shape[:-1], k), None, layout.device)
+    return native.fresh(GeneralPlan(record, (out.template,), (layout,)), x)
+
+
+def is_for_kernel(layout: Layout, k: int, dim: int) -> bool:
+    """Whether ``best_few`` finds them: few, of numbers with an order, along the last dimension."""
+    if not layout.ndim or wrap("topk", dim, layout.ndim) != layout.ndim - 1:
+        return False
+    return 0 < k <= min(MOST_BEST, layout.shape[-1]) and layout.dtype.name != "bool" and not layout.dtype.is_complex
+
+
 @lowering("top_indices", style="run")
 def _top_indices(op, tensors, attributes):
     x, = tensors
+    if is_for_kernel(x.layout, attributes["k"], attributes["dim"]):
+        return best_few(*arranged((x,)), attributes["k"], attributes["largest"])
     rows, dim = rows_of("topk", x, attributes["dim"])
     k, size = attributes["k"], rows.shape[-1]
     if not 0 <= k <= size:

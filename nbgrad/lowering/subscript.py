@@ -89,7 +89,7 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
     Raises:
         DimError: too many indices, or one out of range. ArgumentError, DTypeError: something that is no index.
     """
-    items = [as_item(item) for item in (key if type(key) is tuple else (key,))]
+    items = [as_item(item) for item in parts_of(key)]
     consumed = sum(map(dimensions_of, items))
     ndim = x.layout.ndim
     if consumed > ndim:
@@ -119,6 +119,25 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
                 indices[dim] = index
                 dim += 1
     return x, tuple(indices.get(d) for d in range(max(indices) + 1)) if indices else ()
+
+
+def parts_of(key: Any) -> tuple:
+    """What a key consists of: the items of a tuple, and of a list that holds more than numbers; else the key itself.
+
+    Lists as tuples are torch's rule, which NumPy has given up: ``x[[[0, 1], [1, 0]]]`` is ``x[[0, 1], [1, 0]]``.
+    """
+    if isinstance(key, tuple):
+        return key
+    if not isinstance(key, list) or len(key) >= 32:
+        return (key,)
+    if not any(part is None or part is Ellipsis or isinstance(part, INDEX_PARTS) for part in key):
+        return (key,)
+    warnings.warn("index: a list that holds more than numbers is read as a tuple, unlike in NumPy. Hint: x[tuple(key)], or "
+                  "x[nbgrad.tensor(key)] for one index tensor.", UserWarning, stacklevel=4)
+    return tuple(key)
+
+
+INDEX_PARTS = (Tensor, slice, list, tuple, range)
 
 
 def as_item(item: Any):

@@ -54,8 +54,26 @@ from nbgrad import (
 )
 
 from ..errors import ArgumentError, ShapeError
+from .lookup import embedding
+from .margins import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    pdist,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from .normalization import batch_norm, group_norm, instance_norm, rms_norm
 
 __all__ = [
+    "batch_norm", "cosine_embedding_loss", "embedding", "gaussian_nll_loss", "group_norm", "hinge_embedding_loss", "instance_norm",
+    "margin_ranking_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "rms_norm",
+    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy",
     "dropout", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
     "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss",

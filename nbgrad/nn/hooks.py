@@ -94,7 +94,7 @@ def replaced(value: Any, new: Any) -> Any:
     return value if new is None else new
 
 
-class Passing(nbgrad.Function):
+class BackwardHookFunction(nbgrad.Function):       # torch's name, which its nodes show
     """Its operands: a place in the graph where the gradients of all of them are known at once."""
 
     @staticmethod
@@ -184,7 +184,7 @@ def led_through(values: tuple) -> tuple[list[int], tuple, Any]:
     if not (nbgrad.is_grad_enabled() and any(x.requires_grad for x in tensors)):
         return places, values, None
     passed = list(values)
-    for k, x in zip(places, Passing.apply(*tensors)):
+    for k, x in zip(places, BackwardHookFunction.apply(*tensors)):
         passed[k] = x
     node = next(passed[k].grad_fn for k in places if passed[k].grad_fn is not None)
     return places, tuple(passed), node

@@ -46,7 +46,7 @@ class Linear(Module):
 
     >>> import nbgrad
     >>> nbgrad.nn.Linear(3, 2)(nbgrad.ones(5, 3)).shape
-    (5, 2)
+    nbgrad.Size([5, 2])
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
@@ -137,7 +137,7 @@ class Flatten(Module):
 
     >>> import nbgrad
     >>> nbgrad.nn.Flatten()(nbgrad.ones(2, 3, 4)).shape
-    (2, 12)
+    nbgrad.Size([2, 12])
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:

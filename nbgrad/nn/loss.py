@@ -7,7 +7,8 @@ from ..errors import RangeError
 from . import functional as F
 from .module import Module
 
-__all__ = ["BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss", "HuberLoss", "L1Loss",
+           "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss"]
 
 
 class _Loss(Module):
@@ -128,3 +129,97 @@ class BCEWithLogitsLoss(_Loss):
         """``x``: scores; ``target``: numbers from 0 to 1 of the same shape."""
         return F.binary_cross_entropy_with_logits(x, target, weight=self.weight, reduction=self.reduction,
                                                   pos_weight=self.pos_weight)
+
+
+class SmoothL1Loss(_Loss):
+    """The absolute difference, quadratic below ``beta``."""
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.smooth_l1_loss(x, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """Half of the squared difference, linear above ``delta``."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.huber_loss(x, target, reduction=self.reduction, delta=self.delta)
+
+
+class BCELoss(_Loss):
+    """The cross-entropy of a yes-or-no target and a probability."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """``x``: probabilities; ``target``: numbers from 0 to 1 of the same shape."""
+        return F.binary_cross_entropy(x, target, weight=self.weight, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(_Loss):
+    """One less the cosine of the angle between pairs that belong together, the cosine above a margin of others."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, x1: Tensor, x2: Tensor, target: Tensor) -> Tensor:
+        """``(samples, size)`` twice, and targets 1 or -1."""
+        return F.cosine_embedding_loss(x1, x2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """The input where the target is 1, what it lacks of the margin where it is -1."""
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.hinge_embedding_loss(x, target, self.margin, self.reduction)
+
+
+class MarginRankingLoss(_Loss):
+    """What the first input lacks of being greater (target 1) or smaller (-1) than the second by the margin."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, x1: Tensor, x2: Tensor, target: Tensor) -> Tensor:
+        """All of one shape."""
+        return F.margin_ranking_loss(x1, x2, target, self.margin, self.reduction)
+
+
+class SoftMarginLoss(_Loss):
+    """log(1 + e**(-target * x)), for targets 1 and -1."""
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.soft_margin_loss(x, target, self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """What an anchor lacks of being nearer to the positive than to the negative by the margin."""
+
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Three of shape ``(samples, size)``."""
+        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)

@@ -311,6 +311,14 @@ class Module:
         """``to(float64)``."""
         return self.to(nbgrad.float64)
 
+    def half(self) -> Any:
+        """``to(float16)``."""
+        return self.to(nbgrad.float16)
+
+    def bfloat16(self) -> Any:
+        """``to(bfloat16)``."""
+        return self.to(nbgrad.bfloat16)
+
     def _convert(self, fn: Callable[[Tensor], Tensor]) -> Any:
         for parameter in self.parameters():
             # The gradient must fit its parameter at every moment, so it is put aside in between.

@@ -8,9 +8,10 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import GradError, RangeError
+from ..errors import ArgumentError, GradError, RangeError
 
-__all__ = ["clip_grad_norm_", "zero_grads"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
+           "vector_to_parameters", "zero_grads"]
 
 
 def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
@@ -76,3 +77,70 @@ def _total_norm(grads: list[Any], p: float) -> Any:
 def _power(grad: Any, p: float) -> Any:
     """``|grad|`` to the power ``p``; real, also if ``grad`` is complex."""
     return grad.abs() ** p if p != 2 else grad.abs().square() if grad.is_complex() else grad * grad
+
+
+def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """The p-norm of the elements of all tensors together, a zero-dim tensor.
+
+    Raises:
+        GradError: it is not finite and ``error_if_nonfinite`` is set.
+
+    >>> get_total_norm([nbgrad.tensor([3.0]), nbgrad.tensor([4.0])])
+    tensor(5.)
+    """
+    norm = _total_norm([tensors] if isinstance(tensors, Tensor) else list(tensors), norm_type)
+    if error_if_nonfinite and not math.isfinite(norm.item()):
+        raise GradError(f"get_total_norm: the norm is {norm.item()}. Hint: error_if_nonfinite=False returns it all the same.")
+    return norm
+
+
+def gradients_of(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
+    """The gradients that are there."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+
+
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    """Scale the gradients, in place, by what brings ``total_norm`` down to ``max_norm``; never up."""
+    with nbgrad.no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in gradients_of(parameters):
+            grad.mul_(factor.to(grad.dtype))
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Move every element of the gradients into ``[-clip_value, clip_value]``, in place.
+
+    >>> weight = nbgrad.nn.Parameter(nbgrad.zeros(2))
+    >>> weight.grad = nbgrad.tensor([3.0, -0.5])
+    >>> clip_grad_value_([weight], 1.0)
+    >>> weight.grad
+    tensor([ 1.0000, -0.5000])
+    """
+    with nbgrad.no_grad():
+        for grad in gradients_of(parameters):
+            grad.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of all parameters in one vector, through which gradients flow.
+
+    >>> parameters_to_vector([nbgrad.ones(2), nbgrad.zeros(1, 1)])
+    tensor([1., 1., 0.])
+    """
+    return nbgrad.cat([parameter.reshape((-1,)) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give parameters the elements of a vector: each becomes a view of it, as torch's.
+
+    Raises:
+        ArgumentError: no tensor.
+    """
+    if not isinstance(vec, Tensor):
+        raise ArgumentError(f"vector_to_parameters: expected a Tensor, got {type(vec).__name__}.")
+    start = 0
+    for parameter in parameters:
+        size = parameter.numel()
+        parameter.data = vec.narrow(0, start, size).view_as(parameter).data
+        start += size

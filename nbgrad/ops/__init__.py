@@ -1,3 +1,17 @@
 """What operations exist: importing this package fills the table ``core.OPS``."""
 # Order does not matter.
-from . import complex, copies, einsum, elementwise, indexing, linalg, losses, movement, random, reduce, variants  # noqa: F401
+from . import (  # noqa: F401
+    complex,
+    copies,
+    decompositions,
+    einsum,
+    elementwise,
+    indexing,
+    linalg,
+    losses,
+    movement,
+    random,
+    reduce,
+    special,
+    variants,
+)

@@ -14,6 +14,7 @@ of their arguments; they never look at memory. The names of a rule's parameters 
 from __future__ import annotations
 
 import inspect
+from copy import copy
 from functools import cache
 from typing import Any, Callable
 
@@ -73,6 +74,8 @@ class Elementwise(Op):
         integer_divisor: an operand that must not be 0 where the operands are integers.
         shows: constants that nodes show as saved values (the exponent of a quick power).
         complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
+        backward_node: of an operation of one variable, linear in pieces: the name of its cotangent's node. That is then an
+            operation of its own, recorded as depending on the values that choose the piece; its derivative by them is 0.
     """
 
     kind = "elementwise"
@@ -81,13 +84,13 @@ class Elementwise(Op):
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
                  refuses_bool: bool = False, integer_divisor: str | None = None, shows: dict[str, Any] | None = None,
-                 complex_form: Callable | None = None, **options):
-        operands = tuple(inspect.signature(forward).parameters)
-        super().__init__(name, forward, operands, inplace=inplace, out=out, **options)
+                 complex_form: Callable | None = None, backward_node: str = "", **options):
+        super().__init__(name, forward, (), inplace=inplace, out=out, **options)
+        self.operands = operands = tuple(self.signature.parameters)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
-        self.shows, self.complex_form = shows or {}, complex_form
+        self.shows, self.complex_form, self.backward_node = shows or {}, complex_form, backward_node
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Which operands gradients flow into, by position.
@@ -120,6 +123,27 @@ class Elementwise(Op):
         if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
             return partial
         return times(symbol("g"), conjugate(partial) if is_complex else partial)
+
+    def cotangent_operation(self, operand: str) -> tuple[Elementwise, tuple[str, ...]]:
+        """The cotangent of an operand as an operation outside of the table; and the names of what it takes behind the cotangent."""
+        partial = self.partial_formulas[operand]
+        names = tuple(inspect.signature(partial).parameters)
+        parameters = [inspect.Parameter("result" if name == "out" else name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                      for name in ("cotangent", *names)]
+
+        def formula(cotangent, *values):
+            return times(cotangent, _as_expr(partial(*values)))
+        formula.__signature__ = inspect.Signature(parameters)
+        made = copy(self)
+        made.name, made.formula, made.node_name, made.backward_node = f"{self.name}_backward", formula, self.backward_node, ""
+        made.signature, made.operands = inspect.Signature(parameters), tuple(p.name for p in parameters)
+        by_cotangent: Any = lambda *values: partial(*values)
+        by_cotangent.__signature__ = inspect.Signature(parameters[1:])
+        made.partial_formulas = {"cotangent": by_cotangent, **{own.name: lambda: 0 for own, name in zip(parameters[1:], names)
+                                                               if name == "out" or name in self.partial_formulas}}
+        made.defaults = (inspect.Signature.empty,) * len(parameters)
+        made.differentiable = tuple(name in made.partial_formulas for name in made.operands)
+        return made, names
 
     @cache
     def jvp(self, tangents: tuple[str, ...]) -> Expr:
@@ -156,6 +180,7 @@ class Movement(Op):
                  retype: Callable | None = None, bits: Callable | None = None, **options):
         super().__init__(name, formula, ("x",), **options)
         self.inverse, self.multiple, self.retype, self.bits = inverse, multiple, retype, bits
+        self.plain = not multiple and retype is None and bits is None
 
 
 class General(Op):
@@ -207,7 +232,8 @@ class Composite(Op):
     kind = "composite"
 
     def __init__(self, name: str, formula: Callable, **options):
-        super().__init__(name, formula, tuple(inspect.signature(formula).parameters)[:1], **options)
+        super().__init__(name, formula, (), **options)
+        self.operands = tuple(self.signature.parameters)[:1]
 
 
 def elementwise(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options) -> Elementwise:

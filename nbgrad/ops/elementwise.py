@@ -88,7 +88,7 @@ elementwise("log2", lambda x: scalar.log2(x), {"x": lambda x: 1 / (x * LN2)}, po
             doc="The logarithm to base 2.")
 elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)}, policy="float", complex=True,
             doc="The logarithm to base 10.")
-elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", complex=True,
+elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", complex=True, node="Log1PBackward0",
             doc="log(1 + x), exact near 0.")
 elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y) + scalar.log1p(scalar.exp(-scalar.abs(x - y)))),
             {"x": lambda x, out: scalar.exp(x - out), "y": lambda y, out: scalar.exp(y - out)}, policy="floating", inplace=False,
@@ -182,6 +182,12 @@ elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits t
 elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
 elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True, doc="x * 2**y.")
 elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True, doc="x // 2**y.")
+elementwise("gcd", lambda x, y: scalar.gcd(x, y), policy="integer", refuses_bool=True, doc="The greatest common divisor.")
+elementwise("lcm", lambda x, y: scalar.lcm(x, y), policy="integer", refuses_bool=True, doc="The least common multiple.")
+elementwise("isposinf", lambda x: scalar.isinf(x) & (x > 0), predicate=True, inplace=False, doc="x is positive infinity.")
+elementwise("isneginf", lambda x: scalar.isinf(x) & (x < 0), predicate=True, inplace=False, doc="x is negative infinity.")
+elementwise("sign_bit", lambda x: scalar.copysign(1.0, x) < 0, policy="floating", predicate=True, method=False, function=False,
+            inplace=False, out=False, public="signbit", doc="The sign is negative, that of -0.0 too.")
 elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, complex=True, inplace=False, out=False, doc="x is not a number.")
 elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, complex=True, inplace=False, out=False, doc="x is infinite.")
 elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, complex=True, inplace=False, out=False,
@@ -219,8 +225,8 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
 # ---- activations ---------------------------------------------------------------------------------------------------
 
 # `x <= 0`, not `x > 0`, so that NaN passes through.
-elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out > 0, 1, 0)}, refuses_bool=True, out=False,
-            doc="max(x, 0).")
+elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out <= 0, 0, 1)}, refuses_bool=True, out=False,
+            backward_node="ThresholdBackwardBackward0", doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
             doc="1 / (1 + e**-x).")
 elementwise("silu", lambda x: x * scalar.sigmoid(x),
@@ -234,6 +240,7 @@ elementwise("softplus",
             inplace=False, doc="log(1 + e**(beta x)) / beta; x itself where beta x > threshold.")
 elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
             {"x": lambda x, negative_slope: where(x > 0, 1, negative_slope)}, policy="floating", out=False,
+            backward_node="LeakyReluBackwardBackward0",
             doc="x where x > 0, else negative_slope * x.")
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
             {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating", out=False,
@@ -252,9 +259,11 @@ elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
 ACTIVATION = {"policy": "floating", "out": False, "method": False}
 elementwise("hardtanh", lambda x, min_val=-1.0, max_val=1.0: where(x <= min_val, min_val, where(x >= max_val, max_val, x)),
             {"x": lambda x, min_val, max_val: where((x > min_val) & (x < max_val), 1, 0)}, **ACTIVATION,
+            backward_node="HardtanhBackwardBackward0",
             doc="x moved into [min_val, max_val]; the derivative at the ends is 0.")
 elementwise("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 6) + 0.5)),
-            {"x": lambda x: where((x > -3) & (x < 3), 1 / 6, 0)}, **ACTIVATION, doc="x / 6 + 1/2, moved into [0, 1].")
+            {"x": lambda x: where((x > -3) & (x < 3), 1 / 6, 0)}, **ACTIVATION,
+            backward_node="HardsigmoidBackwardBackward0", doc="x / 6 + 1/2, moved into [0, 1].")
 elementwise("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) * (1 / 6))),
             {"x": lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 3) + 0.5))}, **ACTIVATION, doc="x * hardsigmoid(x).")
 elementwise("celu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x / alpha)),
@@ -272,14 +281,17 @@ elementwise("mish", lambda x: x * scalar.tanh(_SOFTPLUS(x)),
             doc="x * tanh(log(1 + e**x)).")
 elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value, x),
             {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION,
+            backward_node="ThresholdBackwardBackward0",
             doc="x where x > threshold, else value.")
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
             doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
-            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", out=False, inplace=False,
+            {"x": lambda x, lambd: where((x < -lambd) | (x > lambd), 1, 0)}, policy="floating", out=False, inplace=False,
+            backward_node="HardshrinkBackwardBackward0",
             doc="x where |x| > lambd, else 0.")
 elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
-            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, **ACTIVATION,
+            {"x": lambda x, lambd: where((x < -lambd) | (x > lambd), 1, 0)}, **ACTIVATION,
+            backward_node="SoftshrinkBackwardBackward0",
             doc="x moved towards 0 by lambd, as far as 0.")
 
 # ---- copies and writes ---------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Reading and writing through indices: gather, scatter and their like, masks, and what ``x[...]`` is made of.
 
 An index is an int64 tensor and has no cotangent. Indices are attributes that hold tensors: a graph keeps them with
-their versions (rules.Guarded), so that a change before the backward pass is an error.
+their versions (saved.Guarded), so that a change before the backward pass is an error.
 """
 
 from __future__ import annotations
@@ -238,6 +238,17 @@ def index_fill(x, dim, index, value):
     return x.index_fill_tensor(value, dim, index) if hasattr(value, "layout") else x.index_fill_value(dim, index, value)
 
 
+def put(x, index, source, accumulate=False):
+    """``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says.
+
+    Raises:
+        ShapeError: not as many elements as indices.
+    """
+    if index.numel() != source.numel():
+        raise shapes.ShapeError(f"put: {source.numel()} elements for {index.numel()} indices, expected as many of each.")
+    return x.reshape((-1,)).index_put((index.reshape((-1,)),), source.reshape((-1,)), accumulate).reshape(x.shape)
+
+
 def take_along_dim(x, indices, dim=None):
     """``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row."""
     if dim is None:
@@ -261,3 +272,4 @@ def take_along_dim(x, indices, dim=None):
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):
     composite(function.__name__, function, out=True, doc=function.__doc__)
+composite("put", put, doc=put.__doc__)

@@ -48,7 +48,7 @@ def right_cotangent(g, x, x_shape, y_shape, turn_x=False, turn_y=False):
 
 def fitted(g, shape):
     """``g`` summed over the batch dimensions that were broadcast."""
-    return g if g.shape == shape else g.sum_to(shape)
+    return g if g.layout.shape == shape else g.sum_to(shape)
 
 
 BILINEAR = {"x": left_cotangent, "y": right_cotangent}
@@ -61,7 +61,12 @@ def product(name: str, **options):
                    operands=("x", "y"), **options)
 
 
-product("matmul", node="MmBackward0",
+def by_ranks(facts: dict) -> str:
+    """torch's names of the nodes, by the operands' dimensions."""
+    return {(1, 1): "DotBackward0", (2, 1): "MvBackward0"}.get((len(facts["x_shape"]), len(facts["y_shape"])), "MmBackward0")
+
+
+product("matmul", node=by_ranks,
         doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
             "or a column on the right.")
 product("mm", doc="The product of two matrices.")
@@ -102,7 +107,7 @@ def linear(input, weight, bias=None):
     >>> nbgrad.linear(nbgrad.tensor([[1., 2.]]), nbgrad.tensor([[3., 4.], [5., 6.]]), nbgrad.tensor([0., 1.]))
     tensor([[11., 18.]])
     """
-    if input.shape[-1:] != weight.shape[-1:]:
+    if input.layout.shape[-1:] != weight.layout.shape[-1:]:
         raise ShapeError(f"linear: input {list(input.shape)} and weight {list(weight.shape)} "
                          "must end in the same size, in_features.")
     if bias is None:

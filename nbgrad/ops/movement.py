@@ -166,6 +166,13 @@ movement(
     doc="Pieces that autograd takes for tensors of their own: only for use where the input is not used again.",
 ).untracked = True
 movement(
+    "unsafe_split_with_sizes",
+    lambda x, split_sizes, dim=0: shapes.split_of("unsafe_split_with_sizes", x, split_sizes, dim),
+    lambda g, dim: g.cat(dim),
+    multiple=True,
+    doc="Pieces of the given sizes that autograd takes for tensors of their own: see unsafe_split.",
+).untracked = True
+movement(
     "unbind",
     lambda x, dim=0: shapes.unbound(x, dim),
     lambda g, dim: g.stack(dim),
@@ -378,6 +385,35 @@ def tensor_split(x, indices_or_sections, dim=0):
     return tuple(x.slice(dim, start, end, 1) for start, end in bounds)
 
 
+def split_evenly(name: str, x, indices_or_sections, least: int, dim: int):
+    """``tensor_split`` along a dimension, into equal pieces if their number is given.
+
+    Raises:
+        DimError: fewer than ``least`` dimensions. ShapeError: the pieces would not be equal.
+    """
+    if x.ndim < least:
+        raise shapes.DimError(f"{name}: expected at least {least} dimensions, got {x.ndim}.")
+    if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or x.shape[dim] % indices_or_sections):
+        raise ShapeError(f"{name}: dimension {dim} of size {x.shape[dim]} cannot be split into {indices_or_sections} equal pieces. "
+                         "Hint: tensor_split.")
+    return tensor_split(x, indices_or_sections, dim)
+
+
+def hsplit(x, indices_or_sections):
+    """Pieces side by side: along the second dimension, of vectors the first; equal ones, or those between the given indices."""
+    return split_evenly("hsplit", x, indices_or_sections, 1, 0 if x.ndim == 1 else 1)
+
+
+def vsplit(x, indices_or_sections):
+    """Pieces below one another: along the first dimension; equal ones, or those between the given indices."""
+    return split_evenly("vsplit", x, indices_or_sections, 2, 0)
+
+
+def dsplit(x, indices_or_sections):
+    """Pieces behind one another: along the third dimension; equal ones, or those between the given indices."""
+    return split_evenly("dsplit", x, indices_or_sections, 3, 2)
+
+
 def contiguous(x):
     """The tensor itself if it is row-major, else a row-major copy."""
     return x if x.layout.contiguous else x.contiguous_copy()
@@ -424,6 +460,9 @@ for function in (
     chunk,
     unsafe_chunk,
     tensor_split,
+    hsplit,
+    vsplit,
+    dsplit,
     adjoint,
 ):
     composite(function.__name__, function, doc=function.__doc__)

@@ -97,7 +97,7 @@ general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_s
 
 def sum_to(x, shape):
     """Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none."""
-    return x if x.shape == shape else scalar.sum_over(x, tuple(shape))
+    return x if x.layout.shape == shape else scalar.sum_over(x, tuple(shape))
 
 
 composite("sum_to", sum_to, function=False, doc=sum_to.__doc__)
@@ -333,11 +333,11 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
 
 general("norm1", lambda x, dim, keepdim: x,
         {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-        method=False, function=False, node="NormBackward1", public="norm", doc="Sum of magnitudes.")
-general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="NormBackward1",
+        method=False, function=False, node="LinalgVectorNormBackward0", public="norm", doc="Sum of magnitudes.")
+general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="LinalgVectorNormBackward0",
         public="norm", doc="Euclidean length.")
 general("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
-        node="NormBackward1", public="norm", doc="(sum |x|**p)**(1/p).")
+        node="LinalgVectorNormBackward0", public="norm", doc="(sum |x|**p)**(1/p).")
 
 
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
@@ -449,7 +449,7 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)
 
 
-general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node="ProdBackward1",
+general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
         doc="Product of all elements or along one dimension; integers and bools in int64.")
 
 

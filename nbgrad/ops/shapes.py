@@ -243,9 +243,11 @@ def sliced(x, dim, start, end, step):
     if step is not None and step <= 0:
         raise RangeError(f"slice: step must be positive, got {step}. Hint: flip() reverses.")
     shape, strides = x.shape, x.strides
+    stride = strides[dim]
+    if start is None and step is None and type(end) is int and 0 <= end <= shape[0] and len(shape) == 1:
+        return (end,), strides, 0           # the first ones of a row: 0.5 -> 0.2 us
     start, stop, step = slice(start, end, step).indices(shape[dim])
     length = -(-(stop - start) // step) if stop > start else 0
-    stride = strides[dim]
     if len(shape) == 1:
         return (length,), (stride * step,), start * stride
     return (

@@ -10,7 +10,7 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import ArgumentError, GradError, RangeError, ShapeError
+from ..errors import ArgumentError, LeafError, RangeError, ShapeError
 from ..nn.utils import zero_grads
 
 __all__ = ["Optimizer", "require"]
@@ -29,7 +29,7 @@ class Optimizer:
 
     Raises:
         ArgumentError: something that is no tensor, or a set (whose order is not reproducible).
-        GradError: a tensor that is the result of an operation.
+        LeafError: a tensor that is the result of an operation; a ValueError too.
         RangeError: no parameters, or one in two groups.
     """
 
@@ -112,7 +112,7 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise ArgumentError(f"{self._name}: params[{position}] is a {type(p).__name__}, expected a tensor.")
             if not p.is_leaf:
-                raise GradError(f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
+                raise LeafError(f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
                                 "Hint: optimise the tensor that it was computed from.")
             if id(p) in known:
                 raise RangeError(f"{self._name}: params[{position}] is there twice. Hint: list it once.")

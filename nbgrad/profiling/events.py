@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Iterable, Iterator
+from importlib import import_module
+from typing import Any, Iterable, Iterator, NamedTuple
 
 from ..errors import NbgradError, RangeError
+from .cycles import DeviceType
 from .tables import (
     CALLS_COLUMN,
     FLOPS_COLUMN,
@@ -19,8 +21,8 @@ from .tables import (
     time_text,
 )
 
-__all__ = ["BACKWARD", "EventList", "FUNCTION", "FunctionEvent", "FunctionEventAvg", "Interval", "ProfilerError",
-           "USER"]
+__all__ = ["BACKWARD", "EventList", "FUNCTION", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
+           "ProfilerError", "StringTable", "USER"]
 
 # The scopes of events, by torch's numbers.
 FUNCTION, BACKWARD, USER = 0, 1, 7
@@ -52,7 +54,10 @@ class Times:
     device_time = device_time_total = self_device_time_total = device_memory_usage = self_device_memory_usage = 0
     cuda_time = cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
     use_device = overload_name = None
-    device_index, is_legacy, kernels = 0, False, ()
+    device_index, device_type, is_legacy, kernels = 0, DeviceType.CPU, False, ()
+    device_resource_id = external_id = linked_correlation_id = 0
+    is_python_function, python_id, python_parent_id, python_module_id = False, -1, -1, -1
+    device_time_str = device_time_total_str = self_device_time_total_str = "0.000us"
 
     @property
     def cpu_time(self) -> float:
@@ -73,6 +78,24 @@ class Times:
     def self_cpu_time_total_str(self) -> str:
         """``self_cpu_time_total`` as text."""
         return time_text(self.self_cpu_time_total)
+
+
+FormattedTimesMixin = Times      # torch's name
+
+
+class Kernel(NamedTuple):
+    """A piece of work of a device: torch's events have some, here there are none yet."""
+
+    name: str
+    device: int
+    duration: float
+
+
+class StringTable(dict):
+    """A dict in which a text that is missing stands for itself."""
+
+    def __missing__(self, key: str) -> str:
+        return key
 
 
 # ---- events --------------------------------------------------------------------------------------------------------
@@ -184,14 +207,18 @@ class EventList(list):
     Args:
         events: what it holds.
         profile_memory, with_flops: whether tables show memory and arithmetic.
+        metadata: what traces say of themselves.
     """
 
-    def __init__(self, events: Iterable = (), *, profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False):
+    def __init__(self, events: Iterable = (), *, profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False,
+                 metadata: dict[str, Any] | None = None):
         super().__init__(events)
         self.profile_memory, self.with_flops, self.with_stack = profile_memory, with_flops, with_stack
+        self.metadata = {} if metadata is None else metadata
 
     def _like(self, events: Iterable) -> EventList:
-        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops, with_stack=self.with_stack)
+        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops, with_stack=self.with_stack,
+                         metadata=self.metadata)
 
     def _build_tree(self) -> None:
         """Find out which events lie directly inside of which, per thread, by their times."""
@@ -277,12 +304,18 @@ class EventList(list):
         return self.table()
 
     def export_chrome_trace(self, path: str | os.PathLike) -> None:
-        """Write the events as JSON for chrome://tracing or https://ui.perfetto.dev; calls are linked to their nodes of backward."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": list(self._trace())}, file)
+        """Write the events as JSON for chrome://tracing or https://ui.perfetto.dev; calls are linked to their nodes of backward.
+
+        A path that ends in ``.gz`` is written compressed.
+        """
+        write = import_module("gzip").open if os.fspath(path).endswith(".gz") else open
+        with write(path, "wt", encoding="utf-8") as file:
+            json.dump({"schemaVersion": 1, **self.metadata, "displayTimeUnit": "ms", "traceEvents": list(self._trace())}, file)
 
     def _trace(self) -> Iterator[dict]:
-        """The events of the trace: spans, and an arrow from every call to the node that it recorded, where that ran."""
+        """The events of the trace: names, spans, and an arrow from every call to the node that it recorded, where that ran."""
+        yield title("process_name", 0, "python")
+        yield from (title("thread_name", thread, f"thread {thread}") for thread in sorted({event.thread for event in self}))
         calls = {event.id: event for event in self}
         for event in self:
             yield span(event)
@@ -329,6 +362,11 @@ CATEGORIES = {FUNCTION: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation"}
 def place(event: FunctionEvent) -> dict:
     """Process and thread of an event, and when it began."""
     return {"pid": os.getpid(), "tid": event.thread, "ts": event.time_range.start}
+
+
+def title(kind: str, thread: int, name: str) -> dict:
+    """How viewers call the process or a thread."""
+    return {"ph": "M", "name": kind, "pid": os.getpid(), "tid": thread, "ts": 0, "args": {"name": name}}
 
 
 def span(event: FunctionEvent) -> dict:

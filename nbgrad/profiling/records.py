@@ -7,8 +7,10 @@ torch's, a profile sees the calls of the thread that entered it, and of all thre
 """
 from __future__ import annotations
 
+import re
 import threading
 import weakref
+from functools import cache
 from itertools import count
 from math import prod
 from time import perf_counter_ns
@@ -18,6 +20,7 @@ from .. import engine
 from ..grad_mode import special
 from ..graph import Node
 from ..interpreters import Call, Presence, register
+from ..locks import new_lock
 from ..ops.core import Elementwise
 from ..stacks import user_stack
 from ..tensor import Tensor
@@ -160,7 +163,7 @@ class Profiling:
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Time the call."""
         wanted: Any = sinks()
-        record = Record(call.name, FUNCTION, wanted, call.operands)
+        record = Record(event_name(call.op, call.form), FUNCTION, wanted, call.operands)
         try:
             out = below(call)
             if wanted.memory:
@@ -173,6 +176,21 @@ class Profiling:
 
 
 register("profiling", Profiling())
+
+
+@cache
+def event_name(op: Any, form: str) -> str:
+    """The name of a call's event: torch's, as ``aten::mul_``; that of the class for a custom Function.
+
+    An operation that is no function of its own but part of one (``view_shape``) goes by the name of its nodes.
+    """
+    if op.kind == "function":
+        return op.name
+    public, node = getattr(op, "public", op.name), getattr(op, "node_name", None)
+    if public == op.name and isinstance(node, str) and not op.function and not public.endswith(("_", "_backward")):
+        public = re.sub("(?<!^)(?=[A-Z])", "_", node.partition("Backward")[0]).lower()
+    return f"aten::{public}{'_' if form == '_' else ''}"
+
 
 # Products of matrices, whose arithmetic is two operations for each element of the result and of the dimension that they share.
 PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "dot"})
@@ -263,7 +281,7 @@ watcher = Watcher()
 
 # ---- beginning and end ---------------------------------------------------------------------------------------------
 
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def activate(p: Sink) -> None:

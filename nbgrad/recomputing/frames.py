@@ -18,9 +18,10 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 from ..errors import GradError, VersionError
 from ..grad_mode import enable_grad
-from ..graph import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
 from ..graph_task import current_graph_task_id, queue_callback
+from ..layout import Layout
 from ..random import Generator, default_generator
+from ..saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
 from ..tensor import Tensor, native
 
 __all__ = ["CheckpointError", "DETERMINISM_CHECKS", "Frame", "GraphExecGroup", "Streams", "saved", "streams_of"]
@@ -95,17 +96,13 @@ class GraphExecGroup:
         return cls._local.current
 
 
-class Holder:
-    """What stands for a saved tensor between forward and backward.
+class Holder(dict):
+    """What stands for a saved tensor between forward and backward: ``{pass: the tensor}``, once it is there until it is unpacked.
 
-    Attributes:
-        values: ``{pass: the tensor}``, from the second run until it is unpacked.
+    A dict itself: one is made for every tensor that a checkpointed function saves.
     """
 
-    __slots__ = ("values", "__weakref__")
-
-    def __init__(self) -> None:
-        self.values: dict[Any, Tensor] = {}
+    __slots__ = ("__weakref__",)
 
 
 class Rebuilt(BaseException):
@@ -121,16 +118,16 @@ class Frame:
     Args:
         prepare: fetch the inputs of the first run, and return what runs the function on them again.
         early_stop: whether a second run may stop with its last saved tensor.
-        describe: what of a saved tensor must come out the same; None for nothing.
+        describe: what of a saved tensor's layout must come out the same; None for nothing.
     """
 
-    __slots__ = ("prepare", "early_stop", "describe", "holders", "descriptions", "complete", "rebuilt", "__weakref__")
+    __slots__ = ("prepare", "early_stop", "describe", "holders", "layouts", "complete", "rebuilt", "__weakref__")
 
     def __init__(self, prepare: Callable[[], Callable[[], Any]], early_stop: bool = True,
-                 describe: Callable[[Tensor], Any] | None = None):
+                 describe: Callable[[Layout], Any] | None = None):
         self.prepare, self.early_stop, self.describe = prepare, early_stop, describe
         self.holders: list[weakref.ref[Holder]] = []
-        self.descriptions: list[Any] = []
+        self.layouts: list[Layout] = []
         self.complete = False
         self.rebuilt: set = set()       # passes
 
@@ -146,7 +143,7 @@ class Frame:
         holder = Holder()
         self.holders.append(weakref.ref(holder))
         if self.describe is not None:
-            self.descriptions.append(self.describe(x))
+            self.layouts.append(x.layout)
         return holder
 
     def unpack(self, holder: Holder) -> Tensor:
@@ -163,16 +160,16 @@ class Frame:
             self.rebuilt.add(run)
             if isinstance(run, int):
                 queue_callback(partial(forget, weakref.ref(self), run))
-        if run not in holder.values:
+        if run not in holder:
             raise CheckpointError("checkpoint: a saved tensor that was already unpacked once in this pass is asked for again. "
                                   "Hint: read ctx.saved_tensors once.")
-        return holder.values.pop(run)
+        return holder.pop(run)
 
     def unpack_outside(self, holder: Holder) -> Tensor:
         """Somebody looks at a saved tensor outside of a pass: everything is computed for this one."""
         try:
             self.recompute(OUTSIDE)
-            return holder.values[OUTSIDE]
+            return holder[OUTSIDE]
         finally:
             self.forget(OUTSIDE)
 
@@ -193,7 +190,7 @@ class Frame:
         for reference in self.holders:
             holder = reference()
             if holder is not None:
-                holder.values.pop(run, None)
+                holder.pop(run, None)
 
 
 OUTSIDE = -1            # current_graph_task_id() where no pass is running
@@ -244,10 +241,12 @@ class Refill:
         holder = frame.holders[place]()
         if holder is None:
             return
-        holder.values[self.run] = value
-        if frame.describe is not None and (found := frame.describe(value)) != frame.descriptions[place]:
-            self.differences.append(f"tensor at position {place}:\n  saved:      {frame.descriptions[place]}\n"
-                                    f"  recomputed: {found}\n")
+        holder[self.run] = value
+        if frame.describe is None or value.layout is frame.layouts[place]:
+            return
+        first, second = frame.describe(frame.layouts[place]), frame.describe(value.layout)
+        if first != second:
+            self.differences.append(f"tensor at position {place}:\n  saved:      {first}\n  recomputed: {second}\n")
 
     def check(self) -> None:
         """Refuse a second run that was another one than the first.
@@ -268,13 +267,12 @@ ADVICE = ("\nHint: the function must do the same each time it is called; debug=T
           "shows the operations of both runs.")
 
 
-def description(x: Tensor) -> dict[str, Any]:
+def description(layout: Layout) -> dict[str, Any]:
     """What the default determinism check compares."""
-    layout = x.layout
     return {"shape": layout.shape, "dtype": layout.dtype, "device": layout.device}
 
 
-DETERMINISM_CHECKS: dict[str, Callable[[Tensor], Any] | None] = {"default": description, "none": None}
+DETERMINISM_CHECKS: dict[str, Callable[[Layout], Any] | None] = {"default": description, "none": None}
 
 
 def saved(values: Sequence[Any]) -> Callable[[], list]:

@@ -34,3 +34,12 @@ def test_an_inference_tensor_keeps_its_memory():
         x.set_(nbgrad.zeros(3))
     with nbgrad.inference_mode():
         assert x.set_(nbgrad.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("attempt", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_nodes_stay_in_their_graph(attempt):
+    """No node can be copied or pickled, an operation's as little as a leaf's."""
+    node = (nbgrad.ones(2, requires_grad=True) * 2).grad_fn
+    for each in (node, node.next_functions[0][0]):
+        with pytest.raises(TypeError, match=each.name()):
+            attempt(each)

@@ -280,3 +280,49 @@ def test_composite_of_saved_results_writes_and_views():
 
     x = leaf([0.1, 0.2, 0.3])
     assert nbgrad.gradcheck(composite, x) and nbgrad.gradgradcheck(composite, x)
+
+
+# ---- Jacobians by themselves ---------------------------------------------------------------------------------------
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_jacobians_by_themselves():
+    """Numerical and analytical ones agree with the formula: rows for elements of the input, columns for those of the result."""
+    from nbgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian, get_numerical_jacobian_wrt_specific_input
+    x = nbgrad.tensor([1.0, 2.0, 3.0], dtype=nbgrad.float64, requires_grad=True)
+    y = nbgrad.tensor([[2.0]], dtype=nbgrad.float64, requires_grad=True)
+
+    def function(x, y):
+        return (x * y).reshape(-1)[:2]
+
+    by_x, by_y = np.array([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), np.array([[1.0, 2.0]])
+    found, reentrant, sizes, dtypes = get_analytical_jacobian((x, y), function(x, y))
+    assert (reentrant, sizes, dtypes) == (True, True, True)
+    for pair in (found, get_numerical_jacobian(lambda inputs: function(*inputs), (x, y))):
+        np.testing.assert_allclose(pair[0].numpy(), by_x, atol=1e-9)
+        np.testing.assert_allclose(pair[1].numpy(), by_y, atol=1e-9)
+    assert len(get_numerical_jacobian(lambda inputs: function(*inputs), (x, y), target=y)) == 1
+    one, = get_numerical_jacobian_wrt_specific_input(function, 0, (x, y), (function(x, y),), 1e-6)
+    np.testing.assert_allclose(one.numpy(), by_x, atol=1e-8)
+
+
+def test_jacobians_that_are_refused():
+    """Complex results and scaled cotangents are; the functions say that they are old."""
+    from nbgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
+    x = nbgrad.tensor([1.0], dtype=nbgrad.float64, requires_grad=True)
+    with pytest.warns(FutureWarning, match="old programs"), pytest.raises(ValueError, match="grad_out"):
+        get_numerical_jacobian(lambda inputs: inputs[0], (x,), grad_out=2.0)
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="complex"):
+        get_analytical_jacobian((x,), x * 1j)
+
+
+def test_a_function_that_returns_no_tensor():
+    """Says what it returned."""
+    x = nbgrad.tensor([1.0], dtype=nbgrad.float64, requires_grad=True)
+    with pytest.raises(TypeError, match="must return tensors, got .*float"):
+        nbgrad.gradcheck(lambda x: 3.0, x)
+
+
+def test_an_argument_that_is_no_tensor():
+    """Leaves nothing to differentiate by, which is a ValueError."""
+    with pytest.raises(ValueError, match="no input requires grad"):
+        nbgrad.gradcheck(lambda x: x, 1)

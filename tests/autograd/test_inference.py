@@ -409,3 +409,13 @@ def test_view_of_a_leaf_made_inside():
     with pytest.raises(RuntimeError, match="inference mode"):
         view.grad_fn
     assert "Invalid" in repr(view)
+
+
+def test_a_parameter_is_no_inference_tensor():
+    """Outside of the mode an inference tensor cannot begin to require grad, as a Parameter either."""
+    with nbgrad.inference_mode():
+        x = nbgrad.ones(2)
+        assert nbgrad.Parameter(x).requires_grad
+    with pytest.raises(RuntimeError, match="inference"):
+        nbgrad.Parameter(x)
+    assert not nbgrad.Parameter(x, requires_grad=False).requires_grad

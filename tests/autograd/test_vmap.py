@@ -18,11 +18,12 @@ from tests.samples.batches import SIZE, called, loop, plans
 from tests.samples.checking import close, results
 
 # Operations whose result is a number or whose shape depends on values.
-READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot")
+READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot",
+                "histc", "histogram", "unique_consecutive")
 DRAWS = ("dropout", "dropout_mask")
 NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")
 # Strides and offsets of memory: an element is a view of the batch, and what lies beside it is another element.
-MEMORY = ("as_strided", "as_strided_from")
+MEMORY = ("as_strided", "as_strided_from", "as_strided_copy")
 # Its second result is about the whole batch.
 FIRST_ONLY = ("valid_mean",)
 OTHERS = (*READS_VALUES, *DRAWS, *NO_TENSOR, *MEMORY)
@@ -210,7 +211,8 @@ def test_metadata_of_an_element():
 def test_gradient_inside_of_the_mapped_function():
     """nbgrad.grad of an element with respect to an element is that of the single element."""
     def slope(row):
-        z = row.detach().requires_grad_()
+        z = row.detach()
+        z.requires_grad = True
         return nbgrad.grad((z ** 3).sum(), z)[0]
     x = wave(3, 4)
     agree(vmap(slope)(x), 3 * x ** 2)
@@ -266,8 +268,8 @@ DRAWN = {
     "randint": lambda x: nbgrad.randint(0, 1000, (40,)),
     "randperm": lambda x: nbgrad.randperm(40), "complex": lambda x: nbgrad.randn(40, dtype=nbgrad.complex64).real,
     "dropout": lambda x: nbgrad.dropout(nbgrad.ones(40)), "dropout of an element": lambda x: nbgrad.dropout(x * 0 + 1),
-    "normal_": lambda x: x.clone().normal_(), "bernoulli": lambda x: nbgrad.bernoulli(x * 0 + 0.5),
-    "normal": lambda x: nbgrad.normal(x * 0, x * 0 + 1),
+    "normal_": lambda x: x.clone().normal_(), "bernoulli": lambda x: nbgrad.bernoulli(nbgrad.full((40,), 0.5)),
+    "normal": lambda x: nbgrad.normal(nbgrad.zeros(40), nbgrad.ones(40)),
 }
 
 

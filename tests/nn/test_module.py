@@ -177,6 +177,7 @@ def test_conversion_keeps_the_parameter_objects():
     assert model.scale is scale and scale.dtype == scale.grad.dtype == model.scratch.dtype == nbgrad.float64
     assert model.count.dtype == nbgrad.int64 and scale.grad.tolist() == grad
     assert model.float().scale.dtype == nbgrad.float32
+    assert model.half().scale.dtype == nbgrad.float16 and model.bfloat16().scale.dtype == nbgrad.bfloat16
 
 
 def test_conversion_to_integers_is_refused():

@@ -27,7 +27,6 @@ KEYS = {
     "nones": (None, 0, None, ..., None),
     "numpy_int": np.int64(2),
     "list": [0, 2, 2],
-    "list_of_lists": [[0, 1], [2, 3]],
     "array": I,
     "range": range(3),
     "empty_list": [],
@@ -82,6 +81,15 @@ def test_reading_is_numpys(name, convert):
     """Elements and shape are those of NumPy."""
     a = arange(*SHAPE)
     np.testing.assert_array_equal(tensor(a)[convert(KEYS[name])].numpy(), a[KEYS[name]])
+
+
+@pytest.mark.parametrize("key", [[[0, 1], [1, 0]], [0, slice(1, 3)], [None, 1], [..., 0]], ids=str)
+def test_list_that_holds_more_than_numbers_is_a_tuple(key):
+    """As in torch, and with a warning, since NumPy reads a list of lists as one array."""
+    a = arange(*SHAPE)
+    with pytest.warns(UserWarning, match="index: a list .* is read as a tuple.*Hint"):
+        read = tensor(a)[key]
+    np.testing.assert_array_equal(read.numpy(), a[tuple(key)])
 
 
 @pytest.mark.parametrize("name", KEYS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 # One line a module; order does not matter.
 from . import (
     complex,  # noqa: F401
+    decompositions,  # noqa: F401
     elementwise,  # noqa: F401
     indexing,  # noqa: F401
     linalg,  # noqa: F401
@@ -14,6 +15,8 @@ from . import (
     more,  # noqa: F401
     movement,  # noqa: F401
     reduce,  # noqa: F401
+    special,  # noqa: F401
+    statistics,  # noqa: F401
     variants,  # noqa: F401
 )
 from .row import SAMPLES, Case, Row

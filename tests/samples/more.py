@@ -181,7 +181,7 @@ def by_index(x, dim, index, src, reduce, include_self=True):
     out = np.array(x)
     for place, members in groups.items():
         members = [x[place], *members] if include_self else members
-        out[place] = {"sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce](members)
+        out[place] = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min}[reduce](members)
     return out
 
 
@@ -190,8 +190,8 @@ row("scatter_extremum", lambda x, src, dim, index, largest, include_self:
     *(case((3, 3), (2, 3), dim=0, index=TO, largest=largest, include_self=own)
       for largest in (True, False) for own in (True, False)))
 row("scatter_reduce", by_index, REAL, *(case((3, 3), 0, TO, (2, 3), reduce, include_self=own) for own in (True, False)
-    for reduce in ("sum", "mean", "amax", "amin")),
-    errors=[fails(nbgrad.RangeError, "expected 'sum'", (3, 3), 0, TO, (2, 3), "prod"),
+    for reduce in ("sum", "prod", "mean", "amax", "amin")),
+    errors=[fails(nbgrad.RangeError, "expected 'sum'", (3, 3), 0, TO, (2, 3), "median"),
             fails(nbgrad.DimError, "index 4", (3, 3), 0, TO * 9 // 2, (2, 3), "amax")])
 
 # ---- joins and indices -----------------------------------------------------------------------------------------------

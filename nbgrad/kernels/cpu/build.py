@@ -107,10 +107,10 @@ REAL_OF: dict[str | None, str] = {"complex64": "float32", "complex128": "float64
 
 def compile_program(program: Program) -> tuple[bytes, list[str]]:
     """Return ``(object file, [symbol])``. Some 40 ms, plus Numba's import."""
-    import numba
     from numba import types
 
     from .. import scalars
+    from .frontend import compile_kernel, inlined
     from .intrinsics import intrinsics
 
     dtype = program.dtype
@@ -118,35 +118,26 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
               "float64": types.float64, "int64": types.int64}
     source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
 
-    # forceinline, not inline="always": the callee keeps its own flags, of which fastmath=False must be said, or the kernel's are
-    # inherited and ``reassociate`` undoes compensated sums; no wrappers, no runtime: 12 ms less each.
-    def wrap(function):
-        return numba.njit(forceinline=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                          error_model="numpy", fastmath=False)(function)
-
     # Scalar functions are compiled once for all kernels of a dtype. Helpers of a template are not shared: they may name this
     # program's bindings.
     shared = _copies.setdefault(dtype, {})
     copies = dict(shared)
-    kernel = instantiate(program.function, target, source, REAL_OF.get(dtype, dtype), wrap, copies)
+    kernel = instantiate(program.function, target, source, REAL_OF.get(dtype, dtype), inlined, copies)
     shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
     kernel.__name__ = kernel.__qualname__ = f"{program.name}_{program_key(program)[:12]}"
     fastmath = {"reassoc", "nsz"} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
-    # Options that Numba's annotations do not name.
-    dispatcher = numba.njit(signature, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True,  # type: ignore[call-overload]
-                            error_model="numpy", fastmath=fastmath)(kernel)
-    compiled, = dispatcher.overloads.values()
-    show(program, compiled)
-    # Private API, the same that Numba's own cache uses: the object file of the library.
-    return compiled.library._get_compiled_object(), [compiled.fndesc.llvm_func_name]
+    library, symbol = compile_kernel(kernel, signature, fastmath)
+    code = library.emit()
+    show(program, library)
+    return code, [symbol]
 
 
-def show(program: Program, compiled) -> None:
+def show(program: Program, library) -> None:
     """Print what was compiled: the source with ``NBGRAD_DEBUG=3``, the assembly with 4."""
     if config.DEBUG >= 3:
         for name, value in (("kernel", program.function), *program.bindings):
             text = getattr(value, "source", None)
             print(f"nbgrad: {program.name} {program.dtype} {name}\n{text or value}", file=sys.stderr)
     if config.DEBUG >= 4:
-        print(compiled.library.get_asm_str(), file=sys.stderr)
+        print(library.get_asm_str(), file=sys.stderr)

@@ -25,6 +25,7 @@ declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
 declare void @PyObject_GC_UnTrack(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
@@ -45,14 +46,18 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @tensor_type = global ptr null
 @ndarray_type = global ptr null
 @new_from_descr = global ptr null
+@new_large_array = global ptr null      ; the same, or what puts large arrays into blocks: memory.py
 @storage_template = global ptr null
 @counter_key = global ptr null
+@dict_name = global ptr null
 
 ; NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once)
 ; of the thread that counted last, and where it counts. A number costs 2 ns more than from one counter for all.
 @counting_thread = private global i64 -1
 @counter = private global ptr null
 @zero = private constant i64 0
+@asking_thread = private global i64 -1
+@held_modes = private global ptr null
 
 @changed = private constant [104 x i8]
     c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
@@ -123,7 +128,10 @@ entry:
   %size_object = call ptr @slot(ptr %layout, i64 @LAYOUT_RECORD)
   %dims = getelementptr i8, ptr %size_object, i64 @BYTES_ITEMS
   call void @Py_IncRef(ptr %descr)                        ; stolen by PyArray_NewFromDescr
-  %new_array = load ptr, ptr @new_from_descr
+  %elements = load i64, ptr %dims
+  %large = icmp sge i64 %elements, @LARGE_ARRAY
+  %maker = select i1 %large, ptr @new_large_array, ptr @new_from_descr
+  %new_array = load ptr, ptr %maker
   %ndarray = load ptr, ptr @ndarray_type
   %array = call ptr %new_array(ptr %ndarray, ptr %descr, i32 1, ptr %dims, ptr null, ptr null, i32 0, ptr null)
   %no_array = icmp eq ptr %array, null
@@ -573,6 +581,40 @@ fail:
   ret i32 -1
 }
 
+; The dict in which a threading.local, always the same one, keeps what it holds for this thread; null with a Python error set.
+; Kept at hand, like the counter of NOTE [Sequence], for the thread that asked last: an attribute costs 12 instead of 45 ns.
+define private ptr @of_thread(ptr %local) alwaysinline {
+entry:
+  %state = call ptr @PyThreadState_Get()
+  %thread = call i64 @PyThreadState_GetID(ptr %state)
+  %last = load i64, ptr @asking_thread
+  %same = icmp eq i64 %thread, %last
+  br i1 %same, label %known, label %switch
+known:
+  %held = load ptr, ptr @held_modes
+  ret ptr %held
+switch:
+  %found = call ptr @find_modes(ptr %local, i64 %thread)
+  ret ptr %found
+}
+
+; Make this thread's dict the one at hand. The reference to it is ours: it may outlive its thread.
+define private ptr @find_modes(ptr %local, i64 %thread) noinline {
+entry:
+  %name = load ptr, ptr @dict_name
+  %dict = call ptr @PyObject_GetAttr(ptr %local, ptr %name)
+  %failed = icmp eq ptr %dict, null
+  br i1 %failed, label %done, label %keep
+keep:
+  %old = load ptr, ptr @held_modes
+  store ptr %dict, ptr @held_modes
+  store i64 %thread, ptr @asking_thread
+  call void @Py_DecRef(ptr %old)
+  br label %done
+done:
+  ret ptr %dict
+}
+
 ; A copy of the template's slots: %copies are their offsets as int64 words, the count in front.
 define private void @copy_slots(ptr %template, ptr %new, ptr %copies_object) alwaysinline {
 entry:
@@ -827,7 +869,26 @@ edge_leaf:
   ; A leaf stands for itself.
   %own_needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
   %is_leaf = icmp eq ptr %own_needs, @_Py_TrueStruct
-  br i1 %is_leaf, label %edge_self, label %edge_ask
+  br i1 %is_leaf, label %edge_self, label %edge_view
+edge_view:
+  ; A view's node, unless its memory was written to since: `views.view_edge`.
+  %meta = call ptr @slot(ptr %x, i64 @TENSOR_META)
+  %no_view = icmp eq ptr %own_needs, @_Py_FalseStruct
+  %no_meta = icmp eq ptr %meta, @_Py_NoneStruct
+  %other = or i1 %no_view, %no_meta
+  br i1 %other, label %edge_ask, label %edge_version
+edge_version:
+  %noted = call ptr @slot(ptr %meta, i64 @META_VERSION)
+  %its_storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %now = call ptr @slot(ptr %its_storage, i64 @STORAGE_VERSION)
+  %its_node = call ptr @slot(ptr %meta, i64 @META_NODE)
+  %unwritten = icmp eq ptr %noted, %now
+  %has_node = icmp ne ptr %its_node, @_Py_NoneStruct
+  %current = and i1 %unwritten, %has_node
+  br i1 %current, label %edge_node, label %edge_ask
+edge_node:
+  call void @Py_IncRef(ptr %its_node)
+  br label %edge_put
 edge_self:
   call void @Py_IncRef(ptr %x)
   br label %edge_put
@@ -839,7 +900,7 @@ edge_ask:
   %refused = icmp eq ptr %asked, null
   br i1 %refused, label %drop_edges, label %edge_put
 edge_put:
-  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask], [%x, %edge_self]
+  %edge = phi ptr [%own, %edge_own], [%asked, %edge_ask], [%x, %edge_self], [%its_node, %edge_node]
   %edges_base = getelementptr i8, ptr %edges, i64 @TUPLE_ITEMS
   %edges_at = getelementptr ptr, ptr %edges_base, i64 %i
   store ptr %edge, ptr %edges_at
@@ -932,15 +993,60 @@ refuse:
   ret i1 false
 }
 
+; Whether gradients flow into a tensor: 1 or 0, as `graph.requires_grad` says; -1 where Python must be asked.
+define private i64 @flows(ptr %x) {
+entry:
+  %needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %yes = icmp eq ptr %needs, @_Py_TrueStruct
+  %no = icmp eq ptr %needs, @_Py_FalseStruct
+  %known = or i1 %yes, %no
+  br i1 %known, label %own, label %view
+own:
+  %answer = zext i1 %yes to i64
+  ret i64 %answer
+view:
+  %meta = call ptr @slot(ptr %x, i64 @TENSOR_META)
+  %no_meta = icmp eq ptr %meta, @_Py_NoneStruct
+  br i1 %no_meta, label %unknown, label %look
+look:
+  %node = call ptr @slot(ptr %meta, i64 @META_NODE)
+  %no_node = icmp eq ptr %node, @_Py_NoneStruct
+  br i1 %no_node, label %ask_base, label %ask_dtype
+ask_base:
+  %base = call ptr @slot(ptr %meta, i64 @META_BASE)
+  %no_base = icmp eq ptr %base, @_Py_NoneStruct
+  br i1 %no_base, label %unknown, label %base_needs
+base_needs:
+  %its_needs = call ptr @slot(ptr %base, i64 @TENSOR_NEEDS_GRAD)
+  %base_no = icmp eq ptr %its_needs, @_Py_FalseStruct
+  br i1 %base_no, label %nothing, label %base_yes
+base_yes:
+  %base_true = icmp eq ptr %its_needs, @_Py_TrueStruct
+  br i1 %base_true, label %ask_dtype, label %unknown
+ask_dtype:
+  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %dtype = call ptr @slot(ptr %layout, i64 @LAYOUT_DTYPE)
+  %differentiable = call ptr @slot(ptr %dtype, i64 @DTYPE_DIFFERENTIABLE)
+  %real = icmp eq ptr %differentiable, @_Py_TrueStruct
+  %of_dtype = zext i1 %real to i64
+  ret i64 %of_dtype
+nothing:
+  ret i64 0
+unknown:
+  ret i64 -1
+}
+
 ; call(x) or call(x, y): one look-up by layouts (the type of a Python number), one launch; `record` where a gradient may be needed.
-; self = (plans, list of special modes, slow, record, record where x is a number). Whatever is not in the table goes to `slow`.
+; self = (plans, list of special modes, slow, record, record where x is a number, modes of the thread, the bits that operands have
+; in the mask of those that need a gradient as int64 words, "enabled"). Whatever is not in the table goes to `slow`.
 define ptr @call(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [3 x ptr]
+  %record_args = alloca [4 x ptr]
   %plans = call ptr @item(ptr %self, i64 0)
   %special = call ptr @item(ptr %self, i64 1)
-  %modes = call ptr @slot(ptr %special, i64 16)               ; ob_size
-  %usual = icmp eq ptr %modes, null
+  %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
+  %usual = icmp eq ptr %active, null
   %x = load ptr, ptr %args
   %single = icmp eq i64 %count, 1
   br i1 %usual, label %first, label %slow
@@ -1037,9 +1143,60 @@ ask_y_needs:
   %y_needs = icmp ne ptr %ny, @_Py_FalseStruct
   br i1 %y_needs, label %record, label %done
 record:
+  ; Which operands need a gradient, as far as that can be told here.
+  br i1 %x_tensor, label %mask_x, label %mask_y
+mask_x:
+  %flows_x = call i64 @flows(ptr %x)
+  %x_unknown = icmp slt i64 %flows_x, 0
+  %bits_at = call ptr @item(ptr %self, i64 6)
+  %bits_x = getelementptr i8, ptr %bits_at, i64 @BYTES_ITEMS
+  %bit_x = call i64 @word(ptr %bits_x, i64 0)
+  %mask_of_x = mul i64 %flows_x, %bit_x
+  br i1 %x_unknown, label %record_slow, label %mask_y
+mask_y:
+  %mask_1 = phi i64 [0, %record], [%mask_of_x, %mask_x]
+  br i1 %single, label %ask_mode, label %mask_y_kind
+mask_y_kind:
+  %y5_at = getelementptr ptr, ptr %args, i64 1
+  %y5 = load ptr, ptr %y5_at
+  %y5_tensor = call i1 @is_tensor(ptr %y5)
+  br i1 %y5_tensor, label %mask_y_needs, label %ask_mode
+mask_y_needs:
+  %flows_y = call i64 @flows(ptr %y5)
+  %y_unknown = icmp slt i64 %flows_y, 0
+  %bits_y_at = call ptr @item(ptr %self, i64 6)
+  %bits_y = getelementptr i8, ptr %bits_y_at, i64 @BYTES_ITEMS
+  %bit_y = call i64 @word(ptr %bits_y, i64 1)
+  %mask_of_y = mul i64 %flows_y, %bit_y
+  %mask_2 = or i64 %mask_1, %mask_of_y
+  br i1 %y_unknown, label %record_slow, label %ask_mode
+ask_mode:
+  %mask = phi i64 [%mask_1, %mask_y], [%mask_1, %mask_y_kind], [%mask_2, %mask_y_needs]
+  %no_operand = icmp eq i64 %mask, 0
+  br i1 %no_operand, label %done, label %read_mode
+read_mode:
+  %modes = call ptr @item(ptr %self, i64 5)
+  %own_modes = call ptr @of_thread(ptr %modes)
+  %no_modes = icmp eq ptr %own_modes, null
+  br i1 %no_modes, label %drop_out, label %have_modes
+have_modes:
+  %mode_name = call ptr @item(ptr %self, i64 7)
+  %enabled = call ptr @PyDict_GetItemWithError(ptr %own_modes, ptr %mode_name)
+  %recording = icmp eq ptr %enabled, @_Py_TrueStruct
+  br i1 %recording, label %record_fast, label %done
+record_fast:
+  %records = call ptr @slot(ptr %plan, i64 @ELEMENTWISE_RECORDS)
+  %recorders = call ptr @slot(ptr %records, i64 24)              ; ob_item of the list
+  %made_at = getelementptr ptr, ptr %recorders, i64 %mask
+  %made = load ptr, ptr %made_at
+  br label %record_begin
+record_slow:
   %which = select i1 %x_tensor, i64 3, i64 4
-  %recorder = call ptr @item(ptr %self, i64 %which)
-  %record_args = alloca [4 x ptr]
+  %asking = call ptr @item(ptr %self, i64 %which)
+  br label %record_begin
+record_begin:
+  %recorder = phi ptr [%made, %record_fast], [%asking, %record_slow]
+  call void @Py_IncRef(ptr %recorder)
   store ptr %plan, ptr %record_args
   %r1 = getelementptr ptr, ptr %record_args, i64 1
   store ptr %out, ptr %r1
@@ -1055,6 +1212,7 @@ record_second:
 record_go:
   %record_count = add i64 %count, 2
   %nothing = call ptr @PyObject_Vectorcall(ptr %recorder, ptr %record_args, i64 %record_count, ptr null)
+  call void @Py_DecRef(ptr %recorder)
   %not_recorded = icmp eq ptr %nothing, null
   br i1 %not_recorded, label %drop_out, label %recorded
 recorded:
@@ -1077,9 +1235,164 @@ fail:
   ret ptr null
 }
 
-; backward(node, g, create_graph) of an elementwise rule whose results are all computed.
-; self = (words, slow); words: number of saved values, index of the subset, then for each its slot's and its version's offset
-; (-1: a number). Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to `slow`.
+; Whether writing to %x leaves what is still to be read of %y alone: they are one tensor, the same part of one array, or arrays
+; of which each has its own memory.
+define private i1 @apart(ptr %x, ptr %y) alwaysinline {
+entry:
+  %same = icmp eq ptr %x, %y
+  br i1 %same, label %yes, label %arrays
+arrays:
+  %sx = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %sy = call ptr @slot(ptr %y, i64 @TENSOR_STORAGE)
+  %ax = call ptr @slot(ptr %sx, i64 @STORAGE_ARRAY)
+  %ay = call ptr @slot(ptr %sy, i64 @STORAGE_ARRAY)
+  %one_array = icmp eq ptr %ax, %ay
+  br i1 %one_array, label %places, label %bases
+places:
+  %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %alike = icmp eq ptr %lx, %ly
+  %ox = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
+  %oy = call ptr @slot(ptr %y, i64 @TENSOR_OFFSET)
+  %start_x = call i64 @PyLong_AsSsize_t(ptr %ox)
+  %start_y = call i64 @PyLong_AsSsize_t(ptr %oy)
+  %at_one = icmp eq i64 %start_x, %start_y
+  %one_part = and i1 %alike, %at_one
+  ret i1 %one_part
+bases:
+  %bx = call ptr @slot(ptr %ax, i64 @ARRAY_BASE)
+  %by = call ptr @slot(ptr %ay, i64 @ARRAY_BASE)
+  %own_x = icmp eq ptr %bx, null
+  %own_y = icmp eq ptr %by, null
+  %own = and i1 %own_x, %own_y
+  ret i1 %own
+yes:
+  ret i1 true
+}
+
+; write(x) or write(x, y) -> x, overwritten, where nothing is recorded; self = (plans, list of special modes, slow, modes of the
+; thread, "enabled"). Whatever is not in the table, or would have to be recorded, goes to `slow`.
+define ptr @write(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [4 x ptr]
+  %plans = call ptr @item(ptr %self, i64 0)
+  %special = call ptr @item(ptr %self, i64 1)
+  %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
+  %usual = icmp eq ptr %active, null
+  %x = load ptr, ptr %args
+  %y_at = getelementptr ptr, ptr %args, i64 1
+  %few = icmp sle i64 %count, 2
+  %begin = and i1 %usual, %few
+  br i1 %begin, label %ask_x, label %slow
+ask_x:
+  %x_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %x_tensor, label %have_x, label %slow
+have_x:
+  %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %writable = call ptr @slot(ptr %storage, i64 @STORAGE_WRITABLE)
+  %expanded = call ptr @slot(ptr %lx, i64 @LAYOUT_EXPANDED)
+  %free = icmp eq ptr %writable, @_Py_TrueStruct
+  %spread = icmp eq ptr %expanded, @_Py_FalseStruct
+  %allowed = and i1 %free, %spread
+  %needs_x = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %x_plain = icmp eq ptr %needs_x, @_Py_FalseStruct
+  br i1 %allowed, label %ask_count, label %slow
+ask_count:
+  %single = icmp eq i64 %count, 1
+  br i1 %single, label %key_one, label %ask_y
+key_one:
+  %key_1 = call ptr (i64, ...) @PyTuple_Pack(i64 1, ptr %lx)
+  br label %find
+ask_y:
+  %y = load ptr, ptr %y_at
+  %y_type = call ptr @slot(ptr %y, i64 8)
+  %y_float = icmp eq ptr %y_type, @PyFloat_Type
+  %y_int = icmp eq ptr %y_type, @PyLong_Type
+  %y_number = or i1 %y_float, %y_int
+  br i1 %y_number, label %key_two, label %ask_y_tensor
+ask_y_tensor:
+  %y_tensor = call i1 @is_tensor(ptr %y)
+  br i1 %y_tensor, label %ask_memory, label %slow
+ask_memory:
+  %apart = call i1 @apart(ptr %x, ptr %y)
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %needs_y = call ptr @slot(ptr %y, i64 @TENSOR_NEEDS_GRAD)
+  %y_without = icmp eq ptr %needs_y, @_Py_FalseStruct
+  br i1 %apart, label %key_two, label %slow
+key_two:
+  %other = phi ptr [%y_type, %ask_y], [%ly, %ask_memory]
+  %y_plain = phi i1 [true, %ask_y], [%y_without, %ask_memory]
+  %key_2 = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %lx, ptr %other)
+  br label %find
+find:
+  %key = phi ptr [%key_1, %key_one], [%key_2, %key_two]
+  %others_plain = phi i1 [true, %key_one], [%y_plain, %key_two]
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %fail, label %look
+look:
+  %plan = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %ask_record
+ask_record:
+  %nothing_to_record = and i1 %x_plain, %others_plain
+  br i1 %nothing_to_record, label %go, label %ask_mode
+ask_mode:
+  %modes = call ptr @item(ptr %self, i64 3)
+  %own_modes = call ptr @of_thread(ptr %modes)
+  %no_modes = icmp eq ptr %own_modes, null
+  br i1 %no_modes, label %fail, label %read_mode
+read_mode:
+  %name = call ptr @item(ptr %self, i64 4)
+  %enabled = call ptr @PyDict_GetItemWithError(ptr %own_modes, ptr %name)
+  %off = icmp eq ptr %enabled, @_Py_FalseStruct
+  br i1 %off, label %go, label %slow
+go:
+  ; A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
+  %layouts = call ptr @slot(ptr %plan, i64 @PLAN_LAYOUTS)
+  %read_object = call ptr @slot(ptr %layouts, i64 16)          ; ob_size
+  %read = ptrtoint ptr %read_object to i64
+  %skipped = sub i64 %count, %read
+  call void @Py_IncRef(ptr %plan)                              ; another thread may clear the table
+  store ptr %plan, ptr %operands
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %x, ptr %o1
+  br label %pass_test
+pass_test:
+  %i = phi i64 [%skipped, %go], [%next, %pass]
+  %at = phi i64 [2, %go], [%at_next, %pass]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %pass, label %launch
+pass:
+  %from = getelementptr ptr, ptr %args, i64 %i
+  %operand = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %operands, i64 %at
+  store ptr %operand, ptr %to
+  %next = add i64 %i, 1
+  %at_next = add i64 %at, 1
+  br label %pass_test
+launch:
+  %nothing = call ptr @into(ptr null, ptr %operands, i64 %at)
+  call void @Py_DecRef(ptr %plan)
+  %failed = icmp eq ptr %nothing, null
+  br i1 %failed, label %fail, label %done
+done:
+  call void @Py_DecRef(ptr %nothing)
+  call void @Py_IncRef(ptr %x)
+  ret ptr %x
+slow:
+  %general = call ptr @item(ptr %self, i64 2)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
+; backward(node, g, create_graph) of an elementwise rule. self = (words, slow); words: number of saved values, index of the subset,
+; number of results, or 0 where they are what the kernel returns, number of those that the kernel computes; for each saved value its
+; slot's and its version's offset (-1: a number); for each result which of the kernel's it is (-1: the cotangent itself).
+; Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to `slow`.
 define ptr @backward(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [6 x ptr]
@@ -1105,14 +1418,18 @@ saved_begin:
   store ptr %g, ptr %o1
   %n_saved = call i64 @word(ptr %words, i64 0)
   %subset = call i64 @word(ptr %words, i64 1)
-  br label %test
+  %n_results = call i64 @word(ptr %words, i64 2)
+  %n_computed = call i64 @word(ptr %words, i64 3)
+  %launches = icmp ne i64 %n_computed, 0
+  br i1 %launches, label %test, label %arrange
 test:
   %i = phi i64 [0, %saved_begin], [%next, %put]
   %more = icmp slt i64 %i, %n_saved
   br i1 %more, label %take, label %plans
 take:
   %next = add i64 %i, 1
-  %first = mul i64 %next, 2
+  %pair = mul i64 %i, 2
+  %first = add i64 %pair, 4
   %s_offset = call i64 @word(ptr %words, i64 %first)
   %second = add i64 %first, 1
   %v_offset = call i64 @word(ptr %words, i64 %second)
@@ -1154,7 +1471,53 @@ launch:
   %all = add i64 %n_saved, 2
   %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
   call void @Py_DecRef(ptr %plan)
+  %as_computed = icmp eq i64 %n_results, 0
+  %failed = icmp eq ptr %out, null
+  %ready = or i1 %as_computed, %failed
+  br i1 %ready, label %give, label %arrange
+give:
   ret ptr %out
+arrange:
+  %computed = phi ptr [null, %saved_begin], [%out, %launch]
+  %is_one = icmp eq i64 %n_results, 1
+  br i1 %is_one, label %pass_on, label %gather_results
+pass_on:
+  call void @Py_IncRef(ptr %g)                                ; the one result is the cotangent
+  ret ptr %g
+gather_results:
+  %tuple = call ptr @PyTuple_New(i64 %n_results)
+  %no_tuple = icmp eq ptr %tuple, null
+  br i1 %no_tuple, label %drop, label %fill_begin
+fill_begin:
+  %saved_words = mul i64 %n_saved, 2
+  %parts = add i64 %saved_words, 4
+  %is_single = icmp eq i64 %n_computed, 1
+  br label %fill_test
+fill_test:
+  %k = phi i64 [0, %fill_begin], [%k1, %fill_put]
+  %fill_more = icmp slt i64 %k, %n_results
+  br i1 %fill_more, label %fill, label %drop
+fill:
+  %k1 = add i64 %k, 1
+  %part_at = add i64 %parts, %k
+  %part = call i64 @word(ptr %words, i64 %part_at)
+  %is_g = icmp slt i64 %part, 0
+  br i1 %is_g, label %fill_put, label %fill_computed
+fill_computed:
+  br i1 %is_single, label %fill_put, label %fill_item
+fill_item:
+  %chosen = call ptr @item(ptr %computed, i64 %part)
+  br label %fill_put
+fill_put:
+  %result_k = phi ptr [%g, %fill], [%computed, %fill_computed], [%chosen, %fill_item]
+  call void @Py_IncRef(ptr %result_k)
+  %results_base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %result_at = getelementptr ptr, ptr %results_base, i64 %k
+  store ptr %result_k, ptr %result_at
+  br label %fill_test
+drop:
+  call void @Py_DecRef(ptr %computed)                         ; which takes a null
+  ret ptr %tuple
 slow:
   %general = call ptr @item(ptr %self, i64 1)
   %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
@@ -1204,4 +1567,5 @@ done:
   ret ptr %new
 }
 @ANOMALY
+@STEPS
 """

@@ -39,7 +39,7 @@ class ThreadNumbers(threading.local):
 class Twin:
     """See ``launch.Native``."""
 
-    def __init__(self, tensor_type: type, storage_type: type, layout_type: type, node_type: type,
+    def __init__(self, tensor_type: type, storage_type: type, layout_type: type, node_type: type, meta_type: type,
                  storage_template: Any):
         self._tensor, self._storage, self._storage_template = tensor_type, storage_type, storage_template
         self.pool = NoPool()
@@ -176,8 +176,8 @@ class Twin:
             out.edge, out.needs_grad = build(*values), True
         return record
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable,
-               record_second: Callable | None = None) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None,
+               mode: Any, differentiable: tuple[bool, ...]) -> Callable:
         """``call(x)`` or ``call(x, y)``: launch the plan of the operands' layouts."""
         def call(*operands):
             key = tuple(x.layout if isinstance(x, self._tensor) else type(x) for x in operands)
@@ -190,6 +190,18 @@ class Twin:
             return out
         return call
 
-    def differentiator(self, node_type: type, mask: int, saved: tuple[bool, ...], slow: Callable) -> Callable:
+    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable) -> Callable:
         """``backward(node, g, create_graph)``: the general one, which does the same."""
+        return slow
+
+    def steps(self, node_type: type, freed: Callable, general: tuple, sums: tuple, checks: tuple) -> tuple[Callable, Callable]:
+        """The steps of a pass: the general ones, which do the same, but add nothing in place."""
+        return general[0], general[1]
+
+    def looker(self, node_type: type, target: Callable, general: Callable) -> Callable:
+        """``look(counts, nodes, ends, node)``: the general one, which does the same."""
+        return general
+
+    def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
+        """``write(x, *others)``: the general one, which does the same."""
         return slow

@@ -8,19 +8,24 @@ NOTE [Guards]: a few functions are right only in a range. ``GUARDS[name]`` is a 
 where the fast version is out of its range, and the name in ``PRECISE`` of a version that is right everywhere, branches,
 and is slow. A loop asks the guard for a block of elements, and computes the block with the precise version if any
 element says so; a CUDA thread asks for its own element.
+
+NOTE [Common range]: ``COMMON`` turns that round: the function is right everywhere and vectorises, and a cheaper one gives
+the same bits in a range that most arguments are in. The test is an integer of the dtype's width, negative outside of the
+range. Only loops of the CPU know of it, and only where the arguments are operands, so that asking costs less than it saves
+(100,000 elements on Zen 4: exp 24.6 -> 21.6 us in float32, 66.8 -> 62.3 in float64; log 33.2 -> 27.7 and 78.7 -> 66.2).
 """
 from __future__ import annotations
 
 from typing import Callable
 
-from . import integers, rounding, trigonometric
+from . import exponential, integers, logarithm, rounding, special, trigonometric
 from .exponential import cosh, erf, exp, exp2, expm1, sigmoid, sinh, softplus, tanh
 from .inverse_hyperbolic import acosh, asinh, atanh
 from .logarithm import log, log1p, log2, log10
 from .power import pow_
 from .tables import BY_DTYPE
 
-__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "functions"]
+__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "functions"]
 
 FUNCTIONS: dict[str, Callable] = {
     "exp": exp, "expm1": expm1, "exp2": exp2, "log": log, "log1p": log1p, "log2": log2, "log10": log10,
@@ -35,23 +40,33 @@ FUNCTIONS: dict[str, Callable] = {
     "trunc_divide": rounding.trunc_divide,
     "isnan": rounding.isnan, "isinf": rounding.isinf, "isfinite": rounding.isfinite, "sign": rounding.sign,
     "maximum": rounding.maximum, "minimum": rounding.minimum,
+    **{name: getattr(special, name) for name in ("erfc", "erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma", "zeta",
+                                                 "i0", "i0e", "i1", "i1e")},
 }
 
 INT_FUNCTIONS: dict[str, Callable] = {
     "floor_divide": integers.floor_divide, "trunc_divide": integers.trunc_divide, "remainder": integers.remainder,
     "fmod": integers.fmod, "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
-    "maximum": integers.maximum, "minimum": integers.minimum,
+    "maximum": integers.maximum, "minimum": integers.minimum, "gcd": integers.gcd, "lcm": integers.lcm,
 }
 
 PRECISE: dict[str, Callable] = {
     "sin": trigonometric.sin_precise, "cos": trigonometric.cos_precise, "tan": trigonometric.tan_precise,
     "fmod": rounding.fmod_precise, "remainder": rounding.remainder_precise,
-    "floor_divide": rounding.floor_divide_precise,
+    "floor_divide": rounding.floor_divide_precise, "zeta": special.zeta_precise,
 }
 
 GUARDS: dict[str, tuple[Callable, str]] = {
     **{name: (trigonometric.angle_is_huge, name) for name in ("sin", "cos", "tan")},
     **{name: (rounding.quotient_is_huge, name) for name in ("fmod", "remainder", "floor_divide")},
+    "zeta": (special.zeta_is_far, "zeta"),
+}
+
+COMMON: dict[str, tuple[Callable, Callable]] = {
+    "exp": (exponential.exp_leaves_range, exponential.exp_in_range),
+    "log": (logarithm.is_not_normal, logarithm.log_in_range),
+    "log2": (logarithm.is_not_normal, logarithm.log2_in_range),
+    "log10": (logarithm.is_not_normal, logarithm.log10_in_range),
 }
 
 

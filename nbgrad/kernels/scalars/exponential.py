@@ -6,7 +6,7 @@ Everything here is branch-free; NaN passes through every clamp, because a compar
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from ..prims import copysign, fabs, fbits, fma, iadd, ibits, ishl, ishr, isub, where
+from ..prims import copysign, fabs, fbits, fma, iadd, iand, ibits, ishl, ishr, isub, where
 from .logarithm import log1p
 from .tables import BY_DTYPE
 
@@ -46,6 +46,18 @@ def exp(x):
     """e**x."""
     n, p = split_exp(where(x > EXP_MAX, EXP_MAX, where(x < EXP_MIN, EXP_MIN, x)))
     return scale(p, n)
+
+
+def exp_in_range(x):
+    """e**x where e**-|x| is normal: no clamp, no second factor; the same bits as ``exp``."""
+    n, p = split_exp(x)
+    power = pow2(n)
+    return fma(power, p, power)
+
+
+def exp_leaves_range(x):
+    """Negative where ``exp_in_range`` is wrong, and for NaN."""
+    return isub(EXP_NORMAL_BITS, iand(ibits(x), MAGNITUDE_BITS))
 
 
 def exp2(x):

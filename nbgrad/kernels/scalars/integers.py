@@ -65,3 +65,17 @@ def maximum(x, y):
 def minimum(x, y):
     """The smaller integer."""
     return where(x < y, x, y)
+
+
+def gcd(x, y):
+    """The greatest common divisor, Euclid's; gcd(x, 0) is the magnitude of x."""
+    a, b = abs_(x), abs_(y)
+    while b != 0:
+        a, b = b, remainder(a, b)
+    return a
+
+
+def lcm(x, y):
+    """The least common multiple; 0 where one is 0."""
+    divisor = gcd(x, y)
+    return abs_(wrap(floor_divide(x, where(divisor == 0, 1, divisor)) * y))

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from ..prims import fabs, fbits, fma, iadd, ibits, ishl, ishr, isub, where
+from ..prims import fabs, fbits, fma, iadd, ibits, ior, ishl, ishr, isub, where
 from .tables import BY_DTYPE
 
 
@@ -24,30 +24,74 @@ def split_log(x):
     return fbits(iadd(k, ROUND_BITS)) - where(tiny, ROUND_AND_GROW, ROUND), f
 
 
+def split_normal(x):
+    """``split_log`` for normal x > 0."""
+    k = exponent(x)
+    return fbits(iadd(k, ROUND_BITS)) - ROUND, fbits(isub(ibits(x), ishl(k, MANTISSA_BITS))) - 1.0
+
+
+def is_not_normal(x):
+    """Negative for everything but normal 0 < x < inf: what one difference misses by wrapping around, the other finds."""
+    return ior(isub(ibits(x), SMALLEST_BITS), isub(LARGEST_BITS, ibits(x)))
+
+
 def at_the_ends(x, value):
     """``value`` = log x for 0 < x < inf; what a logarithm is elsewhere."""
     return where(x > 0.0, where(x < INF, value, x), where(x == 0.0, -INF, NAN))
 
 
-def log(x):
-    """The natural logarithm."""
-    k, f = split_log(x)
-    return at_the_ends(x, fma(k, LN2_HI, f + fma(k, LN2_LO, log_tail(f))))
+def natural(k, f):
+    """log(2**k (1 + f))."""
+    return fma(k, LN2_HI, f + fma(k, LN2_LO, log_tail(f)))
 
 
-def log2(x):
-    """The logarithm to base 2; exact at the powers of two, where f = 0."""
-    k, f = split_log(x)
-    return at_the_ends(x, k + fma(f, LOG2E_HI, fma(log_tail(f), LOG2E_HI, f * LOG2E_LO)))
+def binary(k, f):
+    """log2(2**k (1 + f)); exact where f = 0."""
+    return k + fma(f, LOG2E_HI, fma(log_tail(f), LOG2E_HI, f * LOG2E_LO))
 
 
-def log10(x):
-    """The logarithm to base 10; k log10(2) and f log10(e) are added with the rounding error kept (fast two-sum)."""
-    k, f = split_log(x)
+def decimal(k, f):
+    """log10(2**k (1 + f)): k log10(2) and f log10(e) are added with the rounding error kept (fast two-sum)."""
     large, product = k * LOG10_2_HEAD, f * LOG10E_HI
     rest = fma(log_tail(f), LOG10E_HI, fma(f, LOG10E_HI, -product) + fma(f, LOG10E_LO, k * LOG10_2_TAIL))
     total = large + product
-    return at_the_ends(x, total + ((product - (total - large)) + rest))
+    return total + ((product - (total - large)) + rest)
+
+
+def log(x):
+    """The natural logarithm."""
+    k, f = split_log(x)
+    return at_the_ends(x, natural(k, f))
+
+
+def log2(x):
+    """The logarithm to base 2; exact at the powers of two."""
+    k, f = split_log(x)
+    return at_the_ends(x, binary(k, f))
+
+
+def log10(x):
+    """The logarithm to base 10."""
+    k, f = split_log(x)
+    return at_the_ends(x, decimal(k, f))
+
+
+def log_in_range(x):
+    """``log`` of normal x > 0, the same bits."""
+    k, f = split_normal(x)
+    return natural(k, f)
+
+
+def log2_in_range(x):
+    """``log2`` of normal x > 0, the same bits."""
+    k, f = split_normal(x)
+    return binary(k, f)
+
+
+def log10_in_range(x):
+    """``log10`` of normal x > 0, the same bits."""
+    k, f = split_normal(x)
+    return decimal(k, f)
 
 
 def log1p(x):
@@ -57,8 +101,7 @@ def log1p(x):
     shrink = fbits(ishl(isub(EXPONENT_BIAS, k), MANTISSA_BITS))
     f = where(x < BIG, fma(x, shrink, shrink - 1.0), fbits(isub(ibits(u), ishl(k, MANTISSA_BITS))) - 1.0)
     n = fbits(iadd(k, ROUND_BITS)) - ROUND
-    y = fma(n, LN2_HI, f + fma(n, LN2_LO, log_tail(f)))
-    return where(fabs(x) < TINY, x, at_the_ends(u, y))
+    return where(fabs(x) < TINY, x, at_the_ends(u, natural(n, f)))
 
 
 globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand

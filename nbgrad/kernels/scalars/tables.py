@@ -14,6 +14,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..prims import fma, where
+from .special_tables import SPECIAL_COEFFICIENTS
 
 __all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
 
@@ -166,15 +167,17 @@ def tanh_quotient_corrected(m):
 # The ranges of the functions.
 #   EXP_MAX       e**x / 2 overflows beyond, and 2**(n - 2) is a normal number up to here
 #   EXP_MIN       e**x is 0 below
+#   EXP_NORMAL    e**x and e**-x are normal numbers up to here
 #   EXPM1_MAX     e**x overflows beyond, and 2**(n - 1) does not up to here
 #   ERF_ONE       erf(x) = 1 from here on
+#   ERFC_ZERO     erfc(x) = 0 from here on
 #   ANGLE_MAX     up to here 2 x / pi is rounded to the right whole number, or nearly, and three parts of pi / 2 suffice
 #   DIGITS        after the point in x 2 / pi: two significands, and how close floats come to multiples of pi / 2
 RANGES = {
-    "float32": {"EXP_MAX": 89.5, "EXP_MIN": -104.5, "EXPM1_MAX": 88.9, "ERF_ONE": 3.93, "ANGLE_MAX": 2.0 ** 18,
-                "DIGITS": 5},
-    "float64": {"EXP_MAX": 710.6, "EXP_MIN": -746.0, "EXPM1_MAX": 709.9, "ERF_ONE": 5.93, "ANGLE_MAX": 2.0 ** 31,
-                "DIGITS": 7},
+    "float32": {"EXP_MAX": 89.5, "EXP_MIN": -104.5, "EXP_NORMAL": 87.0, "EXPM1_MAX": 88.9, "ERF_ONE": 3.93,
+                "ERFC_ZERO": 10.1, "ANGLE_MAX": 2.0 ** 18, "DIGITS": 5},
+    "float64": {"EXP_MAX": 710.6, "EXP_MIN": -746.0, "EXP_NORMAL": 708.0, "EXPM1_MAX": 709.9, "ERF_ONE": 5.93,
+                "ERFC_ZERO": 27.3, "ANGLE_MAX": 2.0 ** 31, "DIGITS": 7},
 }
 
 
@@ -191,6 +194,9 @@ def format_constants(kind) -> dict[str, Any]:
     return {
         "MANTISSA_BITS": mantissa, "EXPONENT_BIAS": bias, "SIGN_SHIFT": int(info.bits) - 1,
         "ROUND": magic, "ROUND_BITS": bits(magic), "SQRT_HALF_BITS": bits(math.sqrt(0.5)),
+        "SMALLEST_BITS": bits(info.smallest_normal), "LARGEST_BITS": bits(info.max),
+        "MAGNITUDE_BITS": int(np.iinfo(f"i{info.bits // 8}").max),
+        "EXP_NORMAL_BITS": bits(RANGES[np.dtype(kind).name]["EXP_NORMAL"]),
         # A subnormal number times GROW is normal; ROUND_AND_GROW also takes off the exponent that this added.
         "SMALLEST_NORMAL": float(info.smallest_normal), "GROW": 2.0 ** (mantissa + 2),
         "ROUND_AND_GROW": magic + mantissa + 2,
@@ -223,6 +229,7 @@ def constants(kind) -> dict[str, Any]:
     return {
         **ranges, **format_constants(kind), **split_constants(kind),
         "LOG2_E": float(LOG2_E), "TWO_OVER_PI": float(1 / HALF_PI), "INF": math.inf, "NAN": math.nan,
+        "SQRT2": math.sqrt(2), "LOG_PI": math.log(math.pi), "HALF_LOG_2PI_LESS_HALF": (math.log(2 * math.pi) - 1) / 2,
         "ASIN_NEAR": 0.545, "TAN_EIGHTH_PI": math.sqrt(2) - 1, "TAN_3_EIGHTH_PI": math.sqrt(2) + 1,
         "LIMB_BITS": LIMB_BITS, "LIMB_MASK": mask, "LIMB_BASE": 2.0 ** LIMB_BITS,
         "LOWEST_WEIGHT": 2.0 ** (-LIMB_BITS * ranges["DIGITS"]), "TWO_OVER_PI_LIMBS": (0, 0, *limbs),
@@ -232,7 +239,7 @@ def constants(kind) -> dict[str, Any]:
 def by_dtype(kind) -> dict[str, Any]:
     """``BY_DTYPE`` of one float type."""
     dtype = np.dtype(kind).name
-    functions = {name: polynomial(name, c, dtype) for name, c in COEFFICIENTS[dtype].items()}
+    functions = {name: polynomial(name, c, dtype) for name, c in {**COEFFICIENTS[dtype], **SPECIAL_COEFFICIENTS[dtype]}.items()}
     if kind is np.float32:
         functions.update(log_tail=log_tail_direct, tanh_quotient=tanh_quotient_plain)
     else:

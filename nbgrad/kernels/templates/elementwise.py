@@ -15,14 +15,15 @@ __all__ = ["elementwise_loop"]
 
 @cache
 def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], inplace: int = 0,
-                     guarded: bool = False) -> Callable:
+                     guarded: str = "") -> Callable:
     """``kernel(start, stop, args)`` that applies ``scalar`` to contiguous operands.
 
     Args:
         outs: element types of the outputs; ``"bool"`` is stored as uint8.
         ins: element type and whether the operand has one element for all positions.
         inplace: so many outputs are the first operands, and are passed once.
-        guarded: ``guard`` is or-reduced over blocks of 512 first; where it is true ``precise`` computes the block.
+        guarded: ``"guard"`` or ``"common"``: the test that is or-reduced over blocks of 512 first; where it is true, or negative,
+            ``precise`` computes the block.
     """
     pointers = [(f"out{k}", dtype) for k, dtype in enumerate(outs)]
     aliases = {f"x{k}": f"out{k}" for k in range(inplace)}
@@ -43,7 +44,7 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
     body = [f"{', '.join(results)} = FUNCTION({call})"] if len(outs) > 1 else [f"r0 = FUNCTION({call})"]
     body += [f"out{k}[i] = {r}" for k, r in enumerate(results)]
     if guarded:
-        lines += guarded_loop(call, body)
+        lines += guarded_loop(guarded, call, body)
     else:
         lines.append("    for i in range(start, stop):")
         lines += ["        " + line.replace("FUNCTION", "scalar") for line in body]
@@ -55,16 +56,23 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
     return scope["kernel"]
 
 
-def guarded_loop(call: str, body: list[str]) -> list[str]:
+# How a test is or-reduced: the first value, one step, and what sends the block to ``precise``. Words are as wide as the elements:
+# 64-bit ones would halve the lanes of float32 (exp of 100,000 25.7 -> 21.6 us). LLVM vectorises no such reduction of truth values.
+REDUCED = {"guard": ("0", "outside | guard({})", "outside != 0"),
+           "common": ("iand(0, 0)", "ior(outside, common({}))", "outside < 0")}
+
+
+def guarded_loop(test: str, call: str, body: list[str]) -> list[str]:
     """Blocks of 512: one vectorised look at the arguments, then the fast or the precise function."""
     fast = ["            " + line.replace("FUNCTION", "scalar") for line in body]
     slow = ["                " + line.replace("FUNCTION", "precise") for line in body]
+    first, step, found = REDUCED[test]
     return ["    for low in range(start, stop, 512):",
             "        high = min(low + 512, stop)",
-            "        outside = 0",
+            f"        outside = {first}",
             "        for i in range(low, high):",
-            f"            outside |= guard({call})",
-            "        if outside != 0:",
+            f"            outside = {step.format(call)}",
+            f"        if {found}:",
             "            for i in range(low, high):", *slow,
             "            continue",
             "        for i in range(low, high):", *fast]

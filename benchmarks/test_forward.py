@@ -1,0 +1,79 @@
+"""Forward mode: tangents of small operations, of a network, of all columns of a Jacobian, each beside torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from benchmarks.peers import both
+
+# torch's forward mode is loaded when first used, with a warning of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+
+RNG = np.random.default_rng(0)
+WEIGHTS = [RNG.normal(size=shape).astype(np.float32) for shape in ((16, 8), (16,), (1, 16))]
+
+
+def forward_ad_of(lib):
+    """The module of dual tensors, which torch keeps in torch.autograd."""
+    return lib.forward_ad if lib is nbgrad else lib.autograd.forward_ad
+
+
+@pytest.mark.parametrize("size", [16, 100_000])
+def test_chain_of_dual_tensors(compare, size):
+    """20 products of dual tensors and a sum, a level for each."""
+    data = (1 + RNG.normal(size=size) * 0.01).astype(np.float32)
+
+    def program(lib):
+        x, t, forward_ad = lib.tensor(data), lib.tensor(data), forward_ad_of(lib)
+
+        def run():
+            with forward_ad.dual_level():
+                y = dual = forward_ad.make_dual(x, t)
+                for _ in range(20):
+                    y = y * dual
+                return forward_ad.unpack_dual(y.sum()).tangent
+
+        return run
+
+    compare(f"20 dual products of {size:,} and a sum", both(program), budget=1.0, tolerance=1e-2)
+
+
+def test_jvp_of_a_network(compare):
+    """The loss of a small network and its derivative in a direction of all weights."""
+    data = RNG.normal(size=8).astype(np.float32)
+
+    def program(lib):
+        weights, x = tuple(map(lib.tensor, WEIGHTS)), lib.tensor(data)
+
+        def loss(first, bias, second):
+            return ((second @ (first @ x + bias).tanh()) ** 2).sum()
+
+        return lambda: lib.func.jvp(loss, weights, weights)[1]
+
+    compare("jvp of a small network", both(program), budget=1.0, tolerance=1e-3)
+
+
+def test_jacfwd(compare):
+    """All columns of a Jacobian as one batch of tangents; the values are computed once."""
+    matrix, data = RNG.normal(size=(64, 64)).astype(np.float32), RNG.normal(size=64).astype(np.float32)
+
+    def program(lib):
+        a, x = lib.tensor(matrix), lib.tensor(data)
+        columns = lib.func.jacfwd(lambda z: (a @ z.tanh()).sin())
+        return lambda: columns(x)
+
+    compare("jacfwd of 64 by 64", both(program), budget=1.0, tolerance=1e-3)
+
+
+def test_forward_over_reverse(compare):
+    """A gradient and its derivative in a direction: a Hessian-vector product of 64 elements."""
+    data = RNG.normal(size=64).astype(np.float32)
+
+    def program(lib):
+        x = lib.tensor(data)
+        slope = lib.func.grad(lambda z: (z.tanh() ** 2).sum() * z.sum())
+        return lambda: lib.func.jvp(slope, (x,), (x,))[1]
+
+    compare("Hessian-vector product, forward over reverse", both(program), budget=1.0, tolerance=1e-3)

@@ -1,0 +1,60 @@
+"""What programs ask of ``torch.cuda`` before they choose a device: there is no GPU that tensors can be on."""
+from __future__ import annotations
+
+from typing import Any
+
+from .casting import on_device
+
+__all__ = ["current_device", "device_count", "empty_cache", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
+           "synchronize"]
+
+
+def is_available() -> bool:
+    """Whether tensors can be on a GPU: not in this version.
+
+    >>> import nbgrad
+    >>> "cuda" if nbgrad.cuda.is_available() else "cpu"
+    'cpu'
+    """
+    return False
+
+
+def is_initialized() -> bool:
+    """Whether a GPU is in use: never."""
+    return False
+
+
+def device_count() -> int:
+    """How many GPUs tensors can be on."""
+    return 0
+
+
+def current_device() -> int:
+    """The GPU that is in use.
+
+    Raises:
+        NotSupportedError: there is none.
+    """
+    on_device("current_device", "cuda")
+    return 0
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until the work of a GPU is done.
+
+    Raises:
+        NotSupportedError: there is none.
+    """
+    on_device("synchronize", "cuda" if device is None else device)
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the generator of the GPU in use: nothing, as there is none. The CPU's is seeded by ``nbgrad.manual_seed``."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed the generators of all GPUs: nothing, as there is none."""
+
+
+def empty_cache() -> None:
+    """Give unused memory of a GPU back: nothing, as there is none."""

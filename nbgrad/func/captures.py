@@ -1,0 +1,85 @@
+"""The tensors that a function captures: what its body names and nobody passes to it."""
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from ..tensor import Tensor
+
+__all__ = ["captured"]
+
+MOST_MEMBERS = 64               # of a collection that is looked through
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+
+def captured(func: Any) -> list[Tensor]:
+    """The tensors in the closure of a function, among its defaults and the globals that it names.
+
+    Those in tuples, lists and dicts, too, and those that are attributes of an object there.
+
+    Functions that it captures are followed; of those of this package, which hold arguments, only the functions that they wrap.
+
+    >>> import nbgrad
+    >>> y = nbgrad.ones(2)
+    >>> [x is y for x in captured(lambda x: x * y)]
+    [True]
+    """
+    found: list[Tensor] = []
+    seen: set[int] = set()
+    waiting = [func]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Tensor):
+            found.append(value)
+            continue
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if type(value) in (tuple, list, dict) and len(value) <= MOST_MEMBERS:
+            waiting += value.values() if type(value) is dict else value
+        elif isinstance(value, MethodType):
+            waiting += (value.__func__, value.__self__)
+        elif isinstance(value, functools.partial):
+            waiting.append(value.func)
+        elif isinstance(value, FunctionType):
+            waiting += named_by(value)
+        elif not isinstance(value, NO_HOLDERS):
+            held = getattr(value, "__dict__", {})
+            waiting += [x for x in held.values() if isinstance(x, Tensor)] if len(held) <= MOST_MEMBERS else ()
+    return found
+
+
+def named_by(function: FunctionType) -> list:
+    """The values of a function's closure, defaults and globals that may be, hold or capture tensors."""
+    ours = function.__code__.co_filename.startswith(PACKAGE)        # as the wrappers that transforms return
+    values = []
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:          # not assigned yet
+            continue
+        if not ours or callable(value):
+            values.append(value)
+    if ours:
+        return values
+    values += (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    known = function.__globals__
+    for name in global_names(function.__code__):
+        value = known.get(name)
+        if value is not None and not isinstance(value, NO_HOLDERS):
+            values.append(value)
+    return values
+
+
+# Functions are followed from closures alone: those that globals name may be all of a program.
+NO_HOLDERS = (FunctionType, BuiltinFunctionType, ModuleType, type)
+
+
+@functools.lru_cache(maxsize=1024)
+def global_names(code: CodeType) -> tuple[str, ...]:
+    """The names that a code and the functions defined in it look up, beside their own variables."""
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return tuple(dict.fromkeys((*code.co_names, *(name for each in inner for name in global_names(each)))))

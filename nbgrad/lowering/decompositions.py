@@ -1,0 +1,928 @@
+"""Linear algebra over NumPy's LAPACK, in batches: the work of ``ops/decompositions.py``, and the functions of ``nbgrad.linalg``."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from ..dispatch import CALLS
+from ..dtypes import int32, int64
+from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
+from ..interop import values_of
+from ..layout import broadcast_shapes
+from ..ops.core import composite
+from ..ops.decompositions import eigh_parts, parts_of, qr_parts, svd_parts
+from ..ops.expr import scalar
+from ..ops.linalg import trace  # noqa: F401  (declared before what is written here)
+from ..ops.shapes import wrap
+from ..rules import lowering
+from ..tensor import Tensor
+from .compositions import made, require_tensors, shared
+
+__all__ = ["FUNCTIONS_OF_LINALG"]
+
+# ---- on arrays ---------------------------------------------------------------------------------------------------------
+
+
+def packed(*parts: np.ndarray) -> np.ndarray:
+    """The parts of a result in a row: see ``parts_of``. Each has the batch's dimensions and one or two of its own."""
+    batch = parts[1].shape[:-1] if parts[1].ndim < parts[0].ndim else parts[0].shape[:-2]
+    return np.concatenate([part.reshape(*batch, -1) if part.size else part.reshape(*batch, 0) for part in parts], -1)
+
+
+def eigh_array(x: np.ndarray, upper: bool) -> np.ndarray:
+    """Eigenvectors and eigenvalues."""
+    w, v = np.linalg.eigh(x, "U" if upper else "L")
+    return packed(v, w.astype(v.dtype))
+
+
+def eig_array(x: np.ndarray) -> np.ndarray:
+    """Complex eigenvectors and eigenvalues."""
+    w, v = np.linalg.eig(x)
+    kind = np.result_type(x.dtype, np.complex64)
+    return packed(v.astype(kind), w.astype(kind))
+
+
+def svd_array(x: np.ndarray, full: bool) -> np.ndarray:
+    """Singular vectors and values."""
+    u, s, v = np.linalg.svd(x, full_matrices=full)
+    batch = x.shape[:-2]
+    return np.concatenate([part.reshape(*batch, math.prod(part.shape[len(batch):])) for part in (u, s.astype(u.dtype), v)], -1)
+
+
+def sign_array(x: np.ndarray) -> np.ndarray:
+    """The determinant's sign."""
+    return np.asarray(np.linalg.slogdet(x)[0], x.dtype)
+
+
+def cofactors_array(x: np.ndarray) -> np.ndarray:
+    """conj(det(U V)) U diag(products of the other singular values) V: no division, so that singular matrices have them too."""
+    u, s, v = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.stack([np.prod(np.delete(s, k, -1), -1) for k in range(n)], -1) if n else s
+    phase = np.conj(np.linalg.det(u) * np.linalg.det(v))[..., None, None]
+    return (phase * ((u * others[..., None, :].astype(u.dtype)) @ v)).astype(x.dtype)
+
+
+def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
+    """The lower factors; unless strict, NaN in the place of those that do not exist."""
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        if strict:
+            raise
+    out = np.full_like(x, np.nan)
+    for place in zip(*np.nonzero(info_array(x) == 0)):
+        out[place] = np.linalg.cholesky(x[place])
+    return out
+
+
+def info_array(x: np.ndarray) -> np.ndarray:
+    """For every matrix the order of the first leading part that is not positive definite."""
+    info = np.zeros(x.shape[:-2], np.int32)
+    try:
+        np.linalg.cholesky(x)
+        return info
+    except np.linalg.LinAlgError:       # look for the one
+        pass
+    for place in np.ndindex(info.shape):
+        info[place] = first_indefinite(x[place])
+    return info
+
+
+def first_indefinite(x: np.ndarray) -> int:
+    """The order of the first leading part that has no Cholesky factor; 0 if all have."""
+    for k in range(1, len(x) + 1):
+        try:
+            np.linalg.cholesky(x[:k, :k])
+        except np.linalg.LinAlgError:
+            return k
+    return 0
+
+
+def triangular_array(x: np.ndarray, y: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """Solve a triangular system; of one with a zero on the diagonal by substitution, which gives infinities."""
+    x = np.triu(x) if upper else np.tril(x)
+    places = np.arange(x.shape[-1])
+    if unit:
+        x[..., places, places] = 1
+    if (x[..., places, places] != 0).all():
+        return np.linalg.solve(x, y)
+    out = y.astype(np.result_type(x, y))
+    with np.errstate(all="ignore"):
+        for k in reversed(places) if upper else places:
+            out[..., k, :] /= x[..., k, k, None]
+            rest = slice(0, k) if upper else slice(k + 1, None)
+            out[..., rest, :] -= x[..., rest, k, None] * out[..., k, None, :]
+    return out
+
+
+def elimination(x: np.ndarray) -> np.ndarray:
+    """L and U in one matrix, without exchanging rows; a column without a pivot stays."""
+    x = x.copy()
+    for k in range(min(x.shape[-2:])):
+        pivot = x[..., k, k, None]
+        nothing = pivot == 0
+        x[..., k + 1:, k] = np.where(nothing, x[..., k + 1:, k], x[..., k + 1:, k] / np.where(nothing, 1, pivot))
+        x[..., k + 1:, k + 1:] -= x[..., k + 1:, k, None] * x[..., k, None, k + 1:]
+    return x
+
+
+def exchanges(x: np.ndarray) -> np.ndarray:
+    """For every step of the elimination the row that is exchanged with it: the one with the greatest pivot."""
+    x = x.copy()
+    steps = min(x.shape[-2:])
+    found = np.zeros((*x.shape[:-2], steps), np.int64)
+    for place in np.ndindex(x.shape[:-2]):
+        a = x[place]
+        for k in range(steps):
+            best = k + int((np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)).argmax())      # LAPACK's magnitude
+            found[(*place, k)] = best
+            a[[k, best]] = a[[best, k]]
+            if a[k, k]:
+                a[k + 1:, k] /= a[k, k]
+                a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
+    return found
+
+
+# Of the diagonal Pade approximant of degree 13 (N. J. Higham, 2005), and the norm up to which it has all digits.
+PADE = (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000., 10559470521600.,
+        670442572800., 33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)
+PADE_RANGE = 5.37
+
+
+def exponential_array(x: np.ndarray) -> np.ndarray:
+    """Scaling and squaring; the whole batch in as many steps as its largest matrix needs."""
+    kind = x.dtype
+    x = x.astype(np.result_type(kind, np.float64))
+    size = np.abs(x).sum(-2).max(initial=0.0)
+    squarings = max(0, math.ceil(math.log2(size / PADE_RANGE))) if size > 0 and math.isfinite(size) else 0
+    x = x / 2.0 ** squarings
+    power, even, odd = np.broadcast_to(np.eye(x.shape[-1]), x.shape), np.zeros_like(x), np.zeros_like(x)
+    square = x @ x
+    for k in range(0, 14, 2):
+        even, odd = even + PADE[k] * power, odd + PADE[k + 1] * power
+        power = power @ square
+    odd = x @ odd
+    out = np.linalg.solve(even - odd, even + odd)
+    for _ in range(squarings):
+        out = out @ out
+    return out.astype(kind)
+
+
+def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.ndarray:
+    """By singular values; those that are not greater than both tolerances allow count as 0."""
+    u, s, v = np.linalg.svd(x, full_matrices=False, hermitian=hermitian)
+    least = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * s.max(-1, keepdims=True, initial=0.0))
+    inverse = np.divide(1, s, where=s > least, out=np.zeros_like(s))
+    return (np.swapaxes(v, -1, -2).conj() * inverse[..., None, :].astype(u.dtype)) @ np.swapaxes(u, -1, -2).conj()
+
+
+ARRAYS: dict[str, Callable] = {
+    "inverse_matrix": np.linalg.inv, "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
+    "determinant": np.linalg.det, "cofactors": cofactors_array, "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
+    "det_sign": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
+    "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
+    "qr_row": lambda x: packed(*np.linalg.qr(x)),
+    "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "row_order": exchanges,
+    "hermitian_eigenvalues": lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"),
+    "eigenvalues": lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
+    "singular_values": lambda x: np.linalg.svd(x, compute_uv=False),
+    "complete_qr_row": lambda x: packed(*np.linalg.qr(x, "complete")),
+}
+SQUARE = ("inverse_matrix", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign", "matrix_exponential",
+          "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
+
+
+@lowering(*ARRAYS, style="run")
+def _by_lapack(op, tensors, attributes):
+    for x in tensors:
+        require_matrices(op.public, x, op.name in SQUARE and x is tensors[0])
+    try:
+        found = np.asarray(ARRAYS[op.name](*map(values_of, tensors), **attributes))
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"{op.public}: {error}.") from None
+    return shared(found, tensors[0])
+
+
+def require_matrices(name: str, x: Tensor, square: bool) -> None:
+    """Refuse what has no such decomposition.
+
+    Raises:
+        ShapeError: no matrices, or none that are square. DTypeError: another dtype than single or double precision.
+    """
+    layout = x.layout
+    if layout.ndim < 2:
+        raise ShapeError(f"{name}: expected a matrix or a batch of them, got {layout.ndim} dimensions.")
+    if square and layout.shape[-1] != layout.shape[-2]:
+        raise ShapeError(f"{name}: expected square matrices, got {layout.shape[-2]} by {layout.shape[-1]}.")
+    if layout.dtype.name not in ("float32", "float64", "complex64", "complex128"):
+        raise DTypeError(f"{name}: expected a floating or complex tensor of single or double precision, got {layout.dtype.name}. "
+                         "Hint: x.to(nbgrad.float32).")
+
+
+def checked(name: str, x: Any, square: bool = False) -> Tensor:
+    """The operand, if it is one."""
+    require_tensors(name, x)
+    require_matrices(name, x, square)
+    return x
+
+
+def h(x):
+    """The conjugate transpose."""
+    return x.adjoint()
+
+
+def own_real(x):
+    """The real part, in memory of its own."""
+    return (x.real if x.dtype.is_complex else x).clone()
+
+
+# ---- results -----------------------------------------------------------------------------------------------------------
+
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class EighResult(NamedTuple):
+    """What ``eigh`` and ``eig`` return."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """What ``linalg.svd`` returns."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SVDTurned(NamedTuple):
+    """What ``svd`` returns."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+class QRResult(NamedTuple):
+    """What ``qr`` returns."""
+
+    Q: Any
+    R: Any
+
+
+class WithInfo(NamedTuple):
+    """What ``cholesky_ex`` returns."""
+
+    L: Any
+    info: Any
+
+
+class InverseWithInfo(NamedTuple):
+    """What ``inv_ex`` returns."""
+
+    inverse: Any
+    info: Any
+
+
+class SolveWithInfo(NamedTuple):
+    """What ``solve_ex`` returns."""
+
+    result: Any
+    info: Any
+
+
+class LUResult(NamedTuple):
+    """What ``linalg.lu`` returns."""
+
+    P: Any
+    L: Any
+    U: Any
+
+
+class LUFactors(NamedTuple):
+    """What ``lu_factor`` returns."""
+
+    LU: Any
+    pivots: Any
+
+
+class LUFactorsWithInfo(NamedTuple):
+    """What ``lu_factor_ex`` returns."""
+
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+class LstsqResult(NamedTuple):
+    """What ``lstsq`` returns."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+class TriangularSolution(NamedTuple):
+    """What ``triangular_solve`` returns."""
+
+    solution: Any
+    cloned_coefficient: Any
+
+
+# ---- inverses, systems, determinants -----------------------------------------------------------------------------------
+
+def no_info(x):
+    """int32 zeros, one for each matrix: all went well."""
+    return made("zeros", tuple(x.shape[:-2]), dtype=int32)
+
+
+def inv(A):
+    """The inverse of square matrices.
+
+    Raises:
+        LinAlgError: one is singular. ShapeError, DTypeError: no square matrices of single or double precision.
+    """
+    return scalar.inverse_matrix(checked("linalg.inv", A, True))
+
+
+def inv_ex(A, *, check_errors=False):
+    """(inverse, info) of square matrices."""
+    return InverseWithInfo(inv(A), no_info(A))
+
+
+def same_batch(name: str, x, y) -> tuple:
+    """Two operands, their batches expanded to one another's."""
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"{name}: A is {x.dtype}, B is {y.dtype}, expected one dtype.")
+    batch = broadcast_shapes(name, [tuple(x.shape[:-2]), tuple(y.shape[:-2])])
+    return tuple(t if tuple(t.shape[:-2]) == batch else t.expand_shape((*batch, *t.shape[-2:])) for t in (x, y))
+
+
+def solve(A, B, *, left=True):
+    """The X with A @ X = B, or X @ A = B; B is a matrix, a vector, or a batch of either.
+
+    Raises:
+        LinAlgError: A is singular. ShapeError: they do not go together.
+    """
+    checked("linalg.solve", A, True)
+    require_tensors("linalg.solve", B)
+    is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    if is_vector and not left:
+        raise ShapeError("linalg.solve: B is a vector, expected a matrix with left=False.")
+    y = B.unsqueeze(-1) if is_vector else checked("linalg.solve", B)
+    if y.shape[-2 if left else -1] != A.shape[-1]:
+        raise ShapeError(f"linalg.solve: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    x = A if left else A.mT
+    x, y = same_batch("linalg.solve", x, y if left else y.mT)
+    out = scalar.solve_system(x, y)
+    return out.squeeze_dim(-1) if is_vector else out if left else out.mT
+
+
+def solve_ex(A, B, *, left=True, check_errors=False):
+    """(result, info) of ``solve``."""
+    return SolveWithInfo(solve(A, B, left=left), no_info(A))
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+    """``solve`` of a triangle of A; what is on the other side of its diagonal is not looked at.
+
+    Raises:
+        ShapeError: they do not go together.
+    """
+    checked("linalg.solve_triangular", A, True), checked("linalg.solve_triangular", B)
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise ShapeError(f"linalg.solve_triangular: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    x, y = same_batch("linalg.solve_triangular", A, B)
+    if left:
+        return scalar.solve_triangle(x, y, bool(upper), bool(unitriangular))
+    return scalar.solve_triangle(x.mT, y.mT, not upper, bool(unitriangular)).mT
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
+    """(solution, A) of ``linalg.solve_triangular``, with A transposed if asked for."""
+    x, above = (A.mT, not upper) if transpose else (A, upper)
+    return TriangularSolution(solve_triangular(x, b, upper=above, unitriangular=unitriangular), A.clone())
+
+
+def det(A):
+    """The determinant of square matrices."""
+    return scalar.determinant(checked("linalg.det", A, True))
+
+
+def slogdet(A):
+    """(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude."""
+    checked("linalg.slogdet", A, True)
+    return SlogdetResult(scalar.det_sign(A), scalar.log_abs_det(A))
+
+
+def logdet(A):
+    """The logarithm of the determinant; NaN if that is negative."""
+    sign, size = slogdet(checked("logdet", A, True))
+    if A.dtype.is_complex:
+        return size + scalar.log(sign)
+    return scalar.where(sign < 0, math.nan, size)
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as 0.
+
+    ``rtol`` (or ``rcond``) is max(m, n) eps unless one of the tolerances is given.
+    """
+    checked("linalg.pinv", A, hermitian)
+    rtol = rcond if rtol is None else rtol
+    return scalar.pseudo_inverse(A, *tolerances(A, atol, rtol), bool(hermitian))
+
+
+def tolerances(A, atol, rtol) -> tuple:
+    """(rtol, atol) as numbers or arrays."""
+    if rtol is None:
+        eps = np.finfo(A.dtype.to_real().numpy).eps
+        rtol = max(A.shape[-2:]) * eps if atol is None else 0.0
+    return tuple(values_of(x.detach()).tolist() if isinstance(x, Tensor) else x for x in (rtol, 0.0 if atol is None else atol))
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
+    checked("linalg.lstsq", A)
+    require_tensors("linalg.lstsq", B)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RangeError(f"linalg.lstsq: driver is {driver!r}, expected 'gels', 'gelsy', 'gelsd' or 'gelss'.")
+    is_vector = A.ndim - 1 == B.ndim
+    y = B.unsqueeze(-1) if is_vector else checked("linalg.lstsq", B)
+    if A.shape[-2] != y.shape[-2]:
+        raise ShapeError(f"linalg.lstsq: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    x = pinv(A, rcond) @ y
+    driver = driver or "gelsy"
+    rank = matrix_rank(A.detach(), rtol=rcond)
+    m, n = A.shape[-2:]
+    is_known = m > n and driver != "gelsy" and bool((rank == n).all())
+    residuals = (scalar.abs(A @ x - y) ** 2).sum(-2) if is_known else A.new_empty((0,), dtype=A.dtype.to_real())
+    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
+    rank = rank if driver != "gels" else rank.new_empty((0,))
+    if is_vector:
+        x, residuals = x.squeeze_dim(-1), residuals.squeeze_dim(-1) if is_known else residuals
+    return LstsqResult(x, residuals, rank, values)
+
+
+# ---- decompositions ----------------------------------------------------------------------------------------------------
+
+def cholesky(A, *, upper=False):
+    """The lower triangle L with A = L @ L^H of positive definite matrices; with ``upper`` L^H.
+
+    Raises:
+        LinAlgError: one is not positive definite.
+    """
+    checked("linalg.cholesky", A, True)
+    low = scalar.cholesky_factor(A if not upper else h(A).resolve_conj(), True)
+    return h(low).resolve_conj() if upper else low
+
+
+def cholesky_ex(A, *, upper=False, check_errors=False):
+    """(L, info); info is the order of the first part that is not positive definite, 0 if there is none."""
+    checked("linalg.cholesky_ex", A, True)
+    A = h(A).resolve_conj() if upper else A
+    low, info = scalar.cholesky_factor(A, bool(check_errors)), scalar.cholesky_info(A)
+    return WithInfo(h(low).resolve_conj() if upper else low, info)
+
+
+def cholesky_inverse(L, upper=False):
+    """The inverse of L @ L^H."""
+    low = h(L).resolve_conj() if upper else L
+    return cholesky_solve(made("eye", L.shape[-1], dtype=L.dtype).expand_shape(tuple(L.shape)), low)
+
+
+def cholesky_solve(B, L, upper=False):
+    """The X with L @ L^H @ X = B."""
+    low = h(L).resolve_conj() if upper else L
+    return solve_triangular(h(low).resolve_conj(), solve_triangular(low, B, upper=False), upper=True)
+
+
+def qr(A, mode="reduced"):
+    """(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
+
+    Raises:
+        RangeError: another mode. NotImplementedError from backward: of "complete" where Q has more columns than A, and of "r".
+    """
+    checked("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RangeError(f"linalg.qr: mode is {mode!r}, expected 'reduced', 'complete' or 'r'.")
+    m, n = A.shape[-2:]
+    if mode == "complete" and m > n:
+        return QRResult(*(x.clone() for x in parts_of(scalar.complete_qr_row(A), (m, m), (m, n))))
+    if m >= n:
+        q, r = (x.clone() for x in qr_parts(scalar.qr_row(A), m, n))
+    else:       # of the first columns; the others are what Q^H makes of them
+        q, first = qr_parts(scalar.qr_row(A.slice(-1, 0, m, 1)), m, m)
+        r = CALLS["cat"]([first, h(q) @ A.slice(-1, m, None, 1)], -1)
+    return QRResult(A.new_empty((0,)), r) if mode == "r" else QRResult(q, r)
+
+
+def eigh(A, UPLO="L"):
+    """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
+
+    The gradient is that of a loss which does not depend on the sign or phase of the eigenvectors; equal eigenvalues have none.
+    """
+    v, w = eigh_parts(scalar.eigh_row(checked("linalg.eigh", A, True), is_upper("linalg.eigh", UPLO)), A.shape[-1])
+    return EighResult(own_real(w), v.clone())
+
+
+def is_upper(name: str, UPLO: str) -> bool:
+    """Which triangle is looked at.
+
+    Raises:
+        RangeError: neither "L" nor "U".
+    """
+    if UPLO.upper() not in ("L", "U"):
+        raise RangeError(f"{name}: UPLO is {UPLO!r}, expected 'L' or 'U'.")
+    return UPLO.upper() == "U"
+
+
+def eigvalsh(A, UPLO="L"):
+    """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
+    return scalar.hermitian_eigenvalues(checked("linalg.eigvalsh", A, True), is_upper("linalg.eigvalsh", UPLO))
+
+
+def eig(A):
+    """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
+    v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
+    return EighResult(w.clone(), v.clone())
+
+
+def eigvals(A):
+    """The eigenvalues of square matrices: complex, in no particular order."""
+    return scalar.eigenvalues(checked("linalg.eigvals", A, True))
+
+
+def svd(A, full_matrices=True, *, driver=None):
+    """(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
+
+    The gradient is that of a loss which does not depend on the signs or phases of the vectors; equal singular values have none.
+    """
+    checked("linalg.svd", A)
+    m, n = A.shape[-2:]
+    u, s, v = svd_parts(scalar.svd_row(A, bool(full_matrices)), m, n, bool(full_matrices))
+    return SVDResult(u.clone(), own_real(s), v.clone())
+
+
+def svdvals(A, *, driver=None):
+    """The singular values, in descending order."""
+    return scalar.singular_values(checked("linalg.svdvals", A))
+
+
+def svd_turned(input, some=True, compute_uv=True):
+    """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""
+    u, s, v = svd(input, not some)
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        return SVDTurned(input.new_zeros((*input.shape[:-2], m, m)), svdvals(input), input.new_zeros((*input.shape[:-2], n, n)))
+    return SVDTurned(u, s, h(v))
+
+
+def qr_some(input, some=True):
+    """(Q, R): see ``linalg.qr``."""
+    return qr(input, "reduced" if some else "complete")
+
+
+# ---- elimination -------------------------------------------------------------------------------------------------------
+
+def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
+    """The order of rows after exchanging them step by step."""
+    order = np.broadcast_to(np.arange(count), (*exchanged.shape[:-1], count)).copy()
+    for place in np.ndindex(exchanged.shape[:-1]):
+        for k, other in enumerate(exchanged[place]):
+            row = order[place]
+            row[k], row[other] = row[other], row[k]
+    return order
+
+
+def factored(A, pivot: bool) -> tuple:
+    """(L and U in one matrix, pivots): the square part by elimination, the rest by triangular systems."""
+    m, n = A.shape[-2:]
+    k = min(m, n)
+    if pivot:
+        pivots = scalar.row_order(A.detach())
+        rows = scalar.exchange_rows(A, pivots, False)
+    else:
+        pivots, rows = None, A
+    square = scalar.lu_factors(rows.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
+    if m > n:
+        low = solve_triangular(square, rows.slice(-2, k, None, 1), upper=True, left=False)
+        return CALLS["cat"]([square, low], -2), pivots
+    if m < n:
+        up = solve_triangular(square, rows.slice(-1, k, None, 1), upper=False, unitriangular=True)
+        return CALLS["cat"]([square, up], -1), pivots
+    return square, pivots
+
+
+@lowering("exchange_rows", style="run")
+def _exchange_rows(op, tensors, attributes):
+    x, = tensors
+    array, exchanged = values_of(x), values_of(attributes["pivots"])
+    batch = np.broadcast_shapes(array.shape[:-2], exchanged.shape[:-1])
+    order = order_of(exchanged, array.shape[-2])
+    order = np.broadcast_to(np.argsort(order, -1) if attributes["back"] else order, (*batch, array.shape[-2]))
+    array = np.broadcast_to(array, (*batch, *array.shape[-2:]))
+    return shared(np.take_along_axis(array, order[..., None], -2), x)
+
+
+def lu_factor(A, *, pivot=True):
+    """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own."""
+    checked("linalg.lu_factor", A)
+    factors, pivots = factored(A, pivot)
+    if pivots is None:
+        steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
+        return LUFactors(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A))
+    return LUFactors(factors, (pivots + 1).to(int32))
+
+
+def lu_factor_ex(A, *, pivot=True, check_errors=False):
+    """(LU, pivots, info) of ``lu_factor``."""
+    return LUFactorsWithInfo(*lu_factor(A, pivot=pivot), no_info(A))
+
+
+def triangles(factors) -> tuple:
+    """L and U of both in one matrix."""
+    m, n = factors.shape[-2:]
+    k = min(m, n)
+    one = made("eye", m, k, dtype=factors.dtype)
+    return factors.slice(-1, 0, k, 1).tril(-1) + one, factors.slice(-2, 0, k, 1).triu()
+
+
+def lu(A, *, pivot=True):
+    """(P, L, U) with A = P @ L @ U: a permutation, a unit lower and an upper triangle."""
+    checked("linalg.lu", A)
+    factors, pivots = factored(A, pivot)
+    low, up = triangles(factors)
+    if pivots is None:
+        return LUResult(A.new_empty((0,)), low, up)
+    return LUResult(permutation(A, pivots), low, up)
+
+
+def permutation(A, pivots):
+    """The matrix P that takes the exchanges of rows back."""
+    one = made("eye", A.shape[-2], dtype=A.dtype).expand_shape((*A.shape[:-2], A.shape[-2], A.shape[-2]))
+    return scalar.exchange_rows(one, pivots, True)
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """(P, L, U) of what ``lu_factor`` returns."""
+    low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
+    p = permutation(LU_data, LU_pivots.to(int64) - 1) if unpack_pivots else LU_data.new_empty((0,))
+    return LUResult(p, low, up)
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+    """The X with A @ X = B, or X @ A = B, from what ``lu_factor(A)`` returns; with ``adjoint`` of A^H."""
+    if not left:
+        return h(lu_solve(LU, pivots, h(B).resolve_conj(), adjoint=not adjoint)).resolve_conj()
+    pivots = pivots.to(int64) - 1
+    LU, B = same_batch("linalg.lu_solve", LU, B)
+    pivots = pivots.expand_shape((*LU.shape[:-2], pivots.shape[-1]))
+    if adjoint:
+        turned = h(LU).resolve_conj()
+        y = solve_triangular(turned, B, upper=False)
+        return scalar.exchange_rows(solve_triangular(turned, y, upper=True, unitriangular=True), pivots, True)
+    y = solve_triangular(LU, scalar.exchange_rows(B, pivots, False), upper=False, unitriangular=True)
+    return solve_triangular(LU, y, upper=True)
+
+
+# ---- norms, ranks ------------------------------------------------------------------------------------------------------
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The p-norm over dimensions, of all elements by default."""
+    require_tensors("linalg.vector_norm", x)
+    if not x.dtype.differentiable and dtype is None:
+        raise DTypeError(f"linalg.vector_norm: expected a floating or complex tensor, got {x.dtype}.")
+    if isinstance(ord, str):
+        raise ArgumentError(f"linalg.vector_norm: ord is {ord!r}, expected a number.")
+    return x.norm(ord, dim, keepdim, dtype)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """A norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
+
+    Raises:
+        RangeError: another one.
+    """
+    checked("linalg.matrix_norm", A)
+    A = A if dtype is None else A.to(dtype)
+    rows, columns = (wrap("linalg.matrix_norm", d, A.ndim) for d in dim)
+    if rows == columns:
+        raise ShapeError(f"linalg.matrix_norm: dims {list(dim)} are the same, expected two.")
+    if ord == "fro":
+        return A.norm(2, (rows, columns), keepdim)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(A.movedim((rows, columns), (-2, -1)))
+        out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        return kept(out, rows, columns) if keepdim else out
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise RangeError(f"linalg.matrix_norm: ord is {ord!r}, expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.")
+    first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = scalar.abs(A).sum(first, True)
+    sums = sums.amax(second, True) if ord > 0 else sums.amin(second, True)
+    return sums if keepdim else sums.squeeze_dims((rows, columns))
+
+
+def kept(out, rows: int, columns: int):
+    """With the two dimensions back, of size 1."""
+    for d in sorted((rows, columns)):
+        out = out.unsqueeze(d)
+    return out
+
+
+def norm_of(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """``vector_norm`` of one dimension, or of all elements without ``ord``; ``matrix_norm`` of two."""
+    require_tensors("linalg.norm", A)
+    if dim is None and ord is not None and A.ndim not in (1, 2):
+        raise ShapeError(f"linalg.norm: A has {A.ndim} dimensions, expected 1 or 2. Hint: pass dim.")
+    several = isinstance(dim, (tuple, list))
+    if ord is not None and ((several and len(dim) == 2) or (dim is None and A.ndim == 2)):
+        return matrix_norm(A, ord, tuple(dim) if several else (-2, -1), keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+def cond(A, p=None):
+    """The condition number of matrices in a norm of ``matrix_norm``, 2 by default."""
+    checked("linalg.cond", A)
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        largest, smallest = values.select(-1, 0), values.select(-1, values.shape[-1] - 1)
+        return smallest / largest if p == -2 else largest / smallest
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """How many singular values are greater than max(atol, rtol * the greatest). It has no gradient."""
+    checked("linalg.matrix_rank", A)
+    rtol, atol = tolerances(A, tol if atol is None else atol, rtol)
+    values = scalar.abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
+    least = (values.amax(-1, True) * rtol).clamp_min(atol)
+    return (values > least).sum(-1)
+
+
+# ---- products and powers -----------------------------------------------------------------------------------------------
+
+def matrix_power(A, n):
+    """The n-th power of square matrices, by squaring; of a negative n that of the inverse."""
+    checked("linalg.matrix_power", A, True)
+    if n < 0:
+        return matrix_power(inv(A), -n)
+    if n == 0:
+        return made("eye", A.shape[-1], dtype=A.dtype).expand_shape(tuple(A.shape)).clone()
+    power, out = A, None
+    while n:
+        if n & 1:
+            out = power if out is None else out @ power
+        n >>= 1
+        power = power @ power if n else power
+    return out if out is not A else A.clone()
+
+
+def matrix_exp(A):
+    """The exponential of square matrices."""
+    return scalar.matrix_exponential(checked("linalg.matrix_exp", A, True))
+
+
+def multi_dot(tensors):
+    """The product of several matrices in the order that takes the fewest multiplications; the ends may be vectors.
+
+    Raises:
+        ShapeError: fewer than two, or they do not go together.
+    """
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise ShapeError(f"linalg.multi_dot: got {len(tensors)} tensors, expected at least 2.")
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    tensors[0] = tensors[0].unsqueeze(0) if first else tensors[0]
+    tensors[-1] = tensors[-1].unsqueeze(-1) if last else tensors[-1]
+    for x in tensors:
+        if x.ndim != 2:
+            raise ShapeError(f"linalg.multi_dot: expected matrices, got {x.ndim} dimensions.")
+    for x, y in zip(tensors, tensors[1:]):
+        if x.shape[1] != y.shape[0]:
+            raise ShapeError(f"linalg.multi_dot: cannot multiply {list(x.shape)} by {list(y.shape)}.")
+    out = multiplied(tensors, best_splits([x.shape[0] for x in tensors] + [tensors[-1].shape[1]]), 0, len(tensors) - 1)
+    out = out.squeeze_dim(0) if first else out
+    return out.squeeze_dim(-1) if last else out
+
+
+def best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Where to split each range of factors (T. H. Cormen et al., "Introduction to Algorithms", matrix-chain multiplication)."""
+    count = len(sizes) - 1
+    cost, splits = {(k, k): 0 for k in range(count)}, {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            options = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            splits[i, j] = min(options, key=options.__getitem__)
+            cost[i, j] = options[splits[i, j]]
+    return splits
+
+
+def multiplied(tensors: list, splits: dict, i: int, j: int):
+    """The product of a range of factors."""
+    if i == j:
+        return tensors[i]
+    k = splits[i, j]
+    return multiplied(tensors, splits, i, k) @ multiplied(tensors, splits, k + 1, j)
+
+
+def cross_along(input, other, *, dim=-1):
+    """The vector product along a dimension of size 3; the operands broadcast."""
+    shape = broadcast_shapes("linalg.cross", [tuple(input.shape), tuple(other.shape)])
+    return CALLS["cross"](input.expand_shape(shape), other.expand_shape(shape), dim)
+
+
+def vecdot(x, y, *, dim=-1):
+    """Sums of products along a dimension, the first operand conjugated."""
+    return ((x.conj() if x.dtype.is_complex else x) * y).sum(dim)
+
+
+def vander_of(x, *, N=None):
+    """Powers of the elements of vectors, from 1 up, one a column."""
+    count = x.shape[-1] if N is None else N
+    return CALLS["stack"]([x ** k for k in range(count)], -1)
+
+
+def tensorinv(A, ind=2):
+    """The inverse of a tensor whose first ``ind`` dimensions are seen as rows and the others as columns."""
+    if ind <= 0:
+        raise RangeError(f"linalg.tensorinv: ind is {ind}, expected a number > 0.")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(rows) != math.prod(columns):
+        raise ShapeError(f"linalg.tensorinv: {list(rows)} and {list(columns)} must have as many elements.")
+    return inv(A.reshape((math.prod(rows), -1))).reshape((*columns, *rows))
+
+
+def tensorsolve(A, B, dims=None):
+    """The X with tensordot(A, X, X.ndim) = B."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    shape = tuple(A.shape[B.ndim:])
+    if math.prod(shape) != B.numel():
+        raise ShapeError(f"linalg.tensorsolve: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    return solve(A.reshape((B.numel(), -1)), B.reshape((-1,))).reshape(shape)
+
+
+def householder_product(A, tau):
+    """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
+    checked("linalg.householder_product", A)
+    m, n = A.shape[-2:]
+    out = made("eye", m, n, dtype=A.dtype).expand_shape((*A.shape[:-2], m, n))
+    vectors = A.tril(-1) + made("eye", m, n, dtype=A.dtype)
+    for k in reversed(range(tau.shape[-1])):
+        v = vectors.slice(-1, k, k + 1, 1)
+        out = out - tau.slice(-1, k, k + 1, 1).unsqueeze(-1) * (v @ (h(v) @ out))
+    return out
+
+
+def diagonal_of(A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices, as a view."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+def matmul(input, other):
+    """The matrix product: see ``nbgrad.matmul``."""
+    return input.matmul(other)
+
+
+def nuclear_norm(input, dim=None, keepdim=False):
+    """The sum of the singular values."""
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+
+
+FUNCTIONS_OF_LINALG: dict[str, Callable] = {
+    "cholesky": cholesky, "cholesky_ex": cholesky_ex, "cond": cond, "cross": cross_along, "det": det, "diagonal": diagonal_of,
+    "eig": eig, "eigh": eigh, "eigvals": eigvals, "eigvalsh": eigvalsh, "householder_product": householder_product, "inv": inv,
+    "inv_ex": inv_ex, "lstsq": lstsq, "lu": lu, "lu_factor": lu_factor, "lu_factor_ex": lu_factor_ex, "lu_solve": lu_solve,
+    "matmul": matmul, "matrix_exp": matrix_exp, "matrix_norm": matrix_norm, "matrix_power": matrix_power,
+    "matrix_rank": matrix_rank,
+    "multi_dot": multi_dot, "norm": norm_of, "pinv": pinv, "qr": qr, "slogdet": slogdet, "solve": solve, "solve_ex": solve_ex,
+    "solve_triangular": solve_triangular, "svd": svd, "svdvals": svdvals, "tensorinv": tensorinv, "tensorsolve": tensorsolve,
+    "vander": vander_of, "vecdot": vecdot, "vector_norm": vector_norm,
+}
+for _name, _formula in FUNCTIONS_OF_LINALG.items():
+    composite(f"linalg_{_name}", _formula, method=False, function=False, out=True, doc=str(_formula.__doc__),
+              public=f"linalg.{_name}")
+
+# What torch has in its main namespace, and as methods, under these names.
+MAIN: dict[str, Callable] = {
+    "det": det, "logdet": logdet, "slogdet": slogdet, "inverse": inv, "pinverse": pinv, "matrix_exp": matrix_exp,
+    "matrix_power": matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
+    "cholesky_inverse": cholesky_inverse, "cholesky_solve": cholesky_solve, "qr": qr_some, "svd": svd_turned,
+    "triangular_solve": triangular_solve,
+    "lu_solve": lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b), "orgqr": householder_product,
+}
+for _name, _formula in MAIN.items():
+    composite(_name, _formula, out=_name not in ("matrix_exp", "logdet"), doc=str(_formula.__doc__ or f"See ``linalg.{_name}``."))
+for _name, _formula in (("nuclear_norm", nuclear_norm), ("lu_unpack", lu_unpack)):
+    composite(_name, _formula, method=False, doc=str(_formula.__doc__))

@@ -1,0 +1,77 @@
+"""Writes to tensors by way of a result: parts of a copy, and in-place forms of what has no loop of its own for them."""
+from __future__ import annotations
+
+from functools import wraps
+from typing import Callable
+
+from ..dispatch import CALLS
+from ..dtypes import can_cast
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..grad_mode import mode
+from ..graph import requires_grad
+from ..ops.core import OPS, composite
+from ..rules import lowering
+from ..tensor import Tensor
+from ..views import check_inplace
+from . import compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
+
+__all__ = ["PARTS", "OVERWRITING"]
+
+# ---- a part of a copy --------------------------------------------------------------------------------------------------
+
+PARTS = {"slice_scatter": "slice", "select_scatter": "select", "diagonal_scatter": "diagonal", "as_strided_scatter": "as_strided"}
+
+
+@lowering(*PARTS, style="run")
+def _scatter_to_view(op, tensors, attributes):
+    x, src = tensors
+    out = CALLS["contiguous_copy" if op.name == "as_strided_scatter" else "clone"](x)
+    part = CALLS[PARTS[op.name]](out, **attributes)
+    if part.layout.shape != src.layout.shape:
+        raise ShapeError(f"{op.name}: src has shape {list(src.layout.shape)}, expected {list(part.layout.shape)}.")
+    CALLS["copy_"](part, src)
+    return out
+
+
+# ---- the result, copied over the operand -------------------------------------------------------------------------------
+
+OVERWRITING = ("addbmm", "addmm", "addmv", "addr", "baddbmm", "cumprod", "cumsum", "float_power", "igamma",
+               "igammac", "index_reduce", "ldexp", "mvlgamma", "nan_to_num", "nextafter", "polygamma_of", "put",
+               "renorm", "scatter_reduce", "tril", "triu")
+# Where the method has another name than the operation.
+METHODS = {"polygamma_of": ("polygamma_",)}
+
+
+def overwriting(name: str) -> Callable:
+    """The method ``name_``: the result of the operation, copied over its operand."""
+    @wraps(OPS[name].formula)
+    def function(x, *args, **named):
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{name}_: expected a Tensor, got {type(x).__name__}.")
+        recorded = mode.enabled and requires_grad(x)
+        check_inplace(name + "_", x, recorded)
+        # What the operation saves of its operand is the copy, which nobody writes to.
+        result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
+        require_fit(name, x, result)
+        return CALLS["copy_"](x, result)
+    function.__name__ = function.__qualname__ = name + "_"
+    function.__signature__ = OPS[name].signature
+    return function
+
+
+def require_fit(name: str, x: Tensor, result: Tensor) -> None:
+    """Refuse to write a result of another shape or kind of number.
+
+    Raises:
+        ShapeError, DTypeError: it does not fit.
+    """
+    if result.shape != x.shape:
+        raise ShapeError(f"{name}_: the result has shape {list(result.shape)}, the tensor {list(x.shape)}. "
+                         "Hint: use the out-of-place form.")
+    if not can_cast(result.dtype, x.dtype):
+        raise DTypeError(f"{name}_: the result is {result.dtype.name} and cannot be stored in a {x.dtype.name} tensor. "
+                         "Hint: use the out-of-place form.")
+
+
+for _name in OVERWRITING:
+    composite(_name + "_", overwriting(_name), function=False, aliases=METHODS.get(_name, ()), doc=f"In place: {_name}.")

@@ -1,0 +1,71 @@
+"""torch's module paths: where ported programs look for names, and which modules here have them.
+
+``from nbgrad.utils.checkpoint import checkpoint`` finds in ``sys.modules`` a module that loads nothing until a name is asked of it.
+"""
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+__all__ = ["Namespace", "install_namespaces"]
+
+# A path, and the module whose names are found there; None: only paths below it.
+PLACES: dict[str, str | None] = {
+    "autograd.anomaly_mode": "anomaly",
+    "autograd.forward_ad": "forward_ad",
+    "autograd.function": "function",
+    "autograd.functional": "functional",
+    "autograd.grad_mode": "grad_mode",
+    "autograd.gradcheck": "gradcheck",
+    "autograd.graph": "graph",
+    "autograd.profiler": "profiler",
+    "autograd.profiler_util": "profiling.events",
+    "autograd.variable": "autograd",
+    "nn.parameter": "tensor",
+    "utils": None,
+    "utils._pytree": "pytree",
+    "utils.checkpoint": "checkpoint",
+    "utils.hooks": "hooks",
+}
+
+
+class Namespace(ModuleType):
+    """A module of that path with the names of another one, which is imported when the first of them is asked for.
+
+    >>> from nbgrad.utils.hooks import RemovableHandle
+    >>> import nbgrad.autograd.functional as F
+    >>> F.jacobian(lambda x: x * x, nbgrad.ones(2))
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+
+    def __init__(self, path: str, source: str | None):
+        super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
+        self.__dict__["__source__"] = source
+
+    def __getattr__(self, name: str) -> Any:
+        below = sys.modules.get(f"{self.__name__}.{name}")
+        if below is not None:
+            return below
+        source = self.__dict__["__source__"]
+        # Tools ask every module for names like __file__ and __path__, which are not to load anything.
+        if source is None or name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.")
+        try:
+            return getattr(import_module(f"nbgrad.{source}"), name)
+        except AttributeError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.") from None
+
+    def __dir__(self) -> list[str]:
+        source = self.__dict__["__source__"]
+        children = {path.rpartition(".")[2] for path in PLACES if f"nbgrad.{path.rpartition('.')[0]}" == self.__name__}
+        return sorted({*children, *(dir(import_module(f"nbgrad.{source}")) if source else ())})
+
+
+def install_namespaces() -> ModuleType:
+    """Make the paths importable; return ``nbgrad.utils``, the one that is an attribute of the package."""
+    for path, source in PLACES.items():
+        sys.modules.setdefault(f"nbgrad.{path}", Namespace(f"nbgrad.{path}", source))
+    return sys.modules["nbgrad.utils"]

@@ -1,0 +1,61 @@
+"""A table of learnt rows."""
+from __future__ import annotations
+
+from typing import Any
+
+import nbgrad
+from nbgrad import Parameter, Tensor
+
+from ..errors import DimError
+from . import functional as F, init
+from .module import Module
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """A table of ``num_embeddings`` rows of ``embedding_dim`` numbers, looked up by number: see ``functional.embedding``.
+
+    Args:
+        padding_idx: a row that is at first zero and has no gradient.
+
+    Attributes:
+        weight: shape ``(num_embeddings, embedding_dim)``; at first normally distributed.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Embedding(10, 3)(nbgrad.tensor([[1, 2], [3, 4]])).shape
+    nbgrad.Size([2, 2, 3])
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, dtype: Any = None) -> None:
+        super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise DimError(f"Embedding: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self.weight = Parameter(nbgrad.empty(num_embeddings, embedding_dim, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the table anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with nbgrad.no_grad():
+                self.weight.select(0, self.padding_idx).zero_()
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
+        """A table of given rows, which are not trained if ``freeze``."""
+        made = cls(*embeddings.shape, **options)
+        made.weight = Parameter(embeddings, requires_grad=not freeze)
+        return made
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Numbers of any shape to ``(*, embedding_dim)``."""
+        return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.num_embeddings}, {self.embedding_dim}"

@@ -1,0 +1,124 @@
+"""Modules that normalise: the functions of ``normalization`` with learnt weights and running statistics."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import nbgrad
+from nbgrad import Parameter, Tensor
+
+from ..errors import RangeError, ShapeError
+from . import functional as F
+from .module import Module
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "RMSNorm"]
+
+
+class _BatchNorm(Module):
+    """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then by a learnt weight and bias.
+
+    Attributes:
+        running_mean, running_var, num_batches_tracked: buffers, used after ``eval()``; None without ``track_running_stats``.
+    """
+
+    ranks: tuple[int, ...] = ()
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Any
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        ones, zeros = nbgrad.ones(num_features, dtype=dtype), nbgrad.zeros(num_features, dtype=dtype)
+        self.register_parameter("weight", Parameter(ones) if affine else None)
+        self.register_parameter("bias", Parameter(zeros) if affine else None)
+        kept = track_running_stats
+        self.register_buffer("running_mean", zeros.clone() if kept else None)
+        self.register_buffer("running_var", ones.clone() if kept else None)
+        self.register_buffer("num_batches_tracked", nbgrad.tensor(0) if kept else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shape ``(batch, channels, *)``; a mean over all batches seen if ``momentum`` is None."""
+        if x.ndim not in self.ranks:
+            raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {x.ndim}.")
+        momentum = self.momentum or 0.0
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else momentum
+        own = self.training or self.running_mean is None
+        running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
+        return F.batch_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"track_running_stats={self.track_running_stats}")
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels)`` or ``(batch, channels, length)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.BatchNorm1d(1, eps=0.0)(nbgrad.tensor([[1.0], [3.0]])).tolist()
+    [[-1.0], [1.0]]
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels, height, width)``."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of ``(batch, channels, depth, height, width)``."""
+
+    ranks = (5,)
+
+
+class GroupNorm(Module):
+    """The channels of each sample in groups, normalised, then scaled by a learnt weight and bias: see ``functional.group_norm``.
+
+    Raises:
+        RangeError: the channels cannot be divided into so many groups.
+    """
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise RangeError(f"GroupNorm: {num_channels} channels cannot be divided into {num_groups} groups.")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.register_parameter("weight", Parameter(nbgrad.ones(num_channels, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(nbgrad.zeros(num_channels, dtype=dtype)) if affine else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shape ``(batch, channels, *)``."""
+        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class RMSNorm(Module):
+    """Divided by the root of the mean square over the trailing dimensions, times a learnt weight: see ``functional.rms_norm``."""
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
+                 dtype: Any = None) -> None:
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        ones = nbgrad.ones(self.normalized_shape, dtype=dtype)
+        self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(*, *normalized_shape)``."""
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

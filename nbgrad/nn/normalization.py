@@ -1,0 +1,132 @@
+"""Functions that shift and scale to mean 0 and variance 1, over other dimensions each."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import nbgrad
+from nbgrad import Tensor
+
+from ..errors import ShapeError
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
+
+
+def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int]) -> Tensor:
+    """``x * weight + bias``, both seen in a shape that broadcasts."""
+    if weight is not None:
+        x = x * weight.reshape(tuple(shape))
+    return x if bias is None else x + bias.reshape(tuple(shape))
+
+
+def standardised(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """``x`` with mean 0 and variance 1 over dimensions; the mean and the biased variance, which keep theirs."""
+    mean = x.mean(dims, keepdim=True)
+    centred = x - mean
+    variance = (centred * centred).mean(dims, keepdim=True)
+    return centred * nbgrad.rsqrt(variance + eps), mean, variance
+
+
+def channel_shape(x: Tensor) -> tuple[int, ...]:
+    """The shape in which one number for each channel broadcasts."""
+    return (1, x.shape[1], *(1,) * (x.ndim - 2))
+
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Each channel shifted and scaled to mean 0 and variance 1 over the batch, or by running statistics.
+
+    Args:
+        input: shape ``(batch, channels, *)``.
+        running_mean, running_var: shape ``(channels,)``; while training, moved towards the batch's by ``momentum``, in place.
+        weight, bias: shape ``(channels,)``; None leaves the step out.
+        training: whether the batch's own statistics are used.
+
+    Raises:
+        ShapeError: no channels, or a single value for each while training.
+
+    Source: Ioffe, Szegedy, "Batch Normalization", 2015.
+
+    >>> import nbgrad
+    >>> batch_norm(nbgrad.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+    if input.ndim < 2:
+        raise ShapeError(f"batch_norm: input is {list(input.shape)}, expected (batch, channels, ...).")
+    shape, count = channel_shape(input), input.numel() // max(input.shape[1], 1)
+    if training and count <= 1:
+        raise ShapeError(f"batch_norm: expected more than 1 value per channel when training, got input {list(input.shape)}.")
+    if not training and running_mean is not None and running_var is not None:
+        out = (input - running_mean.reshape(shape)) * nbgrad.rsqrt(running_var.reshape(shape) + eps)
+        return scaled(out, weight, bias, shape)
+    dims = (0, *range(2, input.ndim))
+    out, mean, variance = standardised(input, dims, eps)
+    if training:
+        update(running_mean, mean, momentum)
+        update(running_var, variance * (count / (count - 1)), momentum)
+    return scaled(out, weight, bias, shape)
+
+
+def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
+    """Move a running statistic towards a value, in place."""
+    if running is not None:
+        with nbgrad.no_grad():
+            running.mul_(1 - momentum).add_(value.detach().reshape(running.shape).to(running.dtype), alpha=momentum)
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1,
+                  eps: float = 1e-5) -> Tensor:
+    """Each channel of each sample shifted and scaled to mean 0 and variance 1: see ``batch_norm``.
+
+    Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    shape, count = channel_shape(input), math.prod(input.shape[2:])
+    out, mean, variance = standardised(input, tuple(range(2, input.ndim)), eps)
+    update(running_mean, mean.mean(0), momentum)
+    update(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
+    return scaled(out, weight, bias, shape)
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """The channels of each sample in groups, each group shifted and scaled to mean 0 and variance 1.
+
+    Args:
+        input: shape ``(batch, channels, *)``.
+        num_groups: divides the number of channels.
+        weight, bias: shape ``(channels,)``; None leaves the step out.
+
+    Raises:
+        ShapeError: the channels cannot be divided into so many groups.
+
+    Source: Wu, He, "Group Normalization", 2018.
+    """
+    if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
+        raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
+    grouped = input.reshape((input.shape[0], num_groups, -1))
+    out, _, _ = standardised(grouped, (2,), eps)
+    return scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input))
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """Divided by the root of the mean square over the trailing dimensions.
+
+    Args:
+        input: shape ``(*, *normalized_shape)``.
+        weight: shape ``normalized_shape``; None leaves the step out.
+        eps: added to the mean square; the dtype's epsilon unless given.
+
+    Raises:
+        ShapeError: the shape does not end in ``normalized_shape``.
+
+    Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
+    """
+    shape = tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape):]) != shape:
+        raise ShapeError(f"rms_norm: input is {list(input.shape)}, expected a shape that ends in {list(shape)}.")
+    eps = nbgrad.finfo(input.dtype).eps if eps is None else eps
+    out = input * nbgrad.rsqrt((input * input).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
+    return out if weight is None else out * weight

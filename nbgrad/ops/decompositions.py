@@ -1,0 +1,339 @@
+"""Inverses, determinants and decompositions of matrices, in batches: their cotangents.
+
+What has several results is declared as one flat result, all parts in a row (``parts_of``): so forward mode, batching and
+derivatives of every order are those of any operation. Eigenvalues and singular values without their vectors are operations of
+their own, to whose derivatives equal ones do no harm.
+
+Source: M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008, and for
+each formula what is named beside it. x^H stands for the conjugate transpose, sym and skew for x + x^H and x - x^H.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import GradError, NotSupportedError
+from .core import general
+from .expr import scalar
+
+__all__ = ["parts_of", "eigh_parts", "svd_parts", "qr_parts"]
+
+INTERNAL = {"method": False, "function": False, "out": False}
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------------
+
+def parts_of(flat, *shapes) -> list:
+    """The parts that lie in a row along the last dimension, each of its own shape."""
+    parts, start = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        parts.append(flat.slice(-1, start, start + size, 1).reshape((*flat.shape[:-1], *shape)))
+        start += size
+    return parts
+
+
+def eigh_parts(flat, n: int) -> list:
+    """Eigenvectors (n, n) and eigenvalues (n,)."""
+    return parts_of(flat, (n, n), (n,))
+
+
+def svd_parts(flat, m: int, n: int, full: bool) -> list:
+    """Left singular vectors, singular values, right ones in rows."""
+    k = min(m, n)
+    return parts_of(flat, (m, m if full else k), (k,), (n if full else k, n))
+
+
+def qr_parts(flat, m: int, n: int) -> list:
+    """Q (m, n) and R (n, n)."""
+    return parts_of(flat, (m, n), (n, n))
+
+
+def h(x):
+    """The conjugate transpose."""
+    return x.adjoint().resolve_conj()
+
+
+def on_diagonal(x):
+    """Vectors as the diagonals of matrices."""
+    return scalar.diagonal_backward(x, (*x.shape, x.shape[-1]), 0, -2, -1)
+
+
+def real_part(x):
+    """The real part, in the dtype of ``x``."""
+    return x.real.to_dtype(x.dtype) if x.dtype.is_complex else x
+
+
+def in_kind(g, dtype):
+    """``g`` as a cotangent of a tensor of that dtype: of a real one its real part."""
+    return g.real if g.dtype.is_complex and not dtype.is_complex else g
+
+
+def without_diagonal(x):
+    """The matrix with zeros on its diagonal."""
+    return x.tril(-1) + x.triu(1)
+
+
+def apart(left, right):
+    """``right_j - left_i``, with 1 on the diagonal."""
+    difference = right.unsqueeze(-2) - left.unsqueeze(-1)
+    return without_diagonal(difference) + on_diagonal((right * 0).detach() + 1)
+
+
+def require_gauge(name: str, imaginary, what: str) -> None:
+    """Refuse a cotangent of a result that is unique only up to phases: the loss depends on the phase that LAPACK chose.
+
+    Raises:
+        GradError: it does.
+    """
+    from ..grad_mode import special
+    if special:         # no values to look at, or values of a batch
+        return
+    size = float(imaginary.detach().abs().max()) if imaginary.numel() else 0.0
+    if size > 1e-2:
+        raise GradError(f"{name}: the gradient depends on the phase of the {what}, which is arbitrary: it is off by {size:.3g}. "
+                        "Hint: let the loss depend on absolute values, or on products in which phases cancel.")
+
+
+# ---- inverses and determinants -----------------------------------------------------------------------------------------
+
+general("inverse_matrix", lambda x: x, {"x": lambda g, out: -(h(out) @ g @ h(out))}, **INTERNAL, node="LinalgInvExBackward0",
+        public="linalg.inv", doc="The inverse.")
+general("solve_system", lambda x, y: x,
+        {"x": lambda g, x, out: -(scalar.solve_system(h(x), g) @ h(out)), "y": lambda g, x: scalar.solve_system(h(x), g)},
+        operands=("x", "y"), **INTERNAL, node="LinalgSolveExBackward0", public="linalg.solve", doc="The z with x @ z = y.")
+
+
+def triangle(x, upper: bool, unit: bool):
+    """The part of a matrix that a triangular solve reads."""
+    return (x.triu(int(unit)) if upper else x.tril(-int(unit)))
+
+
+general("solve_triangle", lambda x, y, upper, unit: x,
+        {"x": lambda g, x, out, upper, unit: triangle(-(scalar.solve_triangle(h(x), g, not upper, unit) @ h(out)), upper, unit),
+         "y": lambda g, x, upper, unit: scalar.solve_triangle(h(x), g, not upper, unit)},
+        operands=("x", "y"), **INTERNAL, node="LinalgSolveTriangularBackward0", public="linalg.solve_triangular",
+        doc="The z with x @ z = y, of a triangle of x, with 1 on its diagonal if it is a unit one.")
+general("determinant", lambda x: x, {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * scalar.cofactors(x)}, **INTERNAL,
+        node="LinalgDetBackward0", public="linalg.det", doc="The determinant.")
+
+
+def cofactors_cotangent(g, x):
+    """Of conj(det x) x^-H, which is a function of conj(x); x must be invertible."""
+    inverse = scalar.inverse_matrix(x).mT
+    product = (g * inverse).sum((-2, -1), True) * inverse - inverse @ g.mT @ inverse
+    product = product * scalar.determinant(x).unsqueeze(-1).unsqueeze(-1)
+    return scalar.conj_physical(product) if x.dtype.is_complex else product
+
+
+general("cofactors", lambda x: x, {"x": cofactors_cotangent}, **INTERNAL, public="linalg.det",
+        doc="The conjugated cofactors: the derivative of the determinant, of singular matrices too.")
+general("log_abs_det", lambda x: x, {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))}, **INTERNAL,
+        node="LinalgSlogdetBackward0", public="linalg.slogdet", doc="The logarithm of the determinant's magnitude.")
+
+
+def phase_cotangent(g, x, out):
+    """Of a complex sign: only its turning, -i Im(conj(g) out), reaches x; real signs do not turn."""
+    if not x.dtype.is_complex:
+        return x * 0
+    turning = (scalar.conj_physical(g) * out).imag * -1j
+    return turning.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))
+
+
+general("det_sign", lambda x: x, {"x": phase_cotangent}, **INTERNAL, node="LinalgSlogdetBackward0", public="linalg.slogdet",
+        doc="The determinant divided by its magnitude.")
+
+
+def pseudo_cotangent(g, x, out, x_shape):
+    """Source: G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems", 1973."""
+    g, p = h(g), h(out)
+    if x_shape[-2] <= x_shape[-1]:
+        k = g @ out
+        return -h(out @ k) + k @ p - (x @ out) @ (k @ p) + (p @ out) @ (g - k @ x)
+    k = out @ g
+    return -h(k @ out) + (g - x @ k) @ out @ p + p @ k - (p @ k @ out) @ x
+
+
+general("pseudo_inverse", lambda x, rtol, atol, hermitian: x, {"x": pseudo_cotangent}, **INTERNAL,
+        node="LinalgPinvBackward0", public="linalg.pinv", doc="The Moore-Penrose inverse.")
+
+
+def exponential_cotangent(g, x):
+    """The block above the diagonal of the exponential of [[x^H, g], [0, x^H]].
+
+    Source: N. J. Higham, "Functions of Matrices", 2008, theorem 3.6.
+    """
+    n, x = x.shape[-1], h(x)
+    whole = placed(x, 0, 0, n) + placed(g, 0, n, n) + placed(x, n, n, n)
+    return scalar.matrix_exponential(whole).slice(-2, 0, n, 1).slice(-1, n, 2 * n, 1)
+
+
+def placed(x, row: int, column: int, n: int):
+    """A matrix (n, n) as a block of one (2 n, 2 n) of zeros."""
+    wide = x.slice_backward((*x.shape[:-1], 2 * n), -1, column, column + n, 1)
+    return wide.slice_backward((*x.shape[:-2], 2 * n, 2 * n), -2, row, row + n, 1)
+
+
+general("matrix_exponential", lambda x: x, {"x": exponential_cotangent}, **INTERNAL, node="LinalgMatrixExpBackward0",
+        public="linalg.matrix_exp", doc="The exponential of a square matrix.")
+
+# ---- decompositions ----------------------------------------------------------------------------------------------------
+
+
+def cholesky_cotangent(g, out):
+    """L^-H sym(tril(L^H g) with half its diagonal) L^-1 / 2. Source: I. Murray, arXiv:1602.07527, 2016."""
+    inner = (h(out) @ g).tril()
+    inner = inner - on_diagonal(inner.diagonal(0, -2, -1)) / 2
+    left = scalar.solve_triangle(h(out), (inner + h(inner)) / 2, True, False)
+    return h(scalar.solve_triangle(h(out), h(left), True, False))
+
+
+general("cholesky_factor", lambda x, strict: x, {"x": cholesky_cotangent}, **INTERNAL, node="LinalgCholeskyExBackward0",
+        public="linalg.cholesky", doc="The lower triangle L with x = L L^H; NaN where there is none, unless strict.")
+general("cholesky_info", lambda x: x, None, **INTERNAL, public="linalg.cholesky_ex",
+        doc="The order of the first leading part that is not positive definite, 0 if all are.")
+
+
+def lu_cotangent(g, out):
+    """L^-H (tril(L^H g_L, -1) + triu(g_U U^H)) U^-H, of both factors in one matrix."""
+    low_turned = h(out)         # its upper triangle is L^H, but for the diagonal of ones
+    inner = (low_turned.triu(1) @ g.tril(-1) + g.tril(-1)).tril(-1) + (g.triu() @ h(out.triu())).triu()
+    left = scalar.solve_triangle(low_turned, inner, True, True)
+    return h(scalar.solve_triangle(out, h(left), True, False))
+
+
+general("lu_factors", lambda x: x, {"x": lu_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
+        doc="L below the diagonal and U on it and above, with x = L U: without exchanging rows.")
+
+
+def qr_cotangent(g, out, x_shape):
+    """(g_Q + Q sym'(triu(g_R R^H - Q^H g_Q))) R^-H; sym' counts the diagonal once.
+
+    Source: M. Seeger et al., "Auto-differentiating linear algebra", arXiv:1710.08717, 2017.
+    """
+    m, n = x_shape[-2:]
+    (q, r), (g_q, g_r) = qr_parts(out, m, n), qr_parts(g, m, n)
+    inner = (g_r @ h(r) - h(q) @ g_q).triu()
+    diagonal = real_part(inner.diagonal(0, -2, -1))
+    inner = inner.triu(1) + h(inner.triu(1)) + on_diagonal(diagonal)
+    return h(scalar.solve_triangle(r, h(g_q + q @ inner), True, False))
+
+
+general("qr_row", lambda x: x, {"x": qr_cotangent}, **INTERNAL, node="LinalgQrBackward0", public="linalg.qr",
+        doc="Q and R of a matrix that is at least as tall as wide.")
+
+
+def no_cotangent(g, x_shape):
+    """The columns that complete Q are no function of the matrix."""
+    raise NotSupportedError(f"linalg.qr: mode 'complete' of {x_shape[-2]} by {x_shape[-1]} matrices has no derivative. "
+                            "Hint: mode='reduced'.")
+
+
+general("complete_qr_row", lambda x: x, {"x": no_cotangent}, **INTERNAL, node="LinalgQrBackward0", public="linalg.qr",
+        doc="A square Q, and R.")
+
+
+def eigh_cotangent(g, out, x_shape):
+    """V (diag(g_w) + V^H g_V / (w_j - w_i)) V^H."""
+    n = x_shape[-1]
+    (v, w), (g_v, g_w) = eigh_parts(out, n), eigh_parts(g, n)
+    inner = h(v) @ g_v
+    if g.dtype.is_complex:
+        require_gauge("linalg.eigh", inner.diagonal(0, -2, -1).imag, "eigenvectors")
+    inner = without_diagonal(inner / apart(w, w)) + on_diagonal(real_part(g_w))
+    return v @ inner @ h(v)
+
+
+general("eigh_row", lambda x, upper: x, {"x": eigh_cotangent}, **INTERNAL, node="LinalgEighBackward0",
+        public="linalg.eigh", doc="Eigenvectors and eigenvalues of a Hermitian matrix.")
+
+
+def eigvalsh_cotangent(g, x, x_shape, upper):
+    """V diag(g) V^H."""
+    v = eigh_parts(scalar.eigh_row(x, upper), x_shape[-1])[0]
+    return (v * g.unsqueeze(-2)) @ h(v)
+
+
+general("hermitian_eigenvalues", lambda x, upper: x, {"x": eigvalsh_cotangent}, **INTERNAL, node="LinalgEighBackward0",
+        public="linalg.eigvalsh", doc="The eigenvalues of a Hermitian matrix.")
+
+
+def eig_cotangent(g, out, x_shape, x_dtype):
+    """V^-H (diag(g_w) + (V^H g_V - V^H V diag(Re(V^H g_V))) / conj(w_j - w_i)) V^H: the vectors have length 1.
+
+    Source: C. Boeddeker et al., "On the computation of complex-valued gradients", arXiv:1701.00392, 2017.
+    """
+    n = x_shape[-1]
+    (v, w), (g_v, g_w) = eigh_parts(out, n), eigh_parts(g, n)
+    inner = h(v) @ g_v
+    require_gauge("linalg.eig", inner.diagonal(0, -2, -1).imag, "eigenvectors")
+    inner = inner - h(v) @ (v * real_part(inner.diagonal(0, -2, -1)).unsqueeze(-2))
+    w = scalar.conj_physical(w)
+    inner = on_diagonal(g_w) + without_diagonal(inner / apart(w, w))
+    return in_kind(scalar.solve_system(h(v), inner @ h(v)), x_dtype)
+
+
+general("eig_row", lambda x: x, {"x": eig_cotangent}, **INTERNAL, node="LinalgEigBackward0", public="linalg.eig",
+        doc="Eigenvectors and eigenvalues, both complex.")
+
+
+def eigvals_cotangent(g, x, x_shape, x_dtype):
+    """V^-H diag(g) V^H."""
+    v = eigh_parts(scalar.eig_row(x), x_shape[-1])[0]
+    return in_kind(scalar.solve_system(h(v), g.unsqueeze(-1) * h(v)), x_dtype)
+
+
+general("eigenvalues", lambda x: x, {"x": eigvals_cotangent}, **INTERNAL, node="LinalgEigBackward0", public="linalg.eigvals",
+        doc="The eigenvalues, complex.")
+
+
+def skew(x):
+    """x - x^H."""
+    return x - h(x)
+
+
+def svd_cotangent(g, out, x_shape, full):
+    """U ((skew(U^H g_U) S + S skew(V^H g_V)) / (s_j^2 - s_i^2) + diag(g_s)) V^H, and what g_U and g_V have outside of U and V.
+
+    Source: J. Townsend, "Differentiating the singular value decomposition", 2016; Z.-Q. Wan and S.-X. Zhang, arXiv:1909.02659, for
+    the diagonal of complex ones.
+    """
+    m, n = x_shape[-2:]
+    k = min(m, n)
+    (u, s, v), (g_u, g_s, g_v) = svd_parts(out, m, n, full), svd_parts(g, m, n, full)
+    u, v, g_u, g_v = u.slice(-1, 0, k, 1), v.slice(-2, 0, k, 1), g_u.slice(-1, 0, k, 1), g_v.slice(-2, 0, k, 1)
+    s, g_s = real_part(s), real_part(g_s)
+    left, right = skew(h(u) @ g_u), skew(v @ h(g_v))
+    gaps = apart(s * s, s * s)
+    inner = without_diagonal(left / gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * (right / gaps))
+    diagonal: Any = g_s
+    if g.dtype.is_complex:
+        own = left.diagonal(0, -2, -1)
+        require_gauge("linalg.svd", (own + right.diagonal(0, -2, -1)).imag, "singular vectors")
+        diagonal = g_s + own / (2 * s)
+    whole = u @ (inner + on_diagonal(diagonal)) @ v
+    if m > k:
+        outside = g_u / s.unsqueeze(-2)
+        whole = whole + (outside - u @ (h(u) @ outside)) @ v
+    if n > k:
+        outside = g_v / s.unsqueeze(-1)
+        whole = whole + u @ (outside - (outside @ h(v)) @ v)
+    return whole
+
+
+general("svd_row", lambda x, full: x, {"x": svd_cotangent}, **INTERNAL, node="LinalgSvdBackward0", public="linalg.svd",
+        doc="Left singular vectors, singular values and right singular vectors.")
+
+
+def svdvals_cotangent(g, x, x_shape):
+    """U diag(g) V^H."""
+    u, _, v = svd_parts(scalar.svd_row(x, False), *x_shape[-2:], False)
+    return (u * g.unsqueeze(-2)) @ v
+
+
+general("singular_values", lambda x: x, {"x": svdvals_cotangent}, **INTERNAL, node="LinalgSvdBackward0", public="linalg.svdvals",
+        doc="The singular values.")
+general("row_order", lambda x: x, None, **INTERNAL, public="linalg.lu",
+        doc="The order of rows that elimination with pivots brings.")
+general("exchange_rows", lambda x, pivots, back: x, {"x": lambda g, pivots, back: scalar.exchange_rows(g, pivots, not back)},
+        **INTERNAL, public="linalg.lu", doc="Rows exchanged step by step with those that pivots name, or taken back.")

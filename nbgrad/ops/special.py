@@ -1,0 +1,151 @@
+"""Special functions: relatives of the error function, gamma functions, Bessel functions, entropies.
+
+Those that torch has in ``torch.special`` alone have no function of their own in ``nbgrad``: see ``nbgrad.special``.
+"""
+from __future__ import annotations
+
+import math
+
+from ..errors import DTypeError, NotSupportedError, RangeError
+from .core import composite, elementwise, general
+from .expr import scalar
+from .variants import variant
+
+where = scalar.where
+SPECIAL = {"policy": "float", "method": False, "function": False, "inplace": False}
+ROOT_PI, ROOT_HALF = math.sqrt(math.pi), math.sqrt(0.5)
+
+# ---- the error function's relatives --------------------------------------------------------------------------------------
+
+elementwise("erfc", lambda x: scalar.erfc(x), {"x": lambda x: -2 / ROOT_PI * scalar.exp(-(x * x))}, policy="float",
+            doc="1 - erf(x), to full precision for large x.")
+elementwise("erfinv", lambda x: scalar.erfinv(x), {"x": lambda out: ROOT_PI / 2 * scalar.exp(out * out)}, policy="float",
+            doc="The number whose error function is x; NaN beyond -1 and 1.")
+elementwise("erfcx", lambda x: scalar.erfcx(x), {"x": lambda x, out: 2 * x * out - 2 / ROOT_PI}, **SPECIAL,
+            node="SpecialErfcxBackward0", doc="e**(x**2) erfc(x).")
+elementwise("ndtr", lambda x: 0.5 * scalar.erfc(-ROOT_HALF * x), {"x": lambda x: ROOT_HALF / ROOT_PI * scalar.exp(-0.5 * (x * x))},
+            **SPECIAL, node="SpecialNdtrBackward0", doc="The probability that a standard normal variable is at most x.")
+elementwise("ndtri", lambda x: scalar.ndtri(x), {"x": lambda out: ROOT_PI / ROOT_HALF * scalar.exp(0.5 * (out * out))}, **SPECIAL,
+            node="SpecialNdtriBackward0", doc="The number that a standard normal variable is below with probability x.")
+elementwise("log_ndtr", lambda x: where(x < -1, scalar.log(0.5 * scalar.erfcx(-ROOT_HALF * x)) - 0.5 * (x * x),
+                                        scalar.log1p(-0.5 * scalar.erfc(ROOT_HALF * x))),
+            {"x": lambda x: ROOT_HALF * 2 / ROOT_PI / scalar.erfcx(-ROOT_HALF * x)}, **SPECIAL, node="SpecialLogNdtrBackward0",
+            doc="The logarithm of ndtr, without its underflow.")
+
+# ---- gamma functions ---------------------------------------------------------------------------------------------------
+
+elementwise("lgamma", lambda x: scalar.lgamma(x), {"x": lambda x: scalar.digamma(x)}, policy="float",
+            doc="The logarithm of the magnitude of the gamma function.")
+elementwise("digamma", lambda x: scalar.digamma(x), {"x": lambda x: scalar.trigamma(x)}, policy="float",
+            doc="The derivative of lgamma.")
+elementwise("trigamma", lambda x: scalar.trigamma(x), {"x": lambda x: -2 * scalar.zeta(3.0, x)}, **SPECIAL, public="polygamma",
+            node="PolygammaBackward0", doc="The second derivative of lgamma.")
+elementwise("zeta", lambda x, q: scalar.zeta(x, q),
+            {"x": lambda q: scalar.log(-1 - q * q), "q": lambda x, q: -x * scalar.zeta(x + 1, q)}, **SPECIAL,
+            node="SpecialZetaBackward0", doc="The Hurwitz zeta function, sum over k of (k + q)**-x; its derivative by x is NaN.")
+
+
+def polygamma(n, input):
+    """The n-th derivative of digamma.
+
+    Args:
+        n: a whole number >= 0.
+        input: a tensor.
+
+    Raises:
+        RangeError: n is negative.
+    """
+    if n < 0:
+        raise RangeError(f"polygamma: n is {n}, expected a number >= 0.")
+    if n < 2:
+        return scalar.trigamma(input) if n else scalar.digamma(input)
+    return scalar.zeta(n + 1.0, input) * float((-1) ** (n + 1) * math.factorial(n))
+
+
+def mvlgamma(input, p):
+    """The logarithm of the multivariate gamma function of dimension p, a whole number >= 1.
+
+    Raises:
+        RangeError: p is less than 1. DTypeError: not floating.
+    """
+    if p < 1:
+        raise RangeError(f"mvlgamma: p is {p}, expected a number >= 1.")
+    if input.dtype.is_complex:
+        raise DTypeError(f"mvlgamma: not defined for {input.dtype}.")
+    total = scalar.lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
+    for k in range(1, p):
+        total = total + scalar.lgamma(input - k / 2)
+    return total
+
+
+composite("polygamma", polygamma, method=False, out=True, doc=str(polygamma.__doc__))
+composite("polygamma_of", lambda input, n: polygamma(n, input), function=False, aliases=("polygamma",),
+          doc="The n-th derivative of digamma.")
+composite("mvlgamma", mvlgamma, out=True, doc=str(mvlgamma.__doc__))
+
+
+
+def density(x, y):
+    """The derivative of the lower incomplete gamma function by its second argument."""
+    return scalar.exp((x - 1) * scalar.log(y) - y - scalar.lgamma(x))
+
+
+def no_derivative(g):
+    """Of the incomplete gamma functions by their first argument, for which there is no formula here.
+
+    Raises:
+        NotSupportedError: always.
+    """
+    raise NotSupportedError("igamma: the derivative by the first operand is not implemented. Hint: detach it.")
+
+
+for _name, _sign, _part in (("igamma", 1, "lower"), ("igammac", -1, "upper")):
+    general(f"{_name}_pair", lambda x, y: x,
+            {"x": lambda g: no_derivative(g), "y": (lambda sign: lambda g, x, y: g * density(x, y) * sign)(_sign)},
+            operands=("x", "y"), method=False, function=False, node=f"{_name.capitalize()}Backward0", public=_name,
+            doc=f"The regularised {_part} incomplete gamma function.")
+
+# ---- modified Bessel functions -----------------------------------------------------------------------------------------
+
+elementwise("i0", lambda x: scalar.i0(x), {"x": lambda x: scalar.i1(x)}, policy="float",
+            doc="The modified Bessel function of the first kind of order 0.")
+elementwise("i0e", lambda x: scalar.i0e(x), {"x": lambda x, out: scalar.i1e(x) - scalar.sign(x) * out}, **SPECIAL,
+            node="SpecialI0EBackward0", doc="e**-|x| i0(x).")
+elementwise("i1", lambda x: scalar.i1(x), {"x": lambda x, out: scalar.i0(x) - where(x == 0, 0.5, out / where(x == 0, 1, x))},
+            **SPECIAL, node="SpecialI1Backward0", doc="The modified Bessel function of the first kind of order 1.")
+elementwise("i1e", lambda x: scalar.i1e(x),
+            {"x": lambda x, out: scalar.i0e(x) - out * scalar.sign(x) - where(x == 0, 0.5, out / where(x == 0, 1, x))}, **SPECIAL,
+            node="SpecialI1EBackward0", doc="e**-|x| i1(x).")
+
+# ---- entropies and odds ------------------------------------------------------------------------------------------------
+
+elementwise("entr", lambda x: where(x > 0, -x * scalar.log(where(x > 0, x, 1)), where(x < 0, -math.inf, x * 0)),
+            {"x": lambda x: -scalar.log(x) - 1}, **SPECIAL, node="SpecialEntrBackward0",
+            doc="-x log(x); 0 at 0, -inf below.")
+elementwise("xlog1py", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log1p(y))),
+            {"x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)), "y": lambda x, y: x / (y + 1)}, **SPECIAL,
+            node="SpecialXlog1PyBackward0", doc="x * log(1 + y); 0 where x is 0, unless y is NaN.")
+LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
+elementwise("logit_open", lambda x: scalar.log(x / (1 - x)),
+            # The square of a root: NaN where x is no probability.
+            {"x": lambda x: scalar.rsqrt(x * (1 - x)) * scalar.rsqrt(x * (1 - x))}, **LOGIT, doc="log(x / (1 - x)).")
+
+
+def _within(x, eps):
+    """x moved into [eps, 1 - eps]."""
+    return scalar.minimum(scalar.maximum(x, eps), 1 - eps)
+
+
+elementwise("logit_within", lambda x, eps: scalar.log(_within(x, eps) / (1 - _within(x, eps))),
+            {"x": lambda x, eps: where((x < eps) | (x > 1 - eps), 0, 1 / (x * (1 - x)))}, **LOGIT,
+            doc="logit of x moved into [eps, 1 - eps].")
+
+
+@variant("logit")
+def logit(op):
+    whole, within = op("logit_open"), op("logit_within")
+
+    def logit(input, eps=None):
+        """log(input / (1 - input)), of input moved into [eps, 1 - eps] if eps is given."""
+        return whole(input) if eps is None else within(input, float(eps))
+    return logit

@@ -1,0 +1,510 @@
+"""What nodes keep for backward: versions, saved-tensor hooks, and what is said when something was written to or freed.
+
+NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the version it had in ``v0..v2``.
+  1. an operand  -> the tensor itself, so that user attributes and identity survive;
+  2. the result  -> an alias of its memory without history (the tensor itself would make a cycle tensor -> node -> tensor);
+  3. a number    -> the number, in both slots;
+  4. under saved-tensor hooks -> a ``SavedTensor`` holding what ``pack`` returned.
+Attributes that hold tensors (indices, masks) are kept as ``Guarded``, with their versions, or behind hooks like operands.
+"""
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Callable, Iterator
+from weakref import WeakKeyDictionary
+
+from . import graph
+from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError
+from .grad_mode import mode, special
+from .graph import AccumulateGrad, accumulator_of, edge_of, requires_grad
+from .node import Edge, Node
+from .storage import Storage
+from .tensor import Tensor, native, new_meta
+
+__all__ = ["SavedTensor", "saved_tensors_hooks", "disable_saved_tensors_hooks", "increment_version"]
+
+# The least and the greatest of integers, as Python numbers; set by interop.py, which reads memory.
+limits_of: Callable = None           # type: ignore[assignment]
+
+
+class SavedTensor:
+    """A saved value behind hooks. ``storage`` makes every version check fail, which leads to ``unpack``."""
+
+    __slots__ = ("packed", "unpack", "edge", "tangent", "layout", "limits")
+
+    def __init__(self, packed: Any, unpack: Callable, value: Tensor, edge: Any = None, tangent: Any = None):
+        self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, value.layout, edge, tangent
+        self.limits = None if value.layout.dtype.differentiable else limits_of(value)
+
+    class storage:          # looked at as `saved.storage.version` by generated code
+        """Never at the version that a node noted."""
+
+        version = None
+
+
+# ---- what is kept --------------------------------------------------------------------------------------------------
+
+def unpack(node: Node, slot: int):
+    """The value of a saved slot whose version check failed: behind hooks, freed, or written to.
+
+    Raises:
+        VersionError: the tensor was modified after it was saved.
+        GradError: the graph was freed.
+    """
+    value, expected = ((node.s0, node.v0), (node.s1, node.v1), (node.s2, node.v2))[slot]
+    if isinstance(value, SavedTensor):
+        return unpacked(value)
+    if value is None and expected is not None:
+        raise freed_error(node)
+    # An in-place result was written by this very node; whatever came later is the user's.
+    raise version_error(node.rule.name, f"saved tensor '{node.rule.saved_names[slot]}'", value, expected)
+
+
+def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionError:
+    """The error of a tensor that was written to after ``op`` saved it."""
+    return VersionError(
+        f"{op}: {what} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
+        f"it is at version {value.storage.version}, expected {expected}{writer_of(value.storage, expected)}.\n"
+        "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly().")
+
+
+def unpack_alike(node: Node, slot: int):
+    """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
+    value, behind = unpack(node, slot), (node.s0, node.s1, node.s2)[slot]
+    return fitted(node.name(), value, behind)
+
+
+def fitted(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
+    """A tensor that came back from hooks, as the one that was saved: another dtype is converted.
+
+    Raises:
+        ShapeError: a hook brought back a tensor of another shape than was saved. DimError: of integers beyond those that were
+            saved: they may be positions in memory.
+    """
+    saved = behind.layout
+    if value.layout.shape != saved.shape:
+        raise ShapeError(f"{name}: unpack_hook returned a tensor {list(value.layout.shape)}, expected {list(saved.shape)}.")
+    value = value if value.layout.dtype is saved.dtype else value.to(saved.dtype)
+    if behind.limits is not None:
+        (low, high), (least, most) = behind.limits, limits_of(value)
+        if least < low or most > high:
+            raise DimError(f"{name}: unpack_hook returned integers from {least} to {most} where {low} to {high} were saved.")
+    return value
+
+
+def require_history(node: Node, place: int, value: Tensor) -> None:
+    """Refuse a saved operand that was cut off its history since: a derivative of the derivative would miss the way through it.
+
+    Args:
+        place: which edge of the node is the operand's.
+
+    Raises:
+        GradError: ``detach_()`` was called on it.
+    """
+    edge = node.edges[place]
+    if not value.needs_grad and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
+        raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
+                        "place after it was used. Hint: y = x.detach() instead of x.detach_().")
+
+
+class Kept:
+    """A tensor that the attribute ``name`` of an operation holds, with its version; or what saved-tensor hooks made of it."""
+
+    __slots__ = ("op", "name", "value", "version")
+
+    def __init__(self, op: str, name: str, x: Tensor, version: int):
+        self.op, self.name, self.version = op, name, version
+        self.value: Tensor | SavedTensor = x
+
+    def current(self) -> Tensor:
+        """The tensor as it was saved.
+
+        Raises:
+            VersionError: it was modified since.
+        """
+        value: Any = self.value
+        if type(value) is SavedTensor:
+            return fitted(self.op, unpacked(value), value)
+        if value.storage.version != self.version:
+            raise version_error(self.op, f"saved tensor '{self.name}'", value, self.version)
+        return value
+
+
+class Guarded:
+    """Attributes that hold tensors (indices, masks): kept with their versions, checked when they are used.
+
+    Attributes:
+        attributes: by name. Once hooks or tools have looked, with a ``Kept`` in the place of every tensor.
+        versions: ``(tensor, version)`` of each; None once somebody has looked.
+    """
+
+    __slots__ = ("op", "attributes", "versions")
+
+    def __init__(self, op: str, attributes: dict):
+        self.op, self.attributes = op, attributes
+        self.versions: list | None = [(x, x.storage.version) for x in tensors_in(attributes.values())]
+
+    def values(self) -> dict:
+        """The attributes, if none of their tensors was written to."""
+        if self.versions is None:
+            return {name: with_tensors(value, Kept.current, Kept) for name, value in self.attributes.items()}
+        for x, version in self.versions:
+            if x.storage.version != version:
+                name = next(name for name, value in self.attributes.items() if any(x is y for y in tensors_in((value,))))
+                raise version_error(self.op, f"saved tensor '{name}'", x, version)
+        return self.attributes
+
+    def entries(self) -> list[Kept]:
+        """The places of the tensors, for those who may change them."""
+        if self.versions is not None:
+            versions, self.versions = iter(self.versions), None
+
+            def keeper(name: str) -> Callable[[Tensor], Kept]:
+                return lambda x: Kept(self.op, name, *next(versions))
+            self.attributes = {name: with_tensors(value, keeper(name), Tensor) for name, value in self.attributes.items()}
+        return list(tensors_in(self.attributes.values(), Kept))
+
+
+def tensors_in(values: Iterable, kind: type = Tensor) -> Iterator[Any]:
+    """The tensors (or what stands for them) among values and in their tuples and lists."""
+    for value in values:
+        if isinstance(value, kind):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from tensors_in(value, kind)
+
+
+def with_tensors(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
+    """A value with the tensors in it (or what stands for them) changed, in the order of ``tensors_in``."""
+    if isinstance(value, kind):
+        return change(value)
+    return type(value)(with_tensors(x, change, kind) for x in value) if type(value) in (tuple, list) else value
+
+
+def freed_error(node: Node) -> GradError:
+    """The error of a second pass through freed saved tensors."""
+    return GradError(f"{node.name()}: backward through the graph a second time: its saved tensors were freed by the first "
+                     "pass. Hint: pass retain_graph=True to the first one.")
+
+
+def freed_backward(node: Node, g, create_graph: bool):
+    """The ``backward`` of a node whose saved tensors are gone."""
+    raise freed_error(node)
+
+
+# ---- writes --------------------------------------------------------------------------------------------------------
+
+# Where storages were written to, last writes last: ``{storage: [(version before, place or None)]}``, in anomaly mode.
+writes: WeakKeyDictionary = WeakKeyDictionary()
+MOST_WRITES = 8                             # remembered per storage
+
+
+def written(storage: Storage) -> None:
+    """Remember where a storage is about to be written to, and at which version; called by native code in anomaly mode."""
+    log = writes.get(storage)
+    if log is None:
+        log = writes[storage] = deque(maxlen=MOST_WRITES)
+    log.append((storage.version, native.place()))
+
+
+def count_write(storage: Storage) -> None:
+    """Count a write that no kernel makes; in anomaly mode remember where."""
+    if native.place() is not None:
+        written(storage)
+    storage.version += 1
+
+
+def writer_of(storage: Storage, version: int | None) -> str:
+    """For messages: by which line a storage left a version, if anomaly mode saw it."""
+    log = () if version is None else writes.get(storage, ())
+    places = [place for before, place in log if before >= version and place is not None]
+    return f"; it was written to at {places[0].line()}" if places else ""
+
+
+def increment_version(tensors) -> None:
+    """Count a write to the memory of one tensor, or of several, that nbgrad cannot see.
+
+    Raises:
+        GradError: no tensor, no iterable of tensors.
+    """
+    if isinstance(tensors, Tensor):
+        tensors = (tensors,)
+    try:
+        tensors = tuple(tensors)
+    except TypeError:
+        raise GradError(f"increment_version: expected a Tensor or an iterable of them, got {type(tensors).__name__}.") from None
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise GradError(f"increment_version: expected tensors in the iterable, got {type(x).__name__}.")
+    for x in tensors:
+        count_write(x.storage)
+
+
+# ---- saved-tensor hooks --------------------------------------------------------------------------------------------
+
+class HookStack(threading.local):
+    """The saved-tensor hooks of a thread, innermost last; the reason why they are disabled, if they are."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Callable, Callable]] = []
+        self.disabled: str | None = None
+
+
+_hook_stack = HookStack()
+
+
+def saved_tensors_hooks_enabled() -> bool:
+    """Whether this thread may enter ``saved_tensors_hooks``."""
+    return _hook_stack.disabled is None
+
+
+def active_hooks() -> tuple[Callable, Callable] | None:
+    """The innermost saved-tensor hooks of this thread."""
+    return _hook_stack.pairs[-1] if _hook_stack.pairs else None
+
+
+class saved_tensors_hooks:      # torch's name
+    """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
+
+    ``pack`` sees all tensors that a node keeps: operands, results, indices and masks.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with nbgrad.graph.saved_tensors_hooks(lambda t: t.numpy().copy() if not t.requires_grad else t, nbgrad.asarray):
+    ...     y = x.exp()
+    """
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        self.pair = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if _hook_stack.disabled is not None:
+            raise GradError(_hook_stack.disabled)
+        _hook_stack.pairs.append(self.pair)
+        special.append(self)
+
+    def __exit__(self, *error: object) -> None:
+        special.remove(self)
+        _hook_stack.pairs.remove(self.pair)
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Calls that record nothing do not matter."""
+
+    def recorded(self, node: Node) -> None:
+        """Pack what a new node saved, if these are the innermost hooks of this thread."""
+        pairs = _hook_stack.pairs
+        if pairs and pairs[-1] is self.pair:
+            pack_node(node.rule.keeper(node), *self.pair)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(message: str) -> Iterator[None]:
+    """Inside, entering ``saved_tensors_hooks`` raises with ``message``. Also a decorator.
+
+    Raises:
+        GradError: hooks are active already.
+    """
+    if _hook_stack.pairs:
+        raise GradError(message)
+    before, _hook_stack.disabled = _hook_stack.disabled, message
+    try:
+        yield
+    finally:
+        _hook_stack.disabled = before
+
+
+class RawSaved:
+    """One tensor that a node keeps in a slot, for ``register_hooks(pack, unpack)``.
+
+    Attributes:
+        name: under which the rule saved it.
+        value: the tensor, or what stands for it behind hooks; None once it was freed.
+    """
+
+    __slots__ = ("node", "slot")
+
+    def __init__(self, node: Node | None = None, slot: int = 0):
+        if node is None:
+            raise GradError("SavedTensor: cannot be made directly. Hint: y.grad_fn._raw_saved_self.")
+        self.node, self.slot = node, slot
+
+    @property
+    def name(self) -> str:
+        return self.node.rule.saved_names[self.slot]
+
+    @property
+    def value(self) -> Any:
+        return getattr(self.node, f"s{self.slot}")
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        setattr(self.node, f"s{self.slot}", value)
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what the pack hook made of it."""
+        value = self.value
+        return value.packed if isinstance(value, SavedTensor) else value
+
+    @property
+    def unpack_hook(self) -> Callable | None:
+        """What gives the tensor back, if it is behind hooks."""
+        value = self.value
+        return value.unpack if isinstance(value, SavedTensor) else None
+
+    def unpack(self) -> Tensor | None:
+        """The saved tensor, as ``backward`` sees it."""
+        return self.node.rule.saved(self.node, self.name)
+
+    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """Pack the saved tensor now; once only.
+
+        Raises:
+            GradError: it is behind hooks already, or freed.
+        """
+        value = self.value
+        if isinstance(value, SavedTensor):
+            raise GradError("register_hooks: the saved tensor has hooks already.")
+        if value is None:
+            raise freed_error(self.node)
+        self.pack(pack_hook, unpack_hook)
+
+    def pack(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """Put the tensor behind hooks."""
+        self.value = behind_hooks(self.node, self.name, self.value, pack_hook, unpack_hook)
+
+
+def behind_hooks(node: Node, name: str, value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
+    """What stands for a tensor that a node keeps under a name. A result is shown to ``pack`` with its history."""
+    if name != "out":
+        return pack_tensor(value, pack, unpack_hook)
+    shown = native.alias(value)
+    shown.edge, shown.needs_grad = node, True
+    saved = pack_tensor(shown, pack, unpack_hook)
+    saved.edge = None           # these would make a cycle: node -> saved -> node
+    if saved.packed is shown:
+        saved.packed = value
+    return saved
+
+
+class RawAttribute(RawSaved):
+    """One tensor that an attribute of a node holds."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, node: Node, kept: Kept):
+        self.node, self.kept = node, kept
+
+    @property
+    def name(self) -> str:
+        return self.kept.name
+
+    @property
+    def value(self) -> Any:
+        return None if self.node.attrs is None else self.kept.value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.kept.value = value
+
+    def unpack(self) -> Tensor:
+        """The saved tensor, as ``backward`` sees it."""
+        if self.value is None:
+            raise freed_error(self.node)
+        return self.kept.current()
+
+
+def raw_attributes(node: Node, name: str | None = None) -> list[RawSaved]:
+    """The tensors that a node keeps in its attributes, or in the attribute of that name."""
+    attrs = node.attrs
+    entries = attrs.entries() if type(attrs) is Guarded else ()
+    return [RawAttribute(node, kept) for kept in entries if name in (None, kept.name)]
+
+
+def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
+    """Replace a node's saved tensors by what ``pack`` makes of them: operands and attributes by torch's names, then the result."""
+    if type(node.attrs) is not Guarded:
+        for slot, name in slots_in_order(node.rule.saved_names):
+            value = getattr(node, slot)
+            if isinstance(value, Tensor):
+                setattr(node, slot, behind_hooks(node, name, value, pack, unpack_hook))
+        return
+    places = [RawSaved(node, slot) for slot in range(len(node.rule.saved_names))]
+    for place in sorted((*places, *raw_attributes(node)), key=packing_order):
+        if isinstance(place.value, Tensor):
+            place.pack(pack, unpack_hook)
+
+
+@cache
+def slots_in_order(saved_names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The slots of a rule that keeps nothing else, and what is in them, as torch packs them."""
+    return [(f"s{saved_names.index(name)}", name) for name in sorted(saved_names, key=torch_order)]
+
+
+def packing_order(place: RawSaved) -> tuple[bool, str]:
+    """A key that sorts saved tensors as torch packs them."""
+    return torch_order(place.name)
+
+
+def torch_order(name: str) -> tuple[bool, str]:
+    """A key by names of saved values."""
+    return name == "out", {"x": "self", "y": "other"}.get(name, name)
+
+
+def tangents_of(x: Tensor) -> dict | None:
+    """The slot of a tensor's tangents: ``{level: tangent}``."""
+    return None if x.meta is None else x.meta.tangent
+
+
+def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
+    """One saved tensor behind hooks; what they compute is not recorded.
+
+    Raises:
+        VersionError: ``pack`` changed the tensor in place.
+    """
+    version, enabled = value.storage.version, mode.enabled
+    mode.enabled = False
+    try:
+        packed = pack(value)
+    finally:
+        mode.enabled = enabled
+    if value.storage.version != version:
+        raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
+    # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
+    edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
+    return SavedTensor(packed, unpack_hook, value, accumulator_of(value) if edge is value else edge, tangents_of(value))
+
+
+def unpacked(saved: SavedTensor) -> Tensor:
+    """What ``unpack`` returns for a saved tensor.
+
+    Raises:
+        ArgumentError: something that is no tensor.
+    """
+    value = saved.unpack(saved.packed)
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
+    if saved.edge is not None or saved.tangent:
+        value = alias_with(value, saved.tangent)
+    if saved.edge is not None:
+        value.edge, value.needs_grad = saved.edge, True
+    return value
+
+
+def alias_with(x: Tensor, tangent: dict | None) -> Tensor:
+    """An alias without history; with the tangents of what it stands for."""
+    out = native.alias(x)
+    if tangent:
+        out.meta = new_meta()
+        out.meta.tangent = tangent
+    return out
+
+
+for _name in __all__:           # they are public as names of ``nbgrad.graph``
+    setattr(graph, _name, globals()[_name])
+graph.__all__ += __all__

@@ -1,0 +1,46 @@
+"""Integers have no gradients, wherever they come from: written in place, cast from duals, or computed on a cached plan."""
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad import forward_ad
+
+X = nbgrad.tensor([1.5, 2.5], requires_grad=True)
+
+
+def assigned(t):
+    """``t[0] = number``."""
+    t[0] = X[1]
+
+
+WRITES = {
+    "copy_": lambda t: t.copy_(X), "copy_ to a view": lambda t: t[:1].copy_(X[:1]), "assignment": assigned,
+    "fill_": lambda t: t.fill_(X[0]), "masked_fill_": lambda t: t.masked_fill_(t == t, X[0].detach()),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("dtype", [nbgrad.int64, nbgrad.uint8, nbgrad.bool], ids=str)
+def test_write_of_a_recorded_value(write, dtype):
+    """The numbers are stored, their history is not; the tensor stays a leaf that can be written to again."""
+    t = nbgrad.zeros(2, dtype=dtype)
+    for _ in range(2):
+        write(t)
+    assert t.is_leaf and not t.requires_grad and t[0].item() in (1, 2, True) and t._version == 2
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.int64, nbgrad.int32, nbgrad.bool], ids=str)
+def test_cast_of_a_dual(dtype):
+    """A cast to integers drops the tangent, the first time and when its plan is known."""
+    with forward_ad.dual_level():
+        for _ in range(3):
+            dual = forward_ad.make_dual(X.detach(), nbgrad.ones(2))
+            assert forward_ad.unpack_dual(dual.to(dtype)).tangent is None
+
+
+def test_write_of_a_batch_that_requires_grad():
+    """Each element of the batch gets its own values."""
+    x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    written = nbgrad.vmap(lambda t, row: t.copy_(row))(nbgrad.zeros(2, 2, dtype=nbgrad.int64), x)
+    assert written.tolist() == [[1, 2], [3, 4]] and not written.requires_grad

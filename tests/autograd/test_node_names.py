@@ -1,0 +1,123 @@
+"""Nodes as tools see them: classes named after operations, and what they keep under torch's names."""
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.node import Node
+
+
+def leaf(*shape):
+    """Numbers that differ, in (0, 1), requiring grad."""
+    size = nbgrad.Size(shape).numel()
+    return ((nbgrad.arange(float(size)) + 1) / (size + 1)).reshape(shape).requires_grad_()
+
+
+def test_the_class_of_a_node_is_named_after_the_operation():
+    """One class for all nodes of a name, a subclass of Node; what nobody has looked at stays a Node."""
+    x = leaf(2)
+    y = x.exp()
+    z = (y * 2).sum()
+    product, = (node for node, _ in z.grad_fn.next_functions)
+    assert [type(node).__name__ for node in (z.grad_fn, product)] == ["SumBackward0", "MulBackward0"]
+    assert type(y.edge) is Node and type(y.grad_fn).__name__ == "ExpBackward0"
+    assert type(y.grad_fn) is type(x.exp().grad_fn) and isinstance(y.grad_fn, nbgrad.autograd.graph.Node)
+    assert type(nbgrad.autograd.graph.get_gradient_edge(x.sin()).node).__name__ == "SinBackward0"
+    assert type(z.grad_fn.next_functions[0][0].next_functions[0][0]) is type(y.grad_fn)
+
+
+def test_looking_at_nodes_changes_no_gradient():
+    """Of a graph with branches, several outputs and a leaf used twice, looked at from end to end."""
+    def function(x):
+        a, b = (x * x).unbind()
+        return (a.exp() * b + a.cumsum(0)).sum()
+
+    x = leaf(2, 3)
+    y = function(x)
+    expected, = nbgrad.grad(function(x), x)
+    stack = [y.grad_fn]
+    while stack:
+        stack += [node for node, _ in stack.pop().next_functions if node is not None]
+    y.backward()
+    assert (x.grad == expected).all()
+
+
+def test_hooks_see_named_nodes():
+    """The node that runs, and those that will."""
+    seen = []
+    x = leaf(2)
+    y = x.sin()
+    y.register_hook(lambda g: seen.append(type(nbgrad._C._current_autograd_node()).__name__))
+    y.sum().backward()
+    assert seen == ["SinBackward0"]
+
+
+# Of an operation the name of its node, and what it shows: values, or shapes of tensors.
+SHOWN = [
+    (lambda a, b: a + b, "AddBackward0", {"alpha": 1}),
+    (lambda a, b: nbgrad.add(a, b, alpha=2), "AddBackward0", {"alpha": 2}),
+    (lambda a, b: 2 - a, "RsubBackward1", {"alpha": 1}),
+    (lambda a, b: a * b, "MulBackward0", {"self": (2, 3), "other": (2, 3)}),
+    (lambda a, b: a * 2, "MulBackward0", {"self": None, "other": ()}),
+    (lambda a, b: a ** b, "PowBackward1", {"self": (2, 3), "exponent": (2, 3), "result": (2, 3)}),
+    (lambda a, b: a ** 3, "PowBackward0", {"self": (2, 3), "exponent": 3}),
+    (lambda a, b: a ** 0.5, "PowBackward0", {"exponent": 0.5}),
+    (lambda a, b: 2 ** a, "PowBackward2", {"exponent": (2, 3), "result": (2, 3)}),
+    (lambda a, b: nbgrad.remainder(a, b), "RemainderBackward1", {"other": (2, 3)}),
+    (lambda a, b: a.log1p(), "Log1PBackward0", {"self": (2, 3)}),
+    (lambda a, b: a.clamp(min=0.5), "ClampBackward1", {"self": (2, 3), "min": 0.5, "max": None}),
+    (lambda a, b: a.sum(1), "SumBackward1", {"dim": (1,), "keepdim": False, "self_sym_sizes": (2, 3)}),
+    (lambda a, b: a.mean((0, 1), keepdim=True), "MeanBackward1", {"dim": (0, 1), "keepdim": True}),
+    (lambda a, b: a.prod(), "ProdBackward0", {"self": (2, 3)}),
+    (lambda a, b: a.amax(1), "AmaxBackward0", {"dim": (1,), "keepdim": False, "self": (2, 3), "result": (2,)}),
+    (lambda a, b: a.norm(2, 1), "LinalgVectorNormBackward0", {"dim": (1,), "ord": 2}),
+    (lambda a, b: a[:, 1:], "SliceBackward0", {"dim": 1, "start": 1, "step": 1}),
+    (lambda a, b: a.split(2, 1)[0], "SplitBackward0", {"split_size": 2, "dim": 1}),
+    (lambda a, b: a.roll(1, 0), "RollBackward0", {"shifts": (1,), "dims": (0,)}),
+    (lambda a, b: nn.functional.gelu(a, approximate="tanh"), "GeluBackward0", {"self": (2, 3), "approximate": "tanh"}),
+    (lambda a, b: nn.functional.elu(a), "EluBackward0", {"alpha": 1.0, "scale": 1, "input_scale": 1}),
+    (lambda a, b: a @ leaf(3), "MvBackward0", {"self": (2, 3)}),
+    (lambda a, b: nbgrad.mv(a, leaf(3)), "MvBackward0", {"self": (2, 3), "vec": (3,)}),
+    (lambda a, b: nbgrad.dot(a[0], b[0]), "DotBackward0", {"self": (3,), "tensor": (3,)}),
+    (lambda a, b: nn.functional.linear(a, b, leaf(2)), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 1}),
+]
+
+
+@pytest.mark.parametrize("function, name, shown", SHOWN, ids=[f"{k}-{name}" for k, (_, name, _) in enumerate(SHOWN)])
+def test_what_nodes_show(function, name, shown):
+    """Under torch's names, which ``dir`` lists where they are values that are kept."""
+    node = function(leaf(2, 3), leaf(2, 3)).grad_fn
+    assert node.name() == name == type(node).__name__
+    for attribute, expected in shown.items():
+        value = getattr(node, f"_saved_{attribute}")
+        assert (tuple(value.shape) if isinstance(value, nbgrad.Tensor) else value) == expected, attribute
+        assert f"_saved_{attribute}" in dir(node) or expected is None or "_sym_" in attribute
+    assert all(hasattr(node, listed) for listed in dir(node) if listed.startswith(("_saved_", "_raw_saved_")))
+
+
+@pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda take: take.__name__)
+def test_nodes_are_not_copied(take):
+    """A graph belongs to its program: a TypeError, as of other things that cannot be pickled."""
+    with pytest.raises(TypeError, match="neither pickled nor copied"):
+        take(leaf(2).exp().grad_fn)
+
+
+def test_hooks_that_stay_behind():
+    """Pickling a leaf with hooks says so, unless they are marked."""
+    from nbgrad.utils.hooks import unserializable_hook
+
+    def hook(g):
+        return g
+
+    x = leaf(2)
+    handle = x.register_hook(hook)
+    with pytest.warns(UserWarning, match="'hook' stays behind"):
+        again = pickle.loads(pickle.dumps(x))
+    assert again.requires_grad and not again._backward_hooks
+    handle.remove()
+    x.register_hook(unserializable_hook(hook))
+    pickle.dumps(x)

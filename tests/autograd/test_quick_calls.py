@@ -1,0 +1,226 @@
+"""Quick calls: what is launched at once while a mode is active is what its interpreter computes."""
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import tangents
+from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.grad_mode import special
+from nbgrad.interpreters import Presence
+from nbgrad.ops.core import OPS, Elementwise
+from tests.samples import SAMPLES
+from tests.samples.checking import close, results, to_tensor, waves
+
+
+@contextmanager
+def asking():
+    """A mode that does nothing: while it is active no call is quick, and every interpreter is asked."""
+    mode = Presence()
+    special.append(mode)
+    try:
+        yield
+    finally:
+        special.remove(mode)
+
+
+def wave(*shape, dtype=nbgrad.float64):
+    """Numbers of no symmetry."""
+    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5), dtype=dtype)
+
+
+def numbers(x):
+    """A tensor as an array, None as None."""
+    return None if x is None else results((x.detach(),))[0]
+
+
+# ---- forward mode --------------------------------------------------------------------------------------------------
+
+ROWS = sorted(name for name, row in SAMPLES.items() if isinstance(OPS.get(name), Elementwise) and row.differentiable)
+
+
+def pushed(call, arrays, directions):
+    """Value and tangent of a call whose floating operands are dual."""
+    with dual_level():
+        duals = [make_dual(x, t) if t is not None else x for x, t in zip(arrays, directions)]
+        return tuple(map(numbers, unpack_dual(call(*duals))))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_dual_kernels_compute_what_is_computed_apart(name):
+    """The kernel of value and tangent gives the numbers of a kernel for each, for every subset of operands with tangents."""
+    function = nbgrad.dispatch.CALLS[name]
+    for call in SAMPLES[name].calls:
+        operands = [to_tensor(x) for x in SAMPLES[name].arrays(call)]
+        floating = [k for k, x in enumerate(operands) if isinstance(x, nbgrad.Tensor) and x.dtype.is_floating_point]
+        for subset in range(1, 1 << len(floating)):
+            chosen = {k for place, k in enumerate(floating) if subset >> place & 1}
+            directions = [to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None
+                          for k, x in enumerate(operands)]
+            got = pushed(function, operands, directions)
+            with asking():
+                want = pushed(function, operands, directions)
+            for which, a, b in zip(("value", "tangent"), got, want):
+                assert (a is None) is (b is None), f"{name}{call}: {which}"
+                if a is not None:
+                    close(a, b, 1e-12, f"{name}{call}: {which}, dual {sorted(chosen)}")
+
+
+def test_plans_know_which_operand_is_dual():
+    """Products of operands of one layout are told apart by where the tangents are."""
+    x, y, t = wave(4), wave(4) + 2, wave(4) * 3
+    with dual_level():
+        d = make_dual(x, t)
+        assert np.allclose(unpack_dual(d * y).tangent.numpy(), (t * y).numpy())
+        assert np.allclose(unpack_dual(y / d).tangent.numpy(), (-y * t / (x * x)).numpy())
+        assert np.allclose(unpack_dual(d / y).tangent.numpy(), (t / y).numpy())
+        assert np.allclose(unpack_dual(d * d).tangent.numpy(), (2 * x * t).numpy())
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.sum(), lambda x: x.sum(0, keepdim=True), lambda x: x.mean(1), lambda x: x @ x.t(), lambda x: x.t(), lambda x: x[0],
+    lambda x: x.reshape(-1), lambda x: x.expand(2, 3, 3), lambda x: x.tril(), lambda x: x.cumsum(0), lambda x: x.softmax(1),
+    lambda x: x.amax(1), lambda x: x.contiguous(), lambda x: x.unsqueeze(0).squeeze(0), lambda x: x.flip(0)])
+def test_other_operations_push_forward_as_interpreters_do(call):
+    """Movements and linear operations, and beside them those that are not quick."""
+    x, t = wave(3, 3), wave(3, 3).flip(1)
+    got = pushed(call, (x,), (t,))
+    with asking():
+        want = pushed(call, (x,), (t,))
+    for a, b in zip(got, want):
+        close(a, b, 1e-12, "pushed forward")
+
+
+def test_bilinear_operations_with_two_tangents():
+    """The tangent of a product of matrices has a term for each operand, in the layout of the result."""
+    x, y, s, t = wave(3, 4), wave(4, 2) + 1, wave(3, 4) * 2, wave(4, 2) * 3
+    with dual_level():
+        primal, tangent = unpack_dual(make_dual(x, s) @ make_dual(y, t))
+    assert tangent.stride() == primal.stride()
+    assert np.allclose(tangent.numpy(), s.numpy() @ y.numpy() + x.numpy() @ t.numpy())
+
+
+def test_recorded_calls_keep_the_history_of_tangents():
+    """Operands that require grad are not quick: the tangent can be differentiated."""
+    x, t = wave(3).requires_grad_(), wave(3).requires_grad_()
+    with dual_level():
+        tangent = unpack_dual((make_dual(x, t) ** 2).sum()).tangent
+        by_x, by_t = nbgrad.grad(tangent, (x, t))
+    assert np.allclose(by_x.numpy(), 2 * t.detach().numpy()) and np.allclose(by_t.numpy(), 2 * x.detach().numpy())
+
+
+def test_tangents_die_with_their_tensors():
+    """A level holds no tangent: a long chain inside of it keeps none but the last."""
+    with dual_level():
+        x = make_dual(wave(3), wave(3)) * 2
+        gone = weakref.ref(unpack_dual(x).tangent)
+        for _ in range(3):
+            x = x * 2
+        gc.collect()
+        assert gone() is None
+
+
+def test_closing_a_level_takes_all_tangents_away():
+    """Also where more were kept than a level notes before it looks who is still there."""
+    count = tangents.FEWEST_HOLDERS + 100
+    with dual_level():
+        x = make_dual(wave(2), wave(2))
+        kept = [x * k for k in range(count)]
+        assert unpack_dual(kept[0]).tangent is not None
+    assert not any(x.meta.tangent for x in kept)
+
+
+def test_integers_and_truth_values_have_no_tangents():
+    """Comparisons and conversions of dual tensors are ordinary."""
+    with dual_level():
+        d = make_dual(wave(3), wave(3))
+        assert unpack_dual(d > 0).tangent is None
+        assert unpack_dual((d > 0) & (d < 1)).tangent is None
+        assert unpack_dual(d.to(nbgrad.int64) + 1).tangent is None
+
+
+def test_half_types_round_before_the_derivative():
+    """The derivative of exp is the rounded result, as without the quick call."""
+    x, t = wave(5, dtype=nbgrad.float16), wave(5, dtype=nbgrad.float16)
+    got = pushed(nbgrad.exp, (x,), (t,))
+    with asking():
+        want = pushed(nbgrad.exp, (x,), (t,))
+    assert np.array_equal(got[1], want[1])
+
+
+# ---- batches -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: x * y, lambda x, y: x * 2 + y[0], lambda x, y: (x @ x.t()).tanh(), lambda x, y: nbgrad.where(x > 0, x, y.sum()),
+    lambda x, y: x.sum(0) / y, lambda x, y: x.t()[1].exp() - y.mean(), lambda x, y: nbgrad.cat([x, x * y])])
+def test_batched_calls_are_what_interpreters_make_of_them(function):
+    """One operand mapped, the other the same for the whole batch; and both."""
+    x, y = wave(4, 3, 3), wave(4, 3)
+    for in_dims, second in (((0, None), y[0]), ((0, 0), y), ((2, 0), y[:3])):
+        got = nbgrad.vmap(function, in_dims)(x, second)
+        with asking():
+            want = nbgrad.vmap(function, in_dims)(x, second)
+        close(numbers(got), numbers(want), 1e-12, "vmap")
+
+
+def test_batched_tangents_take_one_kernel():
+    """The columns of a Jacobian are those of a loop over directions, also where the result lies in another order."""
+    x = wave(3, 2)
+    columns = nbgrad.func.jacfwd(lambda x: (x.t().sin() * x.t()).exp())(x)
+    for k in range(6):
+        unit = nbgrad.zeros(6, dtype=nbgrad.float64)
+        unit[k] = 1
+        _, column = nbgrad.func.jvp(lambda x: (x.t().sin() * x.t()).exp(), (x,), (unit.reshape(3, 2),))
+        assert np.allclose(columns.reshape(2, 3, 6)[..., k].numpy(), column.numpy())
+
+
+def test_escaped_tensors_are_refused_quickly_too():
+    """An operand whose level is closed is an error whatever the call."""
+    escaped = []
+    nbgrad.vmap(lambda x: escaped.append(x) or x)(wave(3, 2))
+    for call in (lambda x: x + 1, lambda x: x.t(), lambda x: x.sum()):
+        with pytest.raises(nbgrad.GradError, match="outside of the function"):
+            call(escaped[0])
+
+
+# ---- random numbers and classes in a batch ---------------------------------------------------------------------------
+
+def test_classes_of_a_batch():
+    """``one_hot`` of a known number of classes keeps its shape for every element."""
+    classes = nbgrad.tensor([[0, 2], [1, 1]])
+    got = nbgrad.vmap(lambda x: nbgrad.nn.functional.one_hot(x, 3))(classes)
+    assert got.tolist() == np.eye(3, dtype=int)[classes.numpy()].tolist()
+    with pytest.raises(nbgrad.DimError, match="expected 0 to 1"):
+        nbgrad.vmap(lambda x: nbgrad.nn.functional.one_hot(x, 2))(classes)
+
+
+@pytest.mark.parametrize("weights", [(3, 5), (3, 2, 5)])
+def test_indices_are_drawn_for_every_element(weights):
+    """``multinomial`` in a batch draws from the weights of each element; certain weights leave no choice."""
+    sure = np.zeros(weights)
+    places = np.arange(int(np.prod(weights[:-1]))).reshape(weights[:-1]) % 5
+    np.put_along_axis(sure, places[..., None], 1.0, -1)
+    got = nbgrad.vmap(lambda w: nbgrad.multinomial(w, 4, True), randomness="different")(nbgrad.tensor(sure))
+    assert np.array_equal(got.numpy(), np.repeat(places[..., None], 4, -1))
+
+
+def test_different_indices_by_the_same_weights():
+    """Weights that are not mapped: every element draws its own, or all draw the same."""
+    weights, batch = nbgrad.ones(1000), wave(2, 1)
+    different = nbgrad.vmap(lambda x: nbgrad.multinomial(weights, 50), randomness="different")(batch)
+    assert different.shape == (2, 50) and not np.array_equal(different[0].numpy(), different[1].numpy())
+    same = nbgrad.vmap(lambda x: nbgrad.multinomial(weights, 50), randomness="same")(batch)
+    assert np.array_equal(same[0].numpy(), same[1].numpy())
+
+
+@pytest.mark.parametrize("draw", [nbgrad.bernoulli, lambda x: nbgrad.normal(x, 1.0), lambda x: nbgrad.normal(0.0, x),
+                                  lambda x: nbgrad.multinomial(x, 1)])
+def test_the_same_numbers_from_different_parameters_are_refused(draw):
+    """``randomness="same"`` and parameters that differ over the batch contradict one another."""
+    with pytest.raises(RuntimeError, match="same"):
+        nbgrad.vmap(draw, randomness="same")(nbgrad.full((3, 2), 0.5))

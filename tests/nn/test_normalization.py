@@ -1,0 +1,157 @@
+"""Normalisation, tables, losses of margins, vectors of parameters: against NumPy."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.nn import functional as F
+
+RNG = np.random.default_rng(5)
+
+
+TARGET = nbgrad.tensor(RNG.uniform(size=(2, 4, 3)))
+
+
+def numbers(*shape: int) -> nbgrad.Tensor:
+    """Numbers of no symmetry in double precision that require grad."""
+    return nbgrad.tensor(RNG.normal(size=shape), requires_grad=True)
+
+
+def normal(x: np.ndarray, axes: tuple[int, ...], eps: float = 1e-5) -> np.ndarray:
+    """Mean 0 and variance 1 over axes."""
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def check(got: nbgrad.Tensor, want: np.ndarray) -> None:
+    """Assert equal numbers."""
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-12, atol=1e-12)
+
+
+def test_batch_norm_and_its_running_statistics():
+    """Over the batch while training, with running statistics moved towards the batch's; by those afterwards."""
+    x, layer = numbers(4, 3, 2), nn.BatchNorm1d(3, dtype=nbgrad.float64)
+    a = x.detach().numpy()
+    check(layer(x), normal(a, (0, 2)))
+    check(layer.running_mean, 0.1 * a.mean((0, 2)))
+    check(layer.running_var, 0.9 + 0.1 * a.var((0, 2), ddof=1))
+    assert layer.num_batches_tracked.item() == 1
+    mean, var = layer.running_mean.numpy(), layer.running_var.numpy()
+    check(layer.eval()(x), (a - mean[:, None]) / np.sqrt(var[:, None] + 1e-5))
+    assert set(layer.state_dict()) == {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
+
+
+def test_batch_norm_without_momentum_is_a_mean_of_all_batches():
+    """With momentum None every batch counts the same."""
+    layer, batches = nn.BatchNorm1d(2, momentum=None, dtype=nbgrad.float64), [numbers(3, 2) for _ in range(3)]
+    for x in batches:
+        layer(x)
+    check(layer.running_mean, np.mean([x.detach().numpy().mean(0) for x in batches], 0))
+
+
+def test_ranks_and_single_values_are_refused():
+    """A batch norm of images takes images; one value a channel has no variance."""
+    with pytest.raises(nbgrad.ShapeError, match="BatchNorm2d"):
+        nn.BatchNorm2d(3)(nbgrad.ones(2, 3))
+    with pytest.raises(ValueError, match="more than 1 value"):
+        nn.BatchNorm1d(3)(nbgrad.ones(1, 3))
+
+
+def test_group_instance_and_root_mean_square_norms():
+    """Each is the same formula over other dimensions."""
+    x = numbers(2, 4, 3)
+    a = x.detach().numpy()
+    check(nn.GroupNorm(2, 4, dtype=nbgrad.float64)(x), normal(a.reshape(2, 2, 6), (2,)).reshape(a.shape))
+    check(F.instance_norm(x), normal(a, (2,)))
+    check(nn.RMSNorm((4, 3), eps=1e-3, dtype=nbgrad.float64)(x), a / np.sqrt((a * a).mean((1, 2), keepdims=True) + 1e-3))
+    with pytest.raises(nbgrad.ShapeError, match="group_norm"):
+        F.group_norm(x, 3)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: F.batch_norm(x, None, None, training=True), lambda x: F.group_norm(x, 2), lambda x: F.instance_norm(x),
+    lambda x: F.rms_norm(x, (3,)), lambda x: F.layer_norm(x, (4, 3)), lambda x: F.pdist(x.reshape((8, 3))),
+    lambda x: F.triplet_margin_loss(x[0], x[1], x[1].flip(0), swap=True), lambda x: F.soft_margin_loss(x, x.detach().sign()),
+    lambda x: F.cosine_embedding_loss(x[0], x[1], nbgrad.tensor([1, -1, 1, -1])),
+    lambda x: F.multi_margin_loss(x[0], nbgrad.tensor([0, 2, 1, 1]), p=2),
+    lambda x: F.gaussian_nll_loss(x[0], x[1], x[1].exp(), full=True), lambda x: F.poisson_nll_loss(x, TARGET * 3, full=True),
+    lambda x: F.multilabel_soft_margin_loss(x[0], TARGET[0])])
+def test_gradients(function):
+    """Backward agrees with finite differences, and so does double backward."""
+    x = numbers(2, 4, 3)
+    assert nbgrad.gradcheck(function, x)
+    assert nbgrad.gradgradcheck(function, x)
+
+
+def test_embedding_looks_up_rows():
+    """Rows by number; each row's gradient is the sum over where it was looked up, without that of the padding."""
+    layer = nn.Embedding(4, 3, padding_idx=-1)
+    assert layer.weight[3].tolist() == [0.0, 0.0, 0.0]
+    out = layer(nbgrad.tensor([[0, 2], [2, 3]]))
+    assert out.shape == (2, 2, 3)
+    out.sum().backward()
+    assert layer.weight.grad.sum(1).tolist() == [3.0, 0.0, 6.0, 0.0]
+    frequent = nn.Embedding.from_pretrained(nbgrad.ones(4, 3), freeze=False, scale_grad_by_freq=True)
+    frequent(nbgrad.tensor([0, 2, 2])).sum().backward()
+    assert frequent.weight.grad.sum(1).tolist() == [3.0, 0.0, 3.0, 0.0]
+
+
+def test_embedding_shortens_rows_that_are_looked_up():
+    """Rows longer than max_norm are scaled down in the table, the others left."""
+    weight = nbgrad.tensor([[3.0, 4.0], [3.0, 4.0]])
+    out = F.embedding(nbgrad.tensor([1, 1]), weight, max_norm=1.0)
+    np.testing.assert_allclose(out.norm(2, 1).numpy(), 1.0, rtol=1e-6)
+    assert weight[0].tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(("error", "call"), [
+    (IndexError, lambda: F.embedding(nbgrad.tensor([4]), nbgrad.ones(3, 2))),
+    (RuntimeError, lambda: F.embedding(nbgrad.tensor([1.0]), nbgrad.ones(3, 2))),
+    (NotImplementedError, lambda: F.embedding(nbgrad.tensor([1]), nbgrad.ones(3, 2), sparse=True)),
+    (nbgrad.DimError, lambda: nn.Embedding(3, 2, padding_idx=3))])
+def test_embedding_refuses(error, call):
+    """Numbers that are no rows, and what is not there."""
+    with pytest.raises(error):
+        call()
+
+
+def test_losses_of_margins():
+    """Values by their definitions; modules are the functions with their settings."""
+    x, y, signs = numbers(4), numbers(4), nbgrad.tensor([1.0, -1.0, 1.0, -1.0], dtype=nbgrad.float64)
+    a, b, t = x.detach().numpy(), y.detach().numpy(), signs.numpy()
+    check(nn.HingeEmbeddingLoss(0.5)(x, signs), np.where(t == 1, a, np.maximum(0, 0.5 - a)).mean())
+    check(nn.MarginRankingLoss(0.5)(x, y, signs), np.maximum(0, 0.5 - t * (a - b)).mean())
+    check(nn.SoftMarginLoss("sum")(x, signs), np.log1p(np.exp(-t * a)).sum())
+    check(nn.HuberLoss(delta=0.5)(x, y), np.where(abs(a - b) < 0.5, (a - b) ** 2 / 2, 0.5 * (abs(a - b) - 0.25)).mean())
+    check(nn.SmoothL1Loss()(x, y), np.where(abs(a - b) < 1, (a - b) ** 2 / 2, abs(a - b) - 0.5).mean())
+    p = 1 / (1 + np.exp(-a))
+    check(nn.BCELoss()(x.sigmoid(), (signs + 1) / 2), -np.where(t == 1, np.log(p), np.log(1 - p)).mean())
+    rows = [numbers(3, 2) for _ in range(3)]
+    near, far = (np.sqrt(((rows[0].detach().numpy() - r.detach().numpy() + 1e-6) ** 2).sum(1)) for r in rows[1:])
+    check(nn.TripletMarginLoss()(*rows), np.maximum(0, near - far + 1).mean())
+    assert abs(nn.CosineEmbeddingLoss()(rows[0], rows[0], nbgrad.ones(3)).item()) < 1e-9
+    with pytest.raises(ValueError, match="reduction"):
+        F.soft_margin_loss(x, signs, "median")
+
+
+def test_parameters_as_a_vector():
+    """There and back; gradients flow through the vector, and clipping by value or norm works on what is there."""
+    model = nn.Linear(2, 3)
+    vector = nn.utils.parameters_to_vector(model.parameters())
+    assert vector.shape == (9,) and vector.requires_grad
+    nn.utils.vector_to_parameters(nbgrad.arange(9.0), model.parameters())
+    assert model.weight.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]] and model.bias.tolist() == [6.0, 7.0, 8.0]
+    model(nbgrad.ones(1, 2)).sum().backward()
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    assert norm.item() == pytest.approx(3.0)
+    nn.utils.clip_grads_with_norm_(model.parameters(), 1.5, norm)
+    assert model.bias.grad.tolist() == pytest.approx([0.5] * 3, rel=1e-5)
+    nn.utils.clip_grad_value_(model.parameters(), 0.25)
+    assert model.weight.grad.tolist() == [[0.25, 0.25]] * 3
+
+
+def test_one_hot_of_a_batch():
+    """With the number of classes given, one_hot can be mapped."""
+    classes = nbgrad.tensor([1, 3])
+    assert nbgrad.vmap(lambda i: nbgrad.one_hot(i, 4))(classes).tolist() == nbgrad.one_hot(classes, 4).tolist()

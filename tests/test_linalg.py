@@ -1,0 +1,160 @@
+"""``nbgrad.linalg``: derivatives of what is unique up to signs and phases, batches, errors, and the names."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import linalg
+
+RNG = np.random.default_rng(3)
+
+
+def matrices(*shape: int, complex: bool = False) -> nbgrad.Tensor:
+    """Numbers of no symmetry that require grad."""
+    x = RNG.normal(size=shape) + (1j * RNG.normal(size=shape) if complex else 0)
+    return nbgrad.tensor(x, requires_grad=True)
+
+
+def hermitian(x):
+    """The Hermitian part: what every perturbation keeps."""
+    return (x + x.mH) / 2
+
+
+def definite(x):
+    """A positive definite matrix."""
+    return x @ x.mH + nbgrad.eye(x.shape[-1], dtype=x.dtype)
+
+
+def outer_magnitudes(vectors):
+    """What no phase of the columns changes."""
+    return (vectors.unsqueeze(-2) * vectors.conj().unsqueeze(-3)).abs()
+
+
+def projectors(vectors, weights):
+    """Sums of the projectors on the columns: unique."""
+    return (vectors * weights) @ vectors.mH
+
+
+WEIGHTS = nbgrad.tensor([1.0, -2.0, 0.5], dtype=nbgrad.float64)
+FUNCTIONS = {
+    "eigh": lambda x: (lambda w, v: (w, projectors(v, WEIGHTS)))(*linalg.eigh(hermitian(x))),
+    "eigh upper": lambda x: linalg.eigh(hermitian(x), "U").eigenvalues,
+    "eigvalsh": lambda x: linalg.eigvalsh(hermitian(x)),
+    "eig": lambda x: (lambda w, v: (w, (v * WEIGHTS) @ linalg.inv(v)))(*linalg.eig(x)),
+    "eigvals": linalg.eigvals,
+    "svd": lambda x: (lambda u, s, v: (s, (u * WEIGHTS) @ v))(*linalg.svd(x, full_matrices=False)),
+    "svd full": lambda x: (lambda u, s, v: projectors(u[..., :3], WEIGHTS))(*linalg.svd(x)),
+    "svdvals": linalg.svdvals,
+    "qr": lambda x: tuple(linalg.qr(x)),
+    "cholesky": lambda x: linalg.cholesky(definite(x)),
+    "cholesky upper": lambda x: linalg.cholesky(definite(x), upper=True),
+    "pinv hermitian": lambda x: linalg.pinv(definite(x), hermitian=True),
+    "lu": lambda x: tuple(linalg.lu(x)[1:]),
+}
+SHAPES = dict.fromkeys(FUNCTIONS, ((3, 3), (2, 3, 3))) | {
+    "svd": ((3, 3), (4, 3), (3, 5)), "svd full": ((3, 3), (4, 3)), "svdvals": ((4, 3),), "qr": ((3, 3), (4, 3), (3, 4)),
+    "lu": ((3, 3), (4, 3), (3, 4))}
+CASES = [(name, shape, complex) for name in FUNCTIONS for shape in SHAPES[name] for complex in (False, True)]
+
+
+@pytest.mark.parametrize("name, shape, complex", CASES)
+def test_gradients(name, shape, complex):
+    """Backward and forward mode agree with finite differences."""
+    assert nbgrad.gradcheck(FUNCTIONS[name], matrices(*shape, complex=complex), check_forward_ad=not complex)
+
+
+@pytest.mark.parametrize("name, shape", [(name, SHAPES[name][0]) for name in FUNCTIONS])
+def test_second_order_gradients(name, shape):
+    """Double backward agrees with finite differences of the gradient."""
+    assert nbgrad.gradgradcheck(FUNCTIONS[name], matrices(*shape))
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("eig", "eigvals")])
+def test_batching(name):
+    """A mapped function is a loop."""
+    x = matrices(4, 3, 3).detach()
+    mapped = nbgrad.vmap(FUNCTIONS[name])(x)
+    for k, out in enumerate(mapped if isinstance(mapped, tuple) else (mapped,)):
+        for row, each in zip(x, out):
+            want = FUNCTIONS[name](row)
+            np.testing.assert_allclose(each.numpy(), (want[k] if isinstance(want, tuple) else want).numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_equal_values_have_derivatives_without_vectors():
+    """Eigenvalues and singular values of the identity are equal, and so are their derivatives' shares."""
+    for function in (linalg.eigvalsh, linalg.svdvals):
+        x = nbgrad.eye(3, dtype=nbgrad.float64).requires_grad_()
+        function(x).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.eye(3), atol=1e-14)
+
+
+def test_a_loss_that_depends_on_a_phase_is_refused():
+    """The phase of a complex eigenvector is LAPACK's choice: its derivative would be anything."""
+    for function in (lambda x: linalg.eigh(hermitian(x))[1], lambda x: linalg.eig(x)[1], lambda x: linalg.svd(x)[0]):
+        out = function(matrices(3, 3, complex=True))
+        with pytest.raises(nbgrad.GradError, match="phase"):
+            (out * nbgrad.tensor(RNG.normal(size=(3, 3)) * 1j)).sum().real.backward()
+
+
+def test_determinant_of_a_singular_matrix():
+    """The gradient of the determinant is the matrix of cofactors, which singular matrices have too."""
+    x = nbgrad.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=nbgrad.float64, requires_grad=True)
+    linalg.det(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[4.0, -2.0], [-2.0, 1.0]], atol=1e-12)
+
+
+def test_lu_puts_together_what_it_took_apart():
+    """P @ L @ U is the matrix; lu_solve with its factors solves, from either side and for the adjoint."""
+    a, b = matrices(2, 3, 3).detach(), matrices(2, 3, 2).detach()
+    p, low, up = linalg.lu(a)
+    np.testing.assert_allclose((p @ low @ up).numpy(), a.numpy(), atol=1e-13)
+    factors, pivots = linalg.lu_factor(a)
+    assert pivots.dtype is nbgrad.int32
+    np.testing.assert_allclose((a @ linalg.lu_solve(factors, pivots, b)).numpy(), b.numpy(), atol=1e-12)
+    np.testing.assert_allclose((a.mH @ linalg.lu_solve(factors, pivots, b, adjoint=True)).numpy(), b.numpy(), atol=1e-12)
+    turned = linalg.lu_solve(factors, pivots, b.mT, left=False)
+    np.testing.assert_allclose((turned @ a).numpy(), b.mT.numpy(), atol=1e-12)
+    for got, want in zip(nbgrad.lu_unpack(factors, pivots), (p, low, up)):
+        np.testing.assert_allclose(got.numpy(), want.numpy())
+
+
+def test_cholesky_ex_says_where_it_failed():
+    """The order of the first part that is not positive definite; 0 where all are."""
+    x = nbgrad.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
+    assert linalg.cholesky_ex(x).info.tolist() == [0, 2]
+    with pytest.raises(nbgrad.LinAlgError):
+        linalg.cholesky_ex(x, check_errors=True)
+
+
+def test_least_squares_of_other_drivers():
+    """Residuals and singular values come with the drivers that know them."""
+    a, b = matrices(4, 2).detach(), matrices(4, 1).detach()
+    solution, residuals, rank, values = linalg.lstsq(a, b, driver="gelsd")
+    np.testing.assert_allclose(residuals.numpy(), ((a @ solution - b) ** 2).sum(0).numpy())
+    assert rank.item() == 2 and values.shape == (2,)
+    assert linalg.lstsq(a, b).residuals.shape == (0,)
+
+
+def test_complete_qr_has_values_and_refuses_derivatives():
+    """The columns that complete Q are no function of the matrix."""
+    x = matrices(4, 2)
+    q, r = linalg.qr(x, "complete")
+    np.testing.assert_allclose((q @ r).detach().numpy(), x.detach().numpy(), atol=1e-13)
+    with pytest.raises(nbgrad.NotSupportedError, match="complete"):
+        q.sum().backward()
+
+
+@pytest.mark.parametrize("name", linalg.__all__)
+def test_every_name_is_documented(name):
+    """Whatever torch.linalg has under a name is explained here."""
+    assert getattr(linalg, name).__doc__
+
+
+def test_out_and_methods():
+    """Functions take ``out=``; torch's methods are there."""
+    x = nbgrad.tensor([[2.0, 0.0], [0.0, 4.0]])
+    out = nbgrad.zeros(2, 2)
+    assert linalg.inv(x, out=out) is out and out.tolist() == [[0.5, 0.0], [0.0, 0.25]]
+    assert x.det().item() == 8.0 and x.inverse().tolist() == out.tolist()
+    assert x.matrix_power(2).tolist() == [[4.0, 0.0], [0.0, 16.0]]

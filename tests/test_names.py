@@ -1,0 +1,335 @@
+"""Names that ported programs look for: module paths, constants, constructors, in-place functions, rarely used methods."""
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.namespaces import PLACES
+from nbgrad.size import Size
+
+# ---- module paths --------------------------------------------------------------------------------------------------
+
+NAMED = (
+    ("autograd.anomaly_mode", "detect_anomaly"), ("autograd.forward_ad", "make_dual"), ("autograd.function", "Function"),
+    ("autograd.functional", "jacobian"), ("autograd.grad_mode", "set_multithreading_enabled"),
+    ("autograd.gradcheck", "get_numerical_jacobian"), ("autograd.graph", "Node"), ("autograd.profiler", "record_function"),
+    ("autograd.profiler_util", "EventList"), ("autograd.variable", "Variable"), ("nn.parameter", "Parameter"),
+    ("utils._pytree", "tree_map"), ("utils.checkpoint", "checkpoint"), ("utils.hooks", "RemovableHandle"),
+)
+
+
+@pytest.mark.parametrize("path, name", NAMED)
+def test_module_paths_lead_to_the_names(path, name):
+    """``from nbgrad.path import name`` gives the object of the module that has it, in a process of its own too."""
+    module = importlib.import_module(f"nbgrad.{path}")
+    assert getattr(module, name) is getattr(importlib.import_module(f"nbgrad.{PLACES[path]}"), name)
+    assert name in dir(module)
+
+
+def test_a_path_is_imported_before_anything_else():
+    """A process may begin with the innermost path."""
+    script = ("from nbgrad.utils.checkpoint import checkpoint; import nbgrad.autograd.functional as F; import nbgrad; "
+              "print(checkpoint is nbgrad.checkpoint, F.jacobian is nbgrad.functional.jacobian, nbgrad.utils.checkpoint.checkpoint "
+              "is checkpoint)")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
+    assert done.stdout.split() == ["True"] * 3, done.stderr
+
+
+def test_gradcheck_is_a_module_and_a_function():
+    """Its path can be imported, and the attribute of ``nbgrad.autograd`` stays callable."""
+    importlib.import_module("nbgrad.autograd.gradcheck")
+    x = nbgrad.tensor([0.5], dtype=nbgrad.float64, requires_grad=True)
+    assert nbgrad.autograd.gradcheck(nbgrad.sin, x) and nbgrad.gradcheck is nbgrad.autograd.gradcheck
+
+
+def test_paths_that_lead_nowhere():
+    """They are errors of Python's own kinds."""
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("nbgrad.utils.nothing")
+    with pytest.raises(AttributeError, match="nothing"):
+        nbgrad.utils.nothing
+    with pytest.raises(ImportError):
+        exec("from nbgrad.autograd.graph import nothing")
+
+
+# ---- sizes, devices, dtypes ----------------------------------------------------------------------------------------
+
+def test_shapes_are_sizes():
+    """Tuples that know how many elements they make; slices and sums are Sizes too."""
+    shape = nbgrad.zeros(2, 3, 4).shape
+    assert isinstance(shape, nbgrad.Size) and shape == (2, 3, 4) and hash(shape) == hash((2, 3, 4)) and shape.numel() == 24
+    assert repr(shape[1:]) == "nbgrad.Size([3, 4])" and shape[0] == 2
+    assert [type(s) for s in (shape + (1,), (1,) + shape, shape * 2, nbgrad.zeros(2).size())] == [Size] * 4
+    assert pickle.loads(pickle.dumps(shape)) == shape and np.zeros(shape).shape == (2, 3, 4)
+    assert nbgrad.ones(nbgrad.Size([2, 2])).shape == (2, 2) and nbgrad.Size() == ()
+    for wrong in ([1.5], 3, ["a"]):
+        with pytest.raises(TypeError, match="Size"):
+            nbgrad.Size(wrong)
+
+
+def test_devices_are_made_by_name():
+    """Equal devices are one object; other names and kinds are refused."""
+    assert nbgrad.device("cuda", 1) is nbgrad.device("cuda:1") and isinstance(nbgrad.ones(1).device, nbgrad.device)
+    with nbgrad.device("cpu") as device:
+        assert nbgrad.ones(1).device is device is nbgrad.get_default_device()
+    nbgrad.set_default_device("cpu")
+    for wrong, error in ((("gpu",), RuntimeError), ((1.5,), TypeError), (("cuda", -1), RuntimeError)):
+        with pytest.raises(error, match="device"):
+            nbgrad.device(*wrong)
+    with pytest.raises(NotImplementedError):
+        nbgrad.set_default_device("cuda")
+
+
+def test_types_of_results():
+    """Dtypes and shapes that an operation would have, without running it."""
+    assert isinstance(nbgrad.float32, nbgrad.dtype)
+    assert nbgrad.result_type(nbgrad.ones(2, dtype=nbgrad.int8), 1.5) is nbgrad.float32
+    assert nbgrad.result_type(1, 2) is nbgrad.int64
+    assert nbgrad.broadcast_shapes((2, 1), (3,), 1) == np.broadcast_shapes((2, 1), (3,), 1)
+    with pytest.raises(RuntimeError, match="do not broadcast"):
+        nbgrad.broadcast_shapes((2,), (3,))
+    with pytest.raises(ValueError, match="sizes >= 0"):
+        nbgrad.broadcast_shapes((-1,), (3,))
+
+
+def test_constants():
+    """Python's own."""
+    assert (nbgrad.inf, nbgrad.pi, nbgrad.e, nbgrad.newaxis) == (math.inf, math.pi, math.e, None) and math.isnan(nbgrad.nan)
+
+
+# ---- functions -----------------------------------------------------------------------------------------------------
+
+def test_broadcast_tensors_are_views_with_gradients():
+    """Every one of the common shape; the gradient is summed over what was added."""
+    x, y = nbgrad.tensor([1.0, 2.0], requires_grad=True), nbgrad.tensor([[3.0], [4.0], [5.0]])
+    a, b = nbgrad.broadcast_tensors(x, y)
+    (a * b).sum().backward()
+    assert a.shape == b.shape == (3, 2) and a._base is x
+    assert x.grad.tolist() == [12.0, 12.0]
+    with pytest.raises(TypeError):
+        nbgrad.broadcast_tensors(x, 1.0)
+
+
+@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "atleast_3d"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 1), (1, 2, 3, 1)])
+def test_atleast_is_numpys(name, shape):
+    """Shapes as NumPy's; one tensor gives one, several a tuple."""
+    x = nbgrad.ones(shape, requires_grad=True)
+    expected = getattr(np, name)(np.ones(shape)).shape
+    found = getattr(nbgrad, name)
+    assert found(x).shape == expected and found([x, x])[1].shape == expected and found(x).requires_grad
+
+
+def test_questions_about_tensors():
+    """What is one, how many elements it has, of which kind."""
+    x = nbgrad.ones(2, 3)
+    assert nbgrad.is_tensor(x) and not nbgrad.is_tensor(1) and nbgrad.numel(x) == 6
+    assert nbgrad.is_nonzero(nbgrad.ones(1)) and nbgrad.is_signed(x) and not nbgrad.is_signed(x.to(nbgrad.uint8))
+    assert nbgrad.typename(x) == "nbgrad.FloatTensor" and nbgrad.typename(nbgrad.nn.Linear) == "nbgrad.nn.layers.Linear"
+    assert nbgrad.get_device(x) == -1 == x.get_device() and nbgrad.is_same_size(x, x + 1) and nbgrad.is_storage(x.untyped_storage())
+    for function in (nbgrad.numel, nbgrad.is_nonzero, nbgrad.is_signed, nbgrad.get_device):
+        with pytest.raises(TypeError, match="Tensor"):
+            function(3)
+
+
+def test_old_constructors():
+    """Of data, of sizes; and as types in ``isinstance``."""
+    assert nbgrad.FloatTensor([1, 2]).tolist() == [1.0, 2.0] and nbgrad.LongTensor(2, 3).shape == (2, 3)
+    assert isinstance(nbgrad.ones(1), nbgrad.FloatTensor) and not isinstance(nbgrad.ones(1), nbgrad.DoubleTensor)
+    assert nbgrad.BoolTensor([True]).dtype is nbgrad.bool_ and nbgrad.DoubleTensor().shape == (0,)
+    with pytest.raises(TypeError, match="FloatTensor"):
+        nbgrad.FloatTensor([1], [2])
+
+
+@pytest.mark.parametrize("name", ["relu_", "exp_", "abs_", "neg_", "sqrt_", "sigmoid_", "tanh_", "round_"])
+def test_inplace_functions(name):
+    """The method as a function: it returns its operand, changed, with a gradient."""
+    x = nbgrad.tensor([0.25, 2.0], requires_grad=True)
+    y = x.clone()
+    assert getattr(nbgrad, name)(y) is y
+    np.testing.assert_allclose(y.detach().numpy(), getattr(x.detach(), name[:-1])().numpy())
+    y.sum().backward()
+    z = x.detach().requires_grad_()
+    getattr(z, name[:-1])().sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), z.grad.numpy())
+    assert nbgrad.fill_(nbgrad.zeros(2), 3).tolist() == [3.0, 3.0] and nbgrad.zero_(nbgrad.ones(1)).item() == 0
+
+
+# ---- methods -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name, args", [("cumsum", (0,)), ("cumprod", (0,)), ("tril", ()), ("triu", (1,)), ("nan_to_num", (1.0,))])
+def test_overwriting_forms(name, args):
+    """``x.name_()`` is ``x.name()`` written over ``x``: the same values and gradients."""
+    x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=nbgrad.float64, requires_grad=True)
+    y = x.clone()
+    assert getattr(y, name + "_")(*args) is y
+    expected = getattr(x, name)(*args)
+    np.testing.assert_array_equal(y.detach().numpy(), expected.detach().numpy())
+    g = nbgrad.tensor([[1.0, -2.0], [0.5, 3.0]], dtype=nbgrad.float64)
+    found, due = nbgrad.grad(y, x, g)[0], nbgrad.grad(expected, x, g)[0]
+    np.testing.assert_array_equal(found.numpy(), due.numpy())
+
+
+def test_diagonals_are_filled_as_numpys():
+    """Also of tall matrices that wrap, and of views; the diagonal has no gradient."""
+    for shape, wrap in (((3, 3), False), ((2, 4), True), ((7, 2), True), ((7, 2), False), ((3, 3, 3), False)):
+        expected = np.zeros(shape)
+        np.fill_diagonal(expected, 5, wrap)
+        np.testing.assert_array_equal(nbgrad.zeros(*shape).fill_diagonal_(5, wrap).numpy(), expected)
+    x = nbgrad.ones(2, 3, requires_grad=True)
+    x.clone().t().fill_diagonal_(0).sum().backward()
+    assert x.grad.tolist() == [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+    for wrong in ((3,), (2, 2, 3)):
+        with pytest.raises(RuntimeError, match="fill_diagonal_"):
+            nbgrad.zeros(*wrong).fill_diagonal_(1)
+
+
+def test_python_functions_of_elements():
+    """Slow and without a derivative, so that a tensor that requires grad is refused."""
+    x = nbgrad.tensor([[1.0, 4.0], [9.0, 16.0]])
+    assert x.apply_(math.sqrt).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert x.map_(nbgrad.tensor([10.0, 20.0]), lambda a, b: a + b).tolist() == [[11.0, 22.0], [13.0, 24.0]]
+    assert x.map2_(x, x, lambda a, b, c: a - b + c).tolist() == [[11.0, 22.0], [13.0, 24.0]]
+    with pytest.raises(RuntimeError, match="no derivative"):
+        x.requires_grad_().apply_(math.sqrt)
+
+
+def test_sum_to_size():
+    """The transpose of broadcasting, with its gradient."""
+    x = nbgrad.ones(2, 3, requires_grad=True)
+    y = x.sum_to_size(3)
+    assert y.tolist() == [2.0] * 3 and x.sum_to_size(2, 3) is x
+    y.backward(nbgrad.tensor([1.0, 2.0, 3.0]))
+    assert x.grad.tolist() == [[1.0, 2.0, 3.0]] * 2
+    with pytest.raises(RuntimeError, match="sum_to_size"):
+        x.sum_to_size(2)
+
+
+def test_memory_behind_tensors():
+    """Views share it; it is read as bytes."""
+    x = nbgrad.tensor([1, 2], dtype=nbgrad.int16)
+    storage = x.untyped_storage()
+    assert storage == x[1:].untyped_storage() and hash(storage) == hash(x[1:].untyped_storage())
+    assert storage != x.clone().untyped_storage() and storage.data_ptr() == x.data_ptr()
+    assert storage.tolist() == [1, 0, 2, 0] == list(storage) and storage[2] == 2 and len(storage) == 4
+    assert x.is_set_to(x.view(2)) and not x.is_set_to(x[1:]) and x.is_cpu and not x.is_sparse and not x.is_shared()
+    assert nbgrad.zeros(2, 3).t().dim_order() == (1, 0)
+
+
+def test_new_tensors_of_a_dtype():
+    """``x.new`` of sizes and of data, ``new_empty_strided``, the old ``resize``."""
+    x = nbgrad.ones(4, dtype=nbgrad.int32)
+    assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).dtype is nbgrad.int32 and x.new().shape == (0,)
+    assert x.new_empty_strided((2, 2), (1, 2)).stride() == (1, 2)
+    with pytest.warns(UserWarning, match="reshape"):
+        assert x.resize(2, 2).shape == (2, 2)
+    y = nbgrad.arange(6.0)
+    assert y.as_strided_((2, 2), (1, 2)) is y and y.tolist() == [[0.0, 2.0], [1.0, 3.0]]
+
+
+# ---- functions and settings that compute little --------------------------------------------------------------------
+
+def test_columns_and_copies():
+    """``column_stack`` as NumPy's, with gradients; ``fill`` and ``detach`` as functions."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    y = nbgrad.column_stack([x, nbgrad.zeros(2, 2)])
+    np.testing.assert_array_equal(y.detach().numpy(), np.column_stack([[1.0, 2.0], np.zeros((2, 2))]))
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    assert nbgrad.fill(x, 3.0).tolist() == [3.0, 3.0] and x.tolist() == [1.0, 2.0] and not nbgrad.detach(x).requires_grad
+
+
+def test_settings_are_remembered():
+    """What a program sets it can read again; nothing depends on it."""
+    before = nbgrad.are_deterministic_algorithms_enabled(), nbgrad.get_float32_matmul_precision()
+    try:
+        nbgrad.use_deterministic_algorithms(True)
+        nbgrad.set_float32_matmul_precision("high")
+        assert (nbgrad.are_deterministic_algorithms_enabled(), nbgrad.get_float32_matmul_precision()) == (True, "high")
+        with pytest.raises(ValueError, match="highest"):
+            nbgrad.set_float32_matmul_precision("low")
+    finally:
+        nbgrad.use_deterministic_algorithms(before[0])
+        nbgrad.set_float32_matmul_precision(before[1])
+
+
+def test_there_is_no_gpu():
+    """Questions are answered; what would need one is refused."""
+    assert not nbgrad.cuda.is_available() and nbgrad.cuda.device_count() == 0 and not nbgrad.cuda.is_initialized()
+    nbgrad.cuda.manual_seed_all(3)
+    nbgrad.cuda.manual_seed(3)
+    nbgrad.cuda.empty_cache()
+    for function in (nbgrad.cuda.synchronize, nbgrad.cuda.current_device):
+        with pytest.raises(RuntimeError, match="cuda"):
+            function()
+
+
+def test_names_of_devices_in_checkpoints_and_graphs():
+    """They are accepted, and say that there is nothing to keep or to warn of."""
+    from nbgrad.autograd.function import FunctionMeta
+    from nbgrad.utils import checkpoint
+
+    from nbgrad.autograd import graph
+    assert checkpoint.get_device_states(nbgrad.ones(1)) == ([], []) and checkpoint.DefaultDeviceType.get_device_type() == "cpu"
+    checkpoint.set_device_states([], [])
+    assert isinstance(nbgrad.Function, FunctionMeta)
+    graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+    graph.set_override_stale_capture_stream(True)
+    with graph.region_activation_memory_budget(0.5):
+        assert nbgrad.ones(1).item() == 1
+    with pytest.raises(ValueError, match="from 0 to 1"), graph.region_activation_memory_budget(2):
+        """Not entered."""
+
+
+# ---- memory formats ------------------------------------------------------------------------------------------------
+
+MADE = {
+    "clone": lambda x, **options: x.clone(**options), "function": lambda x, **options: nbgrad.clone(x, **options),
+    "contiguous": lambda x, **options: x.contiguous(**options), "to": lambda x, **options: x.to(nbgrad.float64, **options),
+    "double": lambda x, **options: x.double(**options), "zeros_like": lambda x, **options: nbgrad.zeros_like(x, **options),
+    "randn_like": lambda x, **options: nbgrad.randn_like(x, **options),
+    "empty": lambda x, **options: nbgrad.empty(x.shape, **options),
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=list(MADE))
+def test_memory_formats(make):
+    """Elements lie row by row, or with the channels innermost, as NumPy's copies in those orders."""
+    x = nbgrad.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 1, 3)
+    last = make(x, memory_format=nbgrad.channels_last)
+    assert last.stride() == (60, 1, 20, 4) and last.is_contiguous(memory_format=nbgrad.channels_last) and not last.is_contiguous()
+    rows = make(x, memory_format=nbgrad.contiguous_format)
+    assert rows.stride() == (60, 15, 5, 1) and rows.is_contiguous(memory_format=nbgrad.contiguous_format)
+    assert make(x, memory_format=None).shape == x.shape == make(x, memory_format=nbgrad.preserve_format).shape
+    with pytest.raises(RuntimeError, match="channels_last is for 4 dimensions"):
+        make(x[0], memory_format=nbgrad.channels_last)
+    with pytest.raises(TypeError, match="memory_format"):
+        make(x, memory_format="rows")
+
+
+def test_memory_formats_keep_values_and_gradients():
+    """A copy in another order is the same tensor to whoever does not look at strides."""
+    x = nbgrad.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
+    y = x.clone(memory_format=nbgrad.channels_last)
+    np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy())
+    (y * y).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * x.detach().numpy())
+    assert x.clone(memory_format=nbgrad.preserve_format).grad_fn.name() == "CloneBackward0"
+    formats = [nbgrad.channels_last, nbgrad.strided]
+    assert pickle.loads(pickle.dumps(formats)) == formats and repr(formats) == "[nbgrad.channels_last, nbgrad.strided]"
+
+
+@pytest.mark.parametrize("make", [nbgrad.zeros, nbgrad.ones, nbgrad.empty, nbgrad.rand, nbgrad.randn], ids=lambda f: f.__name__)
+def test_factories_take_what_there_is_one_of(make):
+    """``layout=`` and ``pin_memory=`` change nothing."""
+    assert make(2, 3, layout=nbgrad.strided, pin_memory=False, device=nbgrad.device("cpu")).shape == (2, 3)
