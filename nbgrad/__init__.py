@@ -3,6 +3,10 @@ from __future__ import annotations
 
 from importlib import import_module as _import_module
 
+from .collector import CollectorPause as _CollectorPause
+
+_pause = _CollectorPause()
+
 from . import (
     _C,
     cache,
@@ -99,3 +103,4 @@ def __dir__() -> list[str]:
 from .debug import activate as _activate
 
 _activate()
+_pause.end()

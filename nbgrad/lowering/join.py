@@ -302,8 +302,8 @@ def _roll(op, tensors, attributes):
             if x.layout.numel
             else CALLS["clone"](x)
         )
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
+    dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
     if len(shifts) != len(dims):
         raise ShapeError(f"roll: {len(shifts)} shifts and {len(dims)} dims; expected as many of each.")
     if not dims or not x.layout.numel:

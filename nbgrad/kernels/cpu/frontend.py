@@ -10,9 +10,7 @@ Imported only when something must be compiled. The classes derive from Numba's o
 """
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from numba.core import (
     codegen,
@@ -28,6 +26,8 @@ from numba.core import (
     utils,
 )
 from numba.core.typing import templates
+
+from ...collector import CollectorPause
 
 __all__ = ["compile_kernel", "inlined"]
 
@@ -189,19 +189,7 @@ def compile_kernel(function: Callable, signature, fastmath) -> tuple[KernelLibra
         fastmath: the freedoms that LLVM has with the kernel's own arithmetic: a set of names, or False.
     """
     made = KernelDispatcher(function, targetoptions={**OPTIONS, "fastmath": fastmath}, pipeline_class=KernelCompiler)
-    with target_extension.target_override(NAME), collector_paused():
+    with target_extension.target_override(NAME), CollectorPause():
         made.compile(signature)
     compiled, = made.overloads.values()
     return compiled.library, compiled.fndesc.llvm_func_name
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No cyclic collection: with Numba imported one takes 40 ms, and a compilation provokes one."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

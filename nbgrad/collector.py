@@ -1,0 +1,34 @@
+"""The cyclic collector, held back while much is made that stays."""
+from __future__ import annotations
+
+import gc
+
+__all__ = ["CollectorPause"]
+
+
+class CollectorPause:
+    """No cyclic collection from here to ``end()``, to the end of a ``with`` block, or until the pause itself is dropped.
+
+    An import of nbgrad makes 100,000 objects and no garbage: collections in between take 25 of its 110 ms; one with Numba imported
+    takes 40, and a compilation provokes one.
+    """
+
+    __slots__ = ("enabled",)
+
+    def __init__(self) -> None:
+        self.enabled = gc.isenabled()
+        gc.disable()
+
+    def end(self) -> None:
+        """Collect again, if that was so before."""
+        if self.enabled:
+            gc.enable()
+        self.enabled = False
+
+    def __enter__(self) -> CollectorPause:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    __del__ = end
