@@ -119,6 +119,35 @@ def test_small_operand(compare, name, use):
     compare(f"{name}, grad recorded", both(program), budget=0.5)
 
 
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("x[index] of 3", lambda lib, x, index, mask: x[index]),
+        ("x[mask] of 16", lambda lib, x, index, mask: x[mask]),
+        ("gather of 3", lambda lib, x, index, mask: lib.gather(x, 0, index)),
+        ("cat of two", lambda lib, x, index, mask: lib.cat((x, x))),
+        ("stack of two", lambda lib, x, index, mask: lib.stack((x, x))),
+    ],
+    ids=lambda value: value.replace(" ", "_") if isinstance(value, str) else "",
+)
+def test_steps(compare, name, use):
+    """Operations that check an index, or take a sequence of tensors: there and back."""
+
+    def program(lib):
+        x = lib.tensor(ROW, requires_grad=True)
+        index, mask = lib.tensor([0, 2, 1]), lib.tensor([True, False] * 8)
+        weight = lib.ones_like(use(lib, x, index, mask).detach())
+
+        def run():
+            x.grad = None
+            use(lib, x, index, mask).backward(weight)
+            return x.grad
+
+        return run
+
+    compare(f"{name}, forward and backward", both(program), budget=1.5)
+
+
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
 def test_shape_never_seen(compare, settings, backward):
     """``(x[:n] * y[:n]).sum()`` with another n at every call: nothing that a table of shapes could remember."""

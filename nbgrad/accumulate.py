@@ -61,6 +61,12 @@ class enforce_grad_layout_policy:       # torch's name
     """Whether a gradient must have its leaf's strides; without it one that nobody else holds is taken over as it is.
 
     Set at once, and until the end of the block if used as a context manager; per thread.
+
+    >>> x = nbgrad.ones(2, 3, requires_grad=True)
+    >>> with nbgrad.enforce_grad_layout_policy(False):
+    ...     x.t().exp().sum().backward()
+    >>> x.grad.shape
+    nbgrad.Size([2, 3])
     """
 
     def __init__(self, enabled: bool):

@@ -321,12 +321,20 @@ _switch = new_lock()
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on."""
+    """Whether anomaly mode is on.
+
+    >>> nbgrad.is_anomaly_enabled()
+    False
+    """
     return _mode.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode looks for NaN, if it is on."""
+    """Whether anomaly mode looks for NaN, if it is on.
+
+    >>> nbgrad.is_anomaly_check_nan_enabled()
+    True
+    """
     return _mode.check_nan
 
 
@@ -335,6 +343,11 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
 
     Raises:
         ArgumentError: an argument is no bool.
+
+    >>> nbgrad.set_anomaly_enabled(True, check_nan=False)
+    >>> nbgrad.is_anomaly_enabled()
+    True
+    >>> nbgrad.set_anomaly_enabled(False)
     """
     for name, value in (("mode", enabled), ("check_nan", check_nan)):
         if type(value) is not bool:

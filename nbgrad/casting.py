@@ -110,7 +110,13 @@ def caster(name: str, dtype: DType):
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of ``other``."""
+    """The tensor in the dtype of ``other``.
+
+    Raises:
+        ArgumentError: other is no tensor.
+    """
+    if not isinstance(other, Tensor):
+        raise ArgumentError(f"type_as: other must be a Tensor, got {type(other).__name__}.")
     return convert(x, other.layout.dtype)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator
 
 from .autograd import backward
-from .errors import GradError, RangeError
+from .errors import GradError, RangeError, require_callable
 from .function import Function
 from .grad_mode import enable_grad, mode, no_grad
 from .graph import requires_grad
@@ -65,7 +65,14 @@ def set_checkpoint_early_stop(enable: bool) -> ContextManager[None]:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> ContextManager[None]:
-    """Inside, calls of ``checkpoint`` explain a CheckpointError (True) or do not (False), whatever they say; None: as they say."""
+    """Inside, calls of ``checkpoint`` explain a CheckpointError (True) or do not (False), whatever they say; None: as they say.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with nbgrad.set_checkpoint_debug_enabled(True):
+    ...     y = nbgrad.checkpoint(nbgrad.sin, x, use_reentrant=False)
+    >>> nbgrad.grad(y.sum(), x)
+    (tensor([0.5403, 0.5403]),)
+    """
     return setting("debug", enabled)
 
 
@@ -96,6 +103,7 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
         What ``function`` returns; values that are no tensors pass through.
 
     Raises:
+        ArgumentError: ``function`` is none.
         RangeError: ``context_fn``, ``debug`` or keyword arguments in the reentrant design; another ``determinism_check``;
             ``debug`` with a ``context_fn``.
         CheckpointError: in backward, if the second run saves other tensors than the first.
@@ -109,6 +117,7 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
     >>> x.grad
     tensor([0.0000, 5.4366])
     """
+    require_callable("checkpoint", function)
     if use_reentrant is None:
         use_reentrant = unspecified("checkpoint")
     if use_reentrant:
@@ -209,6 +218,11 @@ def detach_variable(inputs: tuple) -> tuple:
 
     Raises:
         GradError: no tuple.
+
+    >>> from nbgrad.utils.checkpoint import detach_variable
+    >>> x = nbgrad.ones(2, requires_grad=True) * 2
+    >>> detach_variable((x, 3))
+    (tensor([2., 2.], requires_grad=True), 3)
     """
     if not isinstance(inputs, tuple):
         raise GradError(f"detach_variable: expected a tuple, got {type(inputs).__name__}.")

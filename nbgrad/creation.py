@@ -217,8 +217,13 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
         dtype, fill_value = dtype or fill_value.layout.dtype, item(fill_value)
-    layout = layout_for("full", (), size, dtype_of_number(fill_value) if dtype is None else dtype, device)
+    layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
+
+
+def dtype_of_fill(value) -> DType:
+    """The dtype of a tensor filled with a number; one of NumPy's counts as Python's: ``full((2,), np.float64(0.5))`` is float32."""
+    return dtype_of_number(value.item() if isinstance(value, np.generic) else value)
 
 
 def dtype_of_number(value) -> DType:

@@ -398,7 +398,8 @@ class ElementwiseRule(Rule):
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
         mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
-        self.frees = bool(self.saved_names)
+        # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
+        self.frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
         booleans = dict(op.params)
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)

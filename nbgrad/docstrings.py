@@ -1577,7 +1577,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -1601,7 +1601,7 @@ Operands:
     L: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -1625,7 +1625,7 @@ Operands:
     B: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -2364,7 +2364,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -2853,6 +2853,32 @@ tensor([ 1.0000, -0.8647,  3.0000], grad_fn=<EluBackward0>)
 >>> nbgrad.grad(nbgrad.elu(x).sum(), x)
 (tensor([1.0000, 0.1353, 1.0000]),)
 """,
+    'entr': """\
+-x log(x); 0 at 0, -inf below.
+
+Signature: special.entr(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (-log(x) - 1)
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> nbgrad.special.entr(x)
+tensor([-0.0000, -3.2958,  0.3466], grad_fn=<SpecialEntrBackward0>)
+>>> nbgrad.grad(nbgrad.special.entr(x).sum(), x)
+(tensor([-1.0000, -2.0986, -0.3069]),)
+""",
     'eq': """\
 x == y.
 
@@ -2956,6 +2982,32 @@ Forms: x.erfc(...), x.erfc_(...), out=.
 tensor([1.5730e-01, 1.9953e+00, 2.2090e-05], grad_fn=<ErfcBackward0>)
 >>> nbgrad.grad(nbgrad.erfc(x).sum(), x)
 (tensor([-4.1511e-01, -2.0667e-02, -1.3925e-04]),)
+""",
+    'erfcx': """\
+e**(x**2) erfc(x).
+
+Signature: special.erfcx(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (2 * x * out - 1.12838)
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.erfcx(x)
+tensor([  0.4276, 108.9409,   0.1790], grad_fn=<SpecialErfcxBackward0>)
+>>> nbgrad.grad(nbgrad.special.erfcx(x).sum(), x)
+(tensor([-2.7321e-01, -4.3689e+02, -5.4372e-02]),)
 """,
     'erfinv': """\
 The number whose error function is x; NaN beyond -1 and 1.
@@ -3262,7 +3314,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -4050,6 +4102,84 @@ tensor([1.2661, 2.2796, 4.8808], grad_fn=<I0Backward0>)
 >>> nbgrad.grad(nbgrad.i0(x).sum(), x)
 (tensor([ 0.5652, -1.5906,  3.9534]),)
 """,
+    'i0e': """\
+e**-|x| i0(x).
+
+Signature: special.i0e(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (i1e(x) - sign(x) * out)
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.i0e(x)
+tensor([0.4658, 0.3085, 0.2430], grad_fn=<SpecialI0EBackward0>)
+>>> nbgrad.grad(nbgrad.special.i0e(x).sum(), x)
+(tensor([-0.2578,  0.0932, -0.0462]),)
+""",
+    'i1': """\
+The modified Bessel function of the first kind of order 1.
+
+Signature: special.i1(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (i0(x) - where(x == 0, 0.5, out / where(x == 0, 1, x)))
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.i1(x)
+tensor([ 0.5652, -1.5906,  3.9534], grad_fn=<SpecialI1Backward0>)
+>>> nbgrad.grad(nbgrad.special.i1(x).sum(), x)
+(tensor([0.7009, 1.4843, 3.5630]),)
+""",
+    'i1e': """\
+e**-|x| i1(x).
+
+Signature: special.i1e(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * (i0e(x) - out * sign(x) - where(x == 0, 0.5, out / where(x == 0, 1, x)))
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.i1e(x)
+tensor([ 0.2079, -0.2153,  0.1968], grad_fn=<SpecialI1EBackward0>)
+>>> nbgrad.grad(nbgrad.special.i1e(x).sum(), x)
+(tensor([ 0.0499, -0.0144, -0.0194]),)
+""",
     'igamma': """\
 The regularised lower incomplete gamma function of order ``input`` at ``other``; differentiable by the second
 operand.
@@ -4063,7 +4193,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32: float64; complex64: refused.
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -4086,7 +4216,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -4112,7 +4242,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32: float64; complex64: refused.
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -4135,7 +4265,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -4510,7 +4640,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5117,6 +5247,935 @@ tensor([0.0000, 0.6931, 0.5724], grad_fn=<LgammaBackward0>)
 >>> nbgrad.grad(nbgrad.lgamma(x).sum(), x)
 (tensor([-0.5772,  0.9228, -1.9635]),)
 """,
+    'linalg_cholesky': """\
+The lower triangle L with A = L @ L^H of positive definite matrices; with ``upper`` L^H.
+
+Raises:
+    LinAlgError: one is not positive definite.
+
+Signature: linalg.cholesky(A, *, upper=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.cholesky.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.cholesky(x)
+tensor([[ 3.2016,  0.0000,  0.0000],
+        [ 0.2343,  2.2378,  0.0000],
+        [-1.4837,  3.2276,  2.4252]])
+""",
+    'linalg_cholesky_ex': """\
+(L, info); info is the order of the first part that is not positive definite, 0 if there is none.
+
+Signature: linalg.cholesky_ex(A, *, upper=False, check_errors=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.cholesky_ex(x)
+WithInfo(L=tensor([[ 3.2016,  0.0000,  0.0000],
+        [ 0.2343,  2.2378,  0.0000],
+        [-1.4837,  3.2276,  2.4252]]), info=tensor(0, dtype=nbgrad.int32))
+""",
+    'linalg_cond': """\
+The condition number of matrices in a norm of ``matrix_norm``, 2 by default.
+
+Signature: linalg.cond(A, p=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.cond.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.cond(x)
+tensor(4.0759)
+""",
+    'linalg_cross': """\
+The vector product along a dimension of size 3; the operands broadcast.
+
+Signature: linalg.cross(input, other, *, dim=-1)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.cross.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5]])
+>>> nbgrad.linalg.cross(x, y)
+tensor([[ 0.0000,  4.5000,  3.0000],
+        [ 2.0000, -2.7500, -4.5000]])
+""",
+    'linalg_det': """\
+The determinant of square matrices.
+
+Signature: linalg.det(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.det.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.det(x)
+tensor(17.3750)
+""",
+    'linalg_diagonal': """\
+The diagonals of matrices, as a view.
+
+Signature: linalg.diagonal(A, *, offset=0, dim1=-2, dim2=-1)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.diagonal.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.diagonal(x, offset=1)
+tensor([0.5000, 1.0000])
+""",
+    'linalg_eig': """\
+(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order.
+
+Signature: linalg.eig(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: complex64: kept; bool, int64, float16: refused; float32: complex64; float64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.eig.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.eig(x)
+EighResult(eigenvalues=tensor([22.7631+0.j,  9.6793+0.j,  1.3702+0.j]), eigenvectors=tensor([[-0.3174+0.j, -0.8996+0.j, -0.2999+0.j],
+        [ 0.3316+0.j, -0.4015+0.j,  0.8537+0.j],
+        [ 0.8884+0.j, -0.1715+0.j, -0.4258+0.j]]))
+""",
+    'linalg_eigh': """\
+(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
+
+The gradient is that of a loss which does not depend on the sign or phase of the eigenvectors; equal eigenvalues have none.
+
+Signature: linalg.eigh(A, UPLO='L')
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3, 3], 'X').
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.eigh.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.eigh(x)
+EighResult(eigenvalues=tensor([ 1.3702,  9.6793, 22.7631]), eigenvectors=tensor([[-0.2999, -0.8996, -0.3174],
+        [ 0.8537, -0.4015,  0.3316],
+        [-0.4258, -0.1715,  0.8884]]))
+""",
+    'linalg_eigvals': """\
+The eigenvalues of square matrices: complex, in no particular order.
+
+Signature: linalg.eigvals(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: complex64: kept; bool, int64, float16: refused; float32: complex64; float64: complex128.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.eigvals.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.eigvals(x)
+tensor([22.7631+0.j,  9.6793+0.j,  1.3702+0.j])
+""",
+    'linalg_eigvalsh': """\
+The eigenvalues of symmetric or Hermitian matrices, in ascending order.
+
+Signature: linalg.eigvalsh(A, UPLO='L')
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.eigvalsh.
+
+>>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> nbgrad.linalg.eigvalsh(x)
+tensor([ 1.3702,  9.6793, 22.7631])
+""",
+    'linalg_householder_product': """\
+The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A.
+
+Signature: linalg.householder_product(A, tau)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> y = nbgrad.tensor([0.5, 1.25])
+>>> nbgrad.linalg.householder_product(x, y)
+tensor([[ 0.5000,  0.2500],
+        [ 0.2500, -0.3750],
+        [-1.0000,  0.1875]])
+""",
+    'linalg_inv': """\
+The inverse of square matrices.
+
+Raises:
+    LinAlgError: one is singular. ShapeError, DTypeError: no square matrices of single or double precision.
+
+Signature: linalg.inv(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    LinAlgError: such as for ([2, 2]).
+    ShapeError: such as for ([2, 3]).
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.inv.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.inv(x)
+tensor([[ 0.3741, -0.2014,  0.1439],
+        [-0.0863,  0.6619, -0.1871],
+        [ 0.0791, -0.2734,  0.3381]])
+""",
+    'linalg_inv_ex': """\
+(inverse, info) of square matrices.
+
+Signature: linalg.inv_ex(A, *, check_errors=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.inv_ex(x)
+InverseWithInfo(inverse=tensor([[ 0.3741, -0.2014,  0.1439],
+        [-0.0863,  0.6619, -0.1871],
+        [ 0.0791, -0.2734,  0.3381]]), info=tensor(0, dtype=nbgrad.int32))
+""",
+    'linalg_lstsq': """\
+(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B.
+
+Signature: linalg.lstsq(A, B, rcond=None, *, driver=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.lstsq.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> y = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> nbgrad.linalg.lstsq(x, y)
+LstsqResult(solution=tensor([[-0.4078, -0.3740],
+        [ 0.5091, -0.1636]]), residuals=tensor([]), rank=tensor(2), singular_values=tensor([]))
+""",
+    'linalg_lu': """\
+(P, L, U) with A = P @ L @ U: a permutation, a unit lower and an upper triangle.
+
+Signature: linalg.lu(A, *, pivot=True)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.lu(x)
+LUResult(P=tensor([[1., 0., 0.],
+        [0., 1., 0.],
+        [0., 0., 1.]]), L=tensor([[ 1.0000,  0.0000,  0.0000],
+        [ 0.0833,  1.0000,  0.0000],
+        [-0.1667,  0.8085,  1.0000]]), U=tensor([[ 3.0000,  0.5000, -1.0000],
+        [ 0.0000,  1.9583,  1.0833],
+        [ 0.0000,  0.0000,  2.9574]]))
+""",
+    'linalg_lu_factor': """\
+(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged
+with its own.
+
+Signature: linalg.lu_factor(A, *, pivot=True)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.lu_factor(x)
+LUFactors(LU=tensor([[ 3.0000,  0.5000, -1.0000],
+        [ 0.0833,  1.9583,  1.0833],
+        [-0.1667,  0.8085,  2.9574]]), pivots=tensor([1, 2, 3], dtype=nbgrad.int32))
+""",
+    'linalg_lu_factor_ex': """\
+(LU, pivots, info) of ``lu_factor``.
+
+Signature: linalg.lu_factor_ex(A, *, pivot=True, check_errors=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.lu_factor_ex(x)
+LUFactorsWithInfo(LU=tensor([[ 3.0000,  0.5000, -1.0000],
+        [ 0.0833,  1.9583,  1.0833],
+        [-0.1667,  0.8085,  2.9574]]), pivots=tensor([1, 2, 3], dtype=nbgrad.int32), info=tensor(0, dtype=nbgrad.int32))
+""",
+    'linalg_lu_solve': """\
+The X with A @ X = B, or X @ A = B, from what ``lu_factor(A)`` returns; with ``adjoint`` of A^H.
+
+Signature: linalg.lu_solve(LU, pivots, B, *, left=True, adjoint=False)
+
+Operands:
+    LU: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([1, 2, 3])
+>>> z = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> nbgrad.linalg.lu_solve(x, y, z)
+tensor([[ 0.2214, -1.2240],
+        [ 0.2344,  1.4688],
+        [-0.2188, -0.9375]])
+""",
+    'linalg_matmul': """\
+The matrix product: see ``nbgrad.matmul``.
+
+Signature: linalg.matmul(input, other)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.matmul.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
+>>> nbgrad.linalg.matmul(x, y)
+tensor([[ 6.5000, -9.0000],
+        [ 1.5000,  1.5000]])
+""",
+    'linalg_matrix_exp': """\
+The exponential of square matrices.
+
+Signature: linalg.matrix_exp(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.5, 0.25, -0.5], [0.125, 1.0, 0.5], [-0.25, 0.75, 2.0]])
+>>> nbgrad.linalg.matrix_exp(x)
+tensor([[ 4.8308,  0.0759, -2.8398],
+        [ 0.1873,  3.4843,  2.3918],
+        [-1.3452,  3.6624,  8.7906]])
+""",
+    'linalg_matrix_norm': """\
+A norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
+
+Raises:
+    RangeError: another one.
+
+Signature: linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+    RangeError: such as for ([3, 3], 'other').
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.matrix_norm.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.matrix_norm(x)
+tensor(5.8149)
+""",
+    'linalg_matrix_power': """\
+The n-th power of square matrices, by squaring; of a negative n that of the inverse.
+
+Signature: linalg.matrix_power(A, n)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.matrix_power.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.matrix_power(x, 3)
+tensor([[ 32.3750,  -2.9375, -34.6250],
+        [  0.7812,  20.2500,  27.8750],
+        [-16.1875,  42.9375,  83.8750]])
+""",
+    'linalg_matrix_rank': """\
+How many singular values are greater than max(atol, rtol * the greatest). It has no gradient.
+
+Signature: linalg.matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: bool, int64, float16: refused; float32, float64, complex64: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.matrix_rank.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.linalg.matrix_rank(x)
+tensor(2)
+""",
+    'linalg_multi_dot': """\
+The product of several matrices in the order that takes the fewest multiplications; the ends may be vectors.
+
+Raises:
+    ShapeError: fewer than two, or they do not go together.
+
+Signature: linalg.multi_dot(tensors)
+
+Operands:
+    tensors: a tensor or a NumPy array.
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([(2, 2)]).
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.multi_dot.
+
+>>> x = [nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]]), nbgrad.tensor([[0.5, 2.0, -1.0, 1.5], [-0.5, 2.5, -3.0, -1.5], [-2.5, 0.25, -0.25, 0.75]]), nbgrad.tensor([[1.5, -0.5], [2.5, -3.0], [-1.5, -2.5], [0.25, -0.25]])]
+>>> nbgrad.linalg.multi_dot(x)
+tensor([[-19.3125,  -2.5625],
+        [ 25.6250,  -1.7500]])
+""",
+    'linalg_norm': """\
+``vector_norm`` of one dimension, or of all elements without ``ord``; ``matrix_norm`` of two.
+
+Signature: linalg.norm(A, ord=None, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.norm.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.norm(x)
+tensor(5.8149)
+""",
+    'linalg_pinv': """\
+The Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as 0.
+
+``rtol`` (or ``rcond``) is max(m, n) eps unless one of the tolerances is given.
+
+Signature: linalg.pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.pinv.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.linalg.pinv(x)
+tensor([[ 0.0935, -0.1922,  0.4052],
+        [ 0.2909,  0.2909, -0.0727]])
+""",
+    'linalg_qr': """\
+(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
+
+Raises:
+    RangeError: another mode. NotSupportedError from backward: of "complete" where Q has more columns than A.
+
+Signature: linalg.qr(A, mode='reduced')
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([3, 3], 'other').
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.qr.
+
+>>> x = nbgrad.tensor([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
+>>> nbgrad.linalg.qr(x)
+QRResult(Q=tensor([[-0.4364, -0.6963],
+        [ 0.2182, -0.6963],
+        [-0.8729,  0.1741]]), R=tensor([[-2.2913, -0.7638],
+        [ 0.0000, -2.3936]]))
+""",
+    'linalg_slogdet': """\
+(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude.
+
+Signature: linalg.slogdet(A)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.slogdet.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.slogdet(x)
+SlogdetResult(sign=tensor(1.), logabsdet=tensor(2.8550))
+""",
+    'linalg_solve': """\
+The X with A @ X = B, or X @ A = B; B is a matrix, a vector, or a batch of either.
+
+Raises:
+    LinAlgError: A is singular. ShapeError: they do not go together.
+
+Signature: linalg.solve(A, B, *, left=True)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    ShapeError: such as for ([3, 3], [2, 2]).
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.solve.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> nbgrad.linalg.solve(x, y)
+tensor([[ 0.1295, -1.0144],
+        [ 0.4317,  1.1187],
+        [-0.3957, -0.4838]])
+""",
+    'linalg_solve_ex': """\
+(result, info) of ``solve``.
+
+Signature: linalg.solve_ex(A, B, *, left=True, check_errors=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> nbgrad.linalg.solve_ex(x, y)
+SolveWithInfo(result=tensor([[ 0.1295, -1.0144],
+        [ 0.4317,  1.1187],
+        [-0.3957, -0.4838]]), info=tensor(0, dtype=nbgrad.int32))
+""",
+    'linalg_solve_triangular': """\
+``solve`` of a triangle of A; what is on the other side of its diagonal is not looked at.
+
+Raises:
+    ShapeError: they do not go together.
+
+Signature: linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+>>> nbgrad.linalg.solve_triangular(x, y, upper=True)
+tensor([[ 0.1875, -0.7656],
+        [ 0.3750,  0.7188],
+        [-0.2500,  0.0625]])
+""",
+    'linalg_svd': """\
+(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
+
+The gradient is that of a loss which does not depend on the signs or phases of the vectors; equal singular values have none.
+
+Signature: linalg.svd(A, full_matrices=True, *, driver=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.svd.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.svd(x)
+SVDResult(U=tensor([[-0.3174, -0.8996,  0.2999],
+        [ 0.3316, -0.4015, -0.8537],
+        [ 0.8884, -0.1715,  0.4258]]), S=tensor([4.7711, 3.1111, 1.1705]), Vh=tensor([[-0.2753,  0.3851,  0.8809],
+        [-0.8722, -0.4854, -0.0604],
+        [ 0.4043, -0.7849,  0.4695]]))
+""",
+    'linalg_svdvals': """\
+The singular values, in descending order.
+
+Signature: linalg.svdvals(A, *, driver=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.svdvals.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.svdvals(x)
+tensor([4.7711, 3.1111, 1.1705])
+""",
+    'linalg_tensorinv': """\
+The inverse of a tensor whose first ``ind`` dimensions are seen as rows and the others as columns.
+
+Signature: linalg.tensorinv(A, ind=2)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.tensorinv.
+
+>>> x = nbgrad.tensor([[[3.0, 0.5, -1.0]], [[0.25, 2.0, 1.0]], [[-0.5, 1.5, 4.0]]])
+>>> nbgrad.linalg.tensorinv(x, 2)
+tensor([[[ 0.3741],
+         [-0.2014],
+         [ 0.1439]],
+<BLANKLINE>
+        [[-0.0863],
+         [ 0.6619],
+         [-0.1871]],
+<BLANKLINE>
+        [[ 0.0791],
+         [-0.2734],
+         [ 0.3381]]])
+""",
+    'linalg_tensorsolve': """\
+The X with tensordot(A, X, X.ndim) = B.
+
+Signature: linalg.tensorsolve(A, B, dims=None)
+
+Operands:
+    A: a tensor or a NumPy array.
+
+Returns:
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.tensorsolve.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> y = nbgrad.tensor([1.0, -0.5, 2.0])
+>>> nbgrad.linalg.tensorsolve(x, y)
+tensor([ 0.7626, -0.7914,  0.8921])
+""",
+    'linalg_vander': """\
+Powers of the elements of vectors, from 1 up, one a column.
+
+Signature: linalg.vander(input, *, N=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([1.0, -0.5, 2.0])
+>>> nbgrad.linalg.vander(x)
+tensor([[ 1.0000,  1.0000,  1.0000],
+        [ 1.0000, -0.5000,  0.2500],
+        [ 1.0000,  2.0000,  4.0000]])
+""",
+    'linalg_vecdot': """\
+Sums of products along a dimension, the first operand conjugated.
+
+Signature: linalg.vecdot(input, other, *, dim=-1)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.vecdot.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5]])
+>>> nbgrad.linalg.vecdot(x, y)
+tensor([ 8.5000, -2.5000])
+""",
+    'linalg_vector_norm': """\
+The p-norm over dimensions, of all elements by default.
+
+Signature: linalg.vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DimError: a dimension out of range.
+
+Derivative: that of the operations it is written in.
+
+Forms: NumPy: np.linalg.vector_norm.
+
+>>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
+>>> nbgrad.linalg.vector_norm(x)
+tensor(5.8149)
+""",
     'linear': """\
 ``input @ weight.T + bias``.
 
@@ -5263,6 +6322,33 @@ tensor([ 0.0000,  1.5850, -1.0000], grad_fn=<Log2Backward0>)
 >>> nbgrad.grad(nbgrad.log2(x).sum(), x)
 (tensor([1.4427, 0.4809, 2.8854]),)
 """,
+    'log_ndtr': """\
+The logarithm of ndtr, without its underflow.
+
+Signature: special.log_ndtr(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 0.797885 / erfcx(-0.707107 * x)
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.log_ndtr(x)
+tensor([-1.7275e-01, -3.7832e+00, -1.3508e-03],
+       grad_fn=<SpecialLogNdtrBackward0>)
+>>> nbgrad.grad(nbgrad.special.log_ndtr(x).sum(), x)
+(tensor([0.2876, 2.3732, 0.0044]),)
+""",
     'log_softmax': """\
 Logarithm of softmax along dim, without its overflow.
 
@@ -5385,7 +6471,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5518,6 +6604,12 @@ Derivative (g: the cotangent of the result, out: the result):
     logit_within, x: where((x < eps) | (x > 1 - eps), 0, g / (x * (1 - x)))
 
 Forms: x.logit_(...).
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.logit(x.sigmoid())
+tensor([ 1.0000, -2.0000,  3.0000], grad_fn=<LogitBackward0>)
+>>> nbgrad.grad(nbgrad.logit(x.sigmoid()).sum(), x)
+(tensor([1.0000, 1.0000, 1.0000]),)
 """,
     'logsigmoid': """\
 log(sigmoid(x)).
@@ -5610,7 +6702,7 @@ Operands:
     b: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5636,7 +6728,7 @@ Operands:
     LU_data: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: any; the result has the operand's.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5856,7 +6948,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5880,7 +6972,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -6503,7 +7595,7 @@ tensor(3.5000)
 ``length`` elements of a dimension from ``start`` on.
 
 Raises:
-    DimError, ShapeError: they are not there.
+    DimError, ShapeError: they are not there. ArgumentError: no ints.
 
 Signature: narrow(input, dim, start, length)
 
@@ -6550,6 +7642,58 @@ Forms: x.narrow_copy(...), out=.
 >>> nbgrad.narrow_copy(x, 1, 1, 3)
 tensor([[-2.0000,  3.0000,  0.5000],
         [ 1.5000, -0.5000,  2.5000]])
+""",
+    'ndtr': """\
+The probability that a standard normal variable is at most x.
+
+Signature: special.ndtr(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 0.398942 * exp(-0.5 * x * x)
+
+>>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
+>>> nbgrad.special.ndtr(x)
+tensor([0.8413, 0.0228, 0.9987], grad_fn=<SpecialNdtrBackward0>)
+>>> nbgrad.grad(nbgrad.special.ndtr(x).sum(), x)
+(tensor([0.2420, 0.0540, 0.0044]),)
+""",
+    'ndtri': """\
+The number that a standard normal variable is below with probability x.
+
+Signature: special.ndtri(input)
+
+Operands:
+    input: a tensor or a NumPy array (x in formulas).
+
+Returns:
+    Shape: of x's shape.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * 2.50663 * exp(0.5 * out * out)
+
+>>> x = nbgrad.tensor([0.5, 0.25, 0.75], requires_grad=True)
+>>> nbgrad.special.ndtri(x)
+tensor([ 0.0000, -0.6745,  0.6745], grad_fn=<SpecialNdtriBackward0>)
+>>> nbgrad.grad(nbgrad.special.ndtri(x).sum(), x)
+(tensor([2.5066, 3.1469, 3.1469]),)
 """,
     'ne': """\
 x != y.
@@ -6771,7 +7915,7 @@ Operands:
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -6816,7 +7960,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -6978,7 +8122,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -7040,7 +8184,7 @@ Operands:
     n: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float16, float64: kept; bool, int64: float32; complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -7278,7 +8422,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -8455,7 +9599,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -8999,7 +10143,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -9457,7 +10601,7 @@ Operands:
     b: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
+    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -10329,6 +11473,35 @@ Forms: also called where.
 tensor([[ 2.0000, -3.0000,  1.5000],
         [ 2.5000,  2.5000, -3.0000]])
 """,
+    'xlog1py': """\
+x * log(1 + y); 0 where x is 0, unless y is NaN.
+
+Signature: special.xlog1py(input, other)
+
+Operands:
+    input, other: tensors, NumPy arrays or numbers, at least one of them no number (x and y in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: where((x == 0) & (y <= -1), 0, g * log1p(y))
+    y: g * x / (y + 1)
+
+>>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
+>>> y = nbgrad.tensor([1.5, 2.5, 0.75], requires_grad=True)
+>>> nbgrad.special.xlog1py(x, y)
+tensor([0.9163, 3.7583, 0.2798], grad_fn=<SpecialXlog1PyBackward0>)
+>>> nbgrad.grad(nbgrad.special.xlog1py(x, y).sum(), [x, y])
+(tensor([0.9163, 1.2528, 0.5596]), tensor([0.4000, 0.8571, 0.2857]))
+""",
     'xlogy': """\
 x * log(y); 0 where x is 0, unless y is NaN.
 
@@ -10359,5 +11532,35 @@ Forms: x.xlogy(...), x.xlogy_(...), out=.
 tensor([ 0.4055,  2.7489, -0.1438], grad_fn=<XlogyBackward0>)
 >>> nbgrad.grad(nbgrad.xlogy(x, y).sum(), [x, y])
 (tensor([ 0.4055,  0.9163, -0.2877]), tensor([0.6667, 1.2000, 0.6667]))
+""",
+    'zeta': """\
+The Hurwitz zeta function, sum over k of (k + q)**-x; its derivative by x is NaN.
+
+Signature: special.zeta(input, q)
+
+Operands:
+    input, q: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
+
+Returns:
+    Shape: of the shape that the operands broadcast to.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool; complex numbers are refused.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    DTypeError: a dtype that is refused.
+    ShapeError: shapes that do not broadcast.
+
+Derivative (g: the cotangent of the result, out: the result):
+    x: g * log(-1 - q * q)
+    q: g * -x * zeta(x + 1, q)
+
+>>> x = nbgrad.tensor([[1.5, 2.5, 0.75], [0.625, 0.875, 1.0]], requires_grad=True)
+>>> nbgrad.special.zeta(3.0, x)
+tensor([[0.4144, 0.1181, 2.6513],
+        [4.4343, 1.7295, 1.2021]], grad_fn=<SpecialZetaBackward0>)
+>>> nbgrad.grad(nbgrad.special.zeta(3.0, x).sum(), x)
+(tensor([[ -0.7045,  -0.1120,  -9.8817],
+        [-20.1854,  -5.4295,  -3.2470]]),)
 """,
 }

@@ -31,6 +31,9 @@ class DType:
         compute: name of the type in which kernels calculate.
         is_floating_point, is_complex, is_signed: as torch's.
         differentiable: floating or complex.
+
+    >>> nbgrad.float16.itemsize, nbgrad.float16.compute, nbgrad.complex64.is_complex
+    (2, 'float32', True)
     """
 
     __slots__ = ("name", "numpy", "itemsize", "category", "compute", "is_floating_point", "is_complex", "is_signed",
@@ -91,7 +94,13 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """Set the dtype that ``get_default_dtype`` returns; it must be floating."""
+    """Set the dtype that ``get_default_dtype`` returns; it must be floating.
+
+    >>> nbgrad.set_default_dtype(nbgrad.float64)
+    >>> nbgrad.tensor(1.5).dtype
+    nbgrad.float64
+    >>> nbgrad.set_default_dtype(nbgrad.float32)
+    """
     global _default
     dtype = dtype_of(dtype)
     if not dtype.is_floating_point:
@@ -104,6 +113,9 @@ def dtype_of(spec) -> DType:
 
     Raises:
         ArgumentError: no dtype of nbgrad has that name or layout.
+
+    >>> nbgrad.dtype_of("float32"), nbgrad.dtype_of(int)
+    (nbgrad.float32, nbgrad.int64)
     """
     if type(spec) is DType:
         return spec

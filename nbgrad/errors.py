@@ -12,7 +12,8 @@ from __future__ import annotations
 
 __all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "OperatorError",
            "SubscriptError", "DimError", "GradError", "VersionError", "DivisionError", "InplaceError", "CacheError",
-           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError"]
+           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError",
+           "require_callable"]
 
 
 class NbgradError(RuntimeError):
@@ -97,3 +98,13 @@ class LinAlgError(NbgradError):
 
 class NotSupportedError(NbgradError, NotImplementedError):
     """Something that nbgrad does not have (yet); the message says what to use instead."""
+
+
+def require_callable(op: str, function: object) -> None:
+    """Refuse what cannot be called.
+
+    Raises:
+        ArgumentError: it cannot.
+    """
+    if not callable(function):
+        raise ArgumentError(f"{op}: expected a function, got {type(function).__name__}.")

@@ -53,6 +53,11 @@ class UnpackedDualTensor(NamedTuple):
     Attributes:
         primal: the value, a view of the tensor without the tangent.
         tangent: the tangent itself, or None.
+
+    >>> with nbgrad.forward_ad.dual_level():
+    ...     primal, tangent = nbgrad.forward_ad.unpack_dual(nbgrad.ones(2))
+    >>> primal, tangent
+    (tensor([1., 1.]), None)
     """
 
     primal: Tensor
@@ -69,6 +74,9 @@ def enter_dual_level() -> int:
 
     Raises:
         GradError: it is open.
+
+    >>> level = nbgrad.forward_ad.enter_dual_level()
+    >>> nbgrad.forward_ad.exit_dual_level(level=level)
     """
     global _current_level
     if dual_levels:
@@ -83,6 +91,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
     Raises:
         GradError: none is open, or ``level`` is another.
+
+    >>> level = nbgrad.forward_ad.enter_dual_level()
+    >>> nbgrad.forward_ad.exit_dual_level(level=level)
     """
     global _current_level
     level = _current_level if level is None else level
@@ -97,6 +108,12 @@ class dual_level(ModeContext):      # torch's name
 
     Raises:
         GradError: on entering, if a level is open.
+
+    >>> from nbgrad import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(nbgrad.tensor(3.0), nbgrad.tensor(1.0))
+    ...     forward_ad.unpack_dual(x * x).tangent
+    tensor(6.)
     """
 
     def __enter__(self) -> int:
@@ -142,6 +159,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises:
         GradError: no level is open, or one of the two is dual already. ShapeError: of different shapes.
         ArgumentError: no tensors. RangeError: of integers or bools.
+
+    >>> with nbgrad.forward_ad.dual_level():
+    ...     x = nbgrad.forward_ad.make_dual(nbgrad.tensor([0.0, 1.0]), nbgrad.tensor([1.0, 1.0]))
+    ...     nbgrad.forward_ad.unpack_dual(x.exp()).tangent
+    tensor([1.0000, 2.7183])
     """
     level = _current_level if level is None else level
     if level < 0:
@@ -176,6 +198,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
     Raises:
         ArgumentError: no tensor. GradError: the level is not open.
+
+    >>> with nbgrad.forward_ad.dual_level():
+    ...     nbgrad.forward_ad.unpack_dual(nbgrad.ones(2)).tangent is None
+    True
     """
     level = _current_level if level is None else level
     if level < 0:

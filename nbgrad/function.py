@@ -248,7 +248,22 @@ def vmap_rule(cls: type[Function]) -> Callable | None:
 # ---- variants ------------------------------------------------------------------------------------------------------
 
 def once_differentiable(backward: Callable) -> Callable:
-    """Decorator for ``backward``: its results cannot be differentiated; trying to is an error, not a wrong answer."""
+    """Decorator for ``backward``: its results cannot be differentiated; trying to is an error, not a wrong answer.
+
+    >>> class Square(nbgrad.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @nbgrad.once_differentiable
+    ...     def backward(ctx, g):
+    ...         x, = ctx.saved_tensors
+    ...         return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())       # no operations: nothing is recorded
+    >>> x = nbgrad.tensor([3.0], requires_grad=True)
+    >>> nbgrad.grad(Square.apply(x).sum(), x)
+    (tensor([6.]),)
+    """
     @functools.wraps(backward)
     def wrapper(ctx, *grads):
         enabled, mode.enabled = mode.enabled, False

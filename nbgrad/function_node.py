@@ -24,6 +24,18 @@ class FunctionCtx:
 
     Any attribute may be set on it. What must not outlive the graph's first pass, and must be checked for changes, goes through
     ``save_for_backward``.
+
+    >>> class Scale(nbgrad.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return (g * ctx.factor, None) if ctx.needs_input_grad[0] else (None, None)
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> nbgrad.grad(Scale.apply(x, 3.0).sum(), x)
+    (tensor([3., 3.]),)
     """
 
     to_save: tuple

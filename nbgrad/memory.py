@@ -116,7 +116,11 @@ def grow(storage: Storage, nbytes: int) -> None:
 
 
 def resize_as_(x: Tensor, other: Tensor) -> Tensor:
-    """Give ``x`` the shape of ``other``: see ``resize_``."""
+    """Give ``x`` the shape of ``other``: see ``resize_``.
+
+    >>> nbgrad.zeros(4).resize_as_(nbgrad.zeros(2, 2)).shape
+    nbgrad.Size([2, 2])
+    """
     if not isinstance(other, Tensor):
         raise ArgumentError(f"resize_as_: expected a Tensor, got {type(other).__name__}.")
     return resize_(x, other.layout.shape)

@@ -33,6 +33,12 @@ class RemovableHandle:
         extra_dict: a dict, or a list of dicts, of which ``remove`` takes the same key.
 
     A handle can be pickled with the dict that it belongs to; one whose dict has died comes back without.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with x.register_hook(lambda g: g * 10):          # as a context manager it removes itself
+    ...     x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
     """
 
     __slots__ = ("hooks_dict_ref", "id", "extra_dict_ref", "__weakref__")
@@ -188,6 +194,11 @@ class Node(Placed):
         attrs: other arguments, by position.
         backward: ``backward(node, g, create_graph)`` -> cotangents: one for one edge, else a sequence.
         outputs: number of results; with more than one ``g`` is a list.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> node = (x * 3).sum().grad_fn
+    >>> node.name(), node.next_functions[0][0].name()
+    ('SumBackward0', 'MulBackward0')
     """
 
     __slots__ = ("seq", "rule", "plan", "edges", "s0", "s1", "s2", "v0", "v1", "v2", "attrs", "backward", "outputs",

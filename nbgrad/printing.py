@@ -43,7 +43,11 @@ _options = PrintOptions()
 
 
 def get_printoptions() -> dict:
-    """The options that ``set_printoptions`` sets, by name."""
+    """The options that ``set_printoptions`` sets, by name.
+
+    >>> nbgrad.get_printoptions()["precision"]
+    4
+    """
     return _options._asdict()
 
 
@@ -73,7 +77,12 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
 
 class printoptions:
-    """``set_printoptions`` for the extent of a ``with`` block."""
+    """``set_printoptions`` for the extent of a ``with`` block.
+
+    >>> with nbgrad.printoptions(precision=2):
+    ...     print(nbgrad.tensor([0.125]))
+    tensor([0.12])
+    """
 
     def __init__(self, **options):
         self.options = options

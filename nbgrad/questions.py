@@ -48,7 +48,12 @@ def is_tensor(obj: Any) -> bool:
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether it is the memory behind a tensor: what ``untyped_storage()`` returns."""
+    """Whether it is the memory behind a tensor: what ``untyped_storage()`` returns.
+
+    >>> x = nbgrad.ones(2)
+    >>> nbgrad.is_storage(x.untyped_storage()), nbgrad.is_storage(x)
+    (True, False)
+    """
     return type(obj).__name__ == "UntypedStorage" and type(obj).__module__ == "nbgrad.tensor_forms"
 
 
@@ -70,22 +75,37 @@ def is_nonzero(input: Tensor) -> bool:
 
     Raises:
         ArgumentError: no tensor. ShapeError: not exactly one element.
+
+    >>> nbgrad.is_nonzero(nbgrad.tensor([0.5]))
+    True
     """
     return bool(require_tensor("is_nonzero", input))
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    >>> nbgrad.is_signed(nbgrad.ones(2)), nbgrad.is_signed(nbgrad.ones(2, dtype=nbgrad.uint8))
+    (True, False)
+    """
     return require_tensor("is_signed", input).layout.dtype.is_signed
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape."""
+    """Whether both have the same shape.
+
+    >>> nbgrad.is_same_size(nbgrad.ones(2, 3), nbgrad.zeros(2, 3))
+    True
+    """
     return require_tensor("is_same_size", input).layout.shape == require_tensor("is_same_size", other).layout.shape
 
 
 def get_device(input: Tensor) -> int:
-    """The number of the GPU that the elements are on; -1 for the CPU."""
+    """The number of the GPU that the elements are on; -1 for the CPU.
+
+    >>> nbgrad.get_device(nbgrad.ones(2))
+    -1
+    """
     index = require_tensor("get_device", input).layout.device.index
     return -1 if index is None else index
 
@@ -205,7 +225,12 @@ def column_stack(tensors: Any) -> Tensor:
 
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version without history: ``input.detach()``."""
+    """The same memory and version without history: ``input.detach()``.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> nbgrad.detach(x)
+    tensor([1., 1.])
+    """
     return require_tensor("detach", input).detach()
 
 
@@ -229,7 +254,13 @@ class Settings:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for results that are the same in every run: they are anyway, whatever the number of threads."""
+    """Ask for results that are the same in every run: they are anyway, whatever the number of threads.
+
+    >>> nbgrad.use_deterministic_algorithms(True)
+    >>> nbgrad.are_deterministic_algorithms_enabled()
+    True
+    >>> nbgrad.use_deterministic_algorithms(False)
+    """
     Settings.deterministic = bool(mode)
 
 
@@ -271,6 +302,10 @@ def set_default_device(device: Any) -> None:
 
     Raises:
         DeviceError, NotSupportedError: elsewhere than on the CPU.
+
+    >>> nbgrad.set_default_device("cpu")
+    >>> nbgrad.get_default_device()
+    device(type='cpu')
     """
     on_device("set_default_device", device)
 

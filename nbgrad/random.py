@@ -154,7 +154,11 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator again from a seed that the operating system draws, and return it."""
+    """Start the default generator again from a seed that the operating system draws, and return it.
+
+    >>> nbgrad.seed() == nbgrad.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 

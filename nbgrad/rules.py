@@ -22,6 +22,7 @@ from .interpreters import Call, interpret, is_marked, quick_call
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .node import Rule
+from .ops.attributes import refuse_wrong_kind
 from .ops.core import General, Movement, Op
 from .ops.shown import CONSTANTS, NAMES, shown
 from .ops.spellings import foreign_names, own_arguments
@@ -120,6 +121,9 @@ class RunPlan(Facts):
     """What a node of an operation of several steps needs of a plan."""
 
     __slots__ = ("op", "given", "made", "outs")
+
+    def __init__(self, out: Tensor):
+        self.outs = (out.layout.template,)
 
 
 def complete(plan, op: Op, layouts: tuple, attributes: dict):
@@ -234,8 +238,10 @@ class GeneralRule(Rule):
         known = {"g", *self.saved_names}
         if any(p not in known for names in self.params for p in names):
             lines += ["    facts = node.plan.facts",
-                      "    if node.attrs is not None: facts = {**facts, **node.attrs.values()}"]
-        calls = [f"f{k}({', '.join(p if p in known else f'facts[{p!r}]' for p in names)})" for k, names in enumerate(self.params)]
+                      "    given = facts if node.attrs is None else node.attrs.values()"]
+        attributes = attribute_names(self.op)
+        source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in self.params for p in names}
+        calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" for k, names in enumerate(self.params)]
         if self.spread:
             lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
                       "    return results[0] if len(node.edges) == 1 else results"]
@@ -270,10 +276,11 @@ def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
     Raises:
         GradError: inference tensors, which have no version.
     """
-    tensors = tuple(tensors_in(attributes.values()))
-    if any(map(is_inference, tensors)):
-        refuse_saving(op.public)
-    return Guarded(op.public, attributes) if tensors else None
+    tensors = tensors_in(attributes.values())
+    for x in tensors:
+        if is_inference(x):
+            refuse_saving(op.public)
+    return Guarded(op.public, attributes, tensors) if tensors else None
 
 
 @cache
@@ -354,6 +361,47 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     count = len(op.operands)
     names = list(values)
     return tuple(values[n] for n in names[:count]), {n: values[n] for n in names[count:]}
+
+
+# What a call does with its arguments in the declaration's own names; all else is bound_arguments' to say (8 us).
+BOUND_TEXT = """def call({parameters}):
+    if {strange}: tensors, attributes = respelled(({names},), more, named)
+    else: tensors, attributes = ({operands},), {{{attributes}}}
+    return {result}
+"""
+ABSENT: Any = object()
+
+
+def bound_text(op: Op, result: str) -> str:
+    """The source of ``call(arguments)``, which evaluates ``result`` where ``tensors`` and ``attributes`` are the call's."""
+    parameters = op.signature.parameters
+    values = {n: "ABSENT" if p.default is p.empty else f"_defaults[{n!r}]" for n, p in parameters.items()}
+    free = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    named = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    return BOUND_TEXT.format(
+        parameters=", ".join([*free, "*more", *named, "**named"]), result=result, names=", ".join(parameters),
+        strange=" or ".join(["more or named", *(f"{n} is ABSENT" for n, value in values.items() if value == "ABSENT")]),
+        operands=", ".join(op.operands), attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)))
+
+
+def bound_function(op: Op, label: str, result: str, scope: dict[str, Any]) -> Any:
+    """The function of ``bound_text``; ``scope`` has the names of ``result``."""
+    def respelled(values, more, named):
+        given = dict(zip(op.signature.parameters, values))
+        if more:
+            args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
+            return bound_arguments(op, (*args, *more), named)
+        absent = default_values(op)         # what is not given: another name of it may be
+        return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
+
+    return late_function(f"{op.name} {label}", {**scope, "ABSENT": ABSENT, "respelled": respelled},
+                         lambda: bound_text(op, result), lambda: {"_defaults": default_values(op)})
+
+
+@cache
+def binder(op: Op) -> Callable:
+    """``bind(arguments) -> (tensors, attributes)``, what ``bound_arguments`` says, for the spelling of the declaration at once."""
+    return bound_function(op, "arguments", "tensors, attributes", {})
 
 
 @cache
@@ -437,7 +485,11 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
             raise ArgumentError(f"{op.public}: keepdim must be a bool, got {key[keepdim]!r}. "
                                 "Hint: several dims are a tuple, dim=(0, 1).")
         attributes = dict(zip(attribute_names, map(hashable, key[count:])))
-        made = plan_for(op, layouts, attributes)
+        try:
+            made = plan_for(op, layouts, attributes)
+        except Exception as error:
+            refuse_wrong_kind(op, attributes.items(), error)
+            raise
         if isinstance(made, Plan):
             return complete(made, op, layouts, attributes)
         return keep(several, key, made)
@@ -468,7 +520,11 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     def beneath(*values):
         tensors = values[:count]
         key = (*(x.layout for x in tensors), *map(hashable, values[count:]))
-        plan = plans.get(key)
+        try:
+            plan = plans.get(key)
+        except TypeError as error:          # an attribute without a hash
+            refuse_wrong_kind(op, zip(attribute_names, key[count:]), error)
+            raise
         if plan is None:
             plan = several.get(key) or new(key, key[:count])
             if not isinstance(plan, Plan):      # several steps
@@ -576,22 +632,22 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
 def run_call(op: General, run: Callable) -> Callable:
     """An operation of several steps: ``run`` computes with recording off, then the result gets its node."""
 
-    variadic = getattr(op, "variadic", False)
+    checked = [(k, name) for k, name in enumerate(op.operands) if k or not getattr(op, "variadic", False)]
 
     def plain(*args, **kwargs):
-        return beneath(*bound_arguments(op, args, kwargs))
-
-    def beneath(tensors, attributes):
-        for name, x in zip(op.operands, tensors):
-            if not variadic or name != op.operands[0]:
-                check_tensor(op, name, x)
+        tensors, attributes = bound_arguments(op, args, kwargs)
+        for k, name in checked:
+            check_tensor(op, name, tensors[k])
         return record_run(op, run, tensors, attributes)
 
-    def call(*args, **kwargs):
-        tensors, attributes = bound_arguments(op, args, kwargs)
+    def began(tensors, attributes):
         if special or is_marked((*tensors, *attributes.values())):
             return intercept_general(op, tensors, attributes)
-        return beneath(tensors, attributes)
+        for k, name in checked:
+            if not isinstance(tensors[k], Tensor):
+                check_tensor(op, name, tensors[k])
+        return record_run(op, run, tensors, attributes)
+    call = bound_function(op, "call", "began(tensors, attributes)", {"began": began})
     call.plain = plain
     return call
 
@@ -602,6 +658,9 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
     mode.enabled = False
     try:
         result = run(op, tensors, attributes)
+    except Exception as error:
+        refuse_wrong_kind(op, attributes.items(), error)
+        raise
     finally:
         mode.enabled = enabled
     if not enabled:
@@ -609,29 +668,45 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
     out = result[0] if type(result) is tuple else result
     if getattr(op, "variadic", False):
         record_variadic(op, tensors, attributes, out)
-    elif any(x.needs_grad for x in tensors if isinstance(x, Tensor)):
-        plan, guarded = run_plan(op, tensors, attributes, out)
-        record_result(op, plan, tensors, out, guarded)
+    else:
+        for x in tensors:
+            if isinstance(x, Tensor) and x.needs_grad:
+                plan, guarded = run_plan(op, tensors, attributes, out)
+                record_result(op, plan, tensors, out, guarded)
+                break
     return result
+
+
+_run_plans: dict[tuple, RunPlan] = {}
 
 
 def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
     """The facts of one call, and its guarded attributes if some are tensors."""
-    plan = RunPlan()
-    plan.outs = (out.layout.template,)
-    guarded = guarded_attributes(op, attributes)
-    layouts = tuple(x.layout if isinstance(x, Tensor) else tuple(t.layout for t in x) for x in tensors)
-    complete(plan, op, layouts, {} if guarded else attributes)
-    return plan, guarded
+    layouts = tuple([x.layout if isinstance(x, Tensor) else tuple([t.layout for t in x]) for x in tensors])
+    guarded, given = None, attributes
+    for value in attributes.values():
+        if type(value) is not int and value is not None:
+            guarded = guarded_attributes(op, attributes)
+            given = {} if guarded else attributes
+            break
+    for value in given.values():
+        if type(value) not in KEYS:         # no part of a key: 1.0 would find what 1 has left
+            return complete(RunPlan(out), op, layouts, given), guarded
+    key = (op, layouts, out.layout, *given.values())
+    try:
+        plan = _run_plans.get(key)
+    except TypeError:                       # a list in a tuple
+        return complete(RunPlan(out), op, layouts, given), guarded
+    return plan or keep(_run_plans, key, complete(RunPlan(out), op, layouts, given)), guarded
 
 
 def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) -> None:
     """Record an operation whose first operand is a sequence of tensors: an edge each."""
     members = tensors[0]
     needs = [needs_gradient(x) for x in members]
-    if any(needs) and out.layout.dtype.differentiable:
+    if True in needs and out.layout.dtype.differentiable:
         plan, guarded = run_plan(op, tensors, attributes, out)
-        edges = tuple((x.edge or edge_of(x)) if n else None for x, n in zip(members, needs))
+        edges = tuple([(x.edge or edge_of(x)) if n else None for x, n in zip(members, needs)])
         out.edge = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
         out.needs_grad = True
 
@@ -783,10 +858,13 @@ SEVERAL_VIEWS = """    return several(op, x, plan)
 
 
 KEYS = (int, type(None), tuple)
+SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}     # attributes of movements that may be tuples
 
 
 def as_key(value):
     """An attribute as part of a plan's key; a tensor is none, its value may change."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(as_key, value))
     return value.__index__() if isinstance(value, Tensor) else hashable(value)
 
 
@@ -797,19 +875,28 @@ def movement_call(op: Movement) -> Callable:
         if type(layout) is not Layout or layout.special:
             return None
         for a in args:
-            if type(a) not in KEYS:
+            if type(a) not in KEYS or sized and type(a) is tuple and Tensor in map(type, a):
                 return None
-        return ViewPlan(op, layout, args)
+        try:
+            return ViewPlan(op, layout, args)
+        except Exception as error:
+            refuse_wrong_kind(op, zip(names, args), error)
+            raise
 
     def find(x, *args):
         check_tensor(op, "x", x)
         args = tuple(map(as_key, args))
         key = (x.layout, *args) if args else x.layout
-        plan = plans.get(key)
-        return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
+        try:
+            plan = plans.get(key)
+            return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
+        except Exception as error:
+            refuse_wrong_kind(op, zip(names, args), error)
+            raise
 
     plans = Plans(ordinary)
     names = list(op.signature.parameters)[1:]
+    sized = not SIZED.isdisjoint(names)
     scope: dict[str, Any] = {
         "special": special, "is_marked": is_marked, "intercept": intercept_general, "op": op, "plans": plans, "find": find,
         "mode": mode, "several": several_views}

@@ -144,9 +144,9 @@ class Guarded:
 
     __slots__ = ("op", "attributes", "versions")
 
-    def __init__(self, op: str, attributes: dict):
+    def __init__(self, op: str, attributes: dict, tensors: list[Tensor]):
         self.op, self.attributes = op, attributes
-        self.versions: list | None = [(x, x.storage.version) for x in tensors_in(attributes.values())]
+        self.versions: list | None = [(x, x.storage.version) for x in tensors]
 
     def values(self) -> dict:
         """The attributes, if none of their tensors was written to."""
@@ -166,16 +166,18 @@ class Guarded:
             def keeper(name: str) -> Callable[[Tensor], Kept]:
                 return lambda x: Kept(self.op, name, *next(versions))
             self.attributes = {name: with_tensors(value, keeper(name), Tensor) for name, value in self.attributes.items()}
-        return list(tensors_in(self.attributes.values(), Kept))
+        return tensors_in(self.attributes.values(), Kept)
 
 
-def tensors_in(values: Iterable, kind: type = Tensor) -> Iterator[Any]:
+def tensors_in(values: Iterable, kind: type = Tensor) -> list[Any]:
     """The tensors (or what stands for them) among values and in their tuples and lists."""
+    found: list[Any] = []
     for value in values:
         if isinstance(value, kind):
-            yield value
+            found.append(value)
         elif isinstance(value, (tuple, list)):
-            yield from tensors_in(value, kind)
+            found += tensors_in(value, kind)
+    return found
 
 
 def with_tensors(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
@@ -230,6 +232,11 @@ def increment_version(tensors) -> None:
 
     Raises:
         GradError: no tensor, no iterable of tensors.
+
+    >>> x = nbgrad.ones(2)
+    >>> nbgrad.graph.increment_version(x)
+    >>> x._version
+    1
     """
     if isinstance(tensors, Tensor):
         tensors = (tensors,)
@@ -308,6 +315,13 @@ def disable_saved_tensors_hooks(message: str) -> Iterator[None]:
 
     Raises:
         GradError: hooks are active already.
+
+    >>> with nbgrad.graph.disable_saved_tensors_hooks("not here"):
+    ...     with nbgrad.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+    ...         pass
+    Traceback (most recent call last):
+        ...
+    nbgrad.errors.GradError: not here
     """
     if _hook_stack.pairs:
         raise GradError(message)

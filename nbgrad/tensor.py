@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from . import layout as layouts
-from .dtypes import DType
+from .dtypes import DType, get_default_dtype
 from .errors import ArgumentError, DimError, DTypeError, ShapeError
 from .kernels.cpu import LARGE, use_blocks
 from .layout import Layout
 from .memory_format import order_of, strides_agree, strides_of
 from .ops.expr import Operators
 from .size import Size
-from .storage import STORAGE_TEMPLATE, Storage
+from .storage import STORAGE_TEMPLATE, Storage, wrap_array
 
 __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "wrap_dim",
            "require_differentiable"]
@@ -92,6 +94,10 @@ class Tensor(Operators):
 
     Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like, never directly. Its operations are documented with the
     functions of the same name.
+
+    >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> isinstance(x, nbgrad.Tensor), x.is_leaf, (x * 2).is_leaf
+    (True, True, False)
     """
 
     __slots__ = ("storage", "offset", "layout", "edge", "needs_grad", "meta", "__weakref__", "__dict__")
@@ -231,7 +237,7 @@ class Parameter(Tensor):
     """A tensor that a Module owns and an optimizer updates: a leaf that requires grad.
 
     Args:
-        data: the initial values, shared without a copy.
+        data: the initial values, shared without a copy; None, which is the default, for no elements.
         requires_grad: whether gradients are accumulated.
 
     >>> import nbgrad
@@ -243,7 +249,9 @@ class Parameter(Tensor):
     __slots__ = ()
     _mark = None        # results computed from parameters are plain tensors
 
-    def __new__(cls, data: Tensor, requires_grad: bool = True):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
+        if data is None:
+            data = new_tensor(wrap_array(np.empty(0, get_default_dtype().numpy)), layouts.layout_of(get_default_dtype(), (0,)))
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         self = object.__new__(cls)

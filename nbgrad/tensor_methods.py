@@ -104,6 +104,11 @@ def detach_(x: Tensor) -> Tensor:
 
     Raises:
         InplaceError: ``x`` is a view, whose history its base would restore.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> y = (x * 2).detach_()
+    >>> y.is_leaf, y.requires_grad
+    (True, False)
     """
     if is_view(x):
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")

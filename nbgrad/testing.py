@@ -85,7 +85,11 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 
 def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
                     msg: str = "") -> None:
-    """``assert_close`` of values alone: dtypes and devices may differ."""
+    """``assert_close`` of values alone: dtypes and devices may differ.
+
+    >>> from nbgrad.testing import assert_allclose
+    >>> assert_allclose(nbgrad.ones(2), nbgrad.ones(2, dtype=nbgrad.float64))
+    """
     actual, expected = (x if isinstance(x, Tensor) else as_tensor(x) for x in (actual, expected))
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False,
                  msg=msg or None)

@@ -18,5 +18,9 @@ def set_num_threads(threads: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads large kernels use; by default what the machine (or its container) grants this process."""
+    """How many threads large kernels use; by default what the machine (or its container) grants this process.
+
+    >>> nbgrad.get_num_threads() >= 1
+    True
+    """
     return native.pool.get_num_threads()

@@ -10,7 +10,7 @@ from .batch.rules import LOOPED
 from .batch.tensors import Batched, lifted, lowered
 from .batch.trees import Tree, flatten, spread
 from .dispatch import CALLS
-from .errors import GradError, RangeError
+from .errors import GradError, RangeError, require_callable
 from .tensor import Tensor
 
 __all__ = ["vmap", "LOOPED"]
@@ -34,6 +34,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         The function. It may be mapped and differentiated again.
 
     Raises:
+        ArgumentError: ``func`` is no function.
         RangeError: ``in_dims`` or ``out_dims`` does not fit; nothing to map over; sizes that differ; a result that is no tensor.
         BatchingError: ``func`` asks for a number, or does what depends on the values' truth.
 
@@ -42,6 +43,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     >>> nbgrad.vmap(nbgrad.dot, in_dims=(0, None))(x, y)
     tensor([10., 10., 10.])
     """
+    require_callable("vmap", func)
     if randomness not in RANDOMNESS:
         raise RandomnessError(f"vmap: randomness is {randomness!r}, expected 'error', 'different' or 'same'.")
     if not (chunk_size is None or chunk_size > 0):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -39,7 +40,8 @@ def examples() -> dict[str, doctest.DocTest]:
         module = importlib.import_module(name)
         for test in finder.find(module, name, globs={**vars(module), "nbgrad": nbgrad}):
             found.setdefault(test.docstring, test)
-    for prefix, members in (("nbgrad", {**FUNCTIONS, **vars(nbgrad)}), ("nbgrad.Tensor", vars(nbgrad.Tensor))):
+    places = [("nbgrad", {**FUNCTIONS, **vars(nbgrad)}), ("nbgrad.Tensor", vars(nbgrad.Tensor))]
+    for prefix, members in [*places, *((f"nbgrad.{name}", vars(getattr(nbgrad, name))) for name in ("linalg", "special"))]:
         for name, member in members.items():
             doc = getattr(member, "__doc__", None)
             if not name.startswith("_") and isinstance(doc, str) and ">>>" in doc:
@@ -92,6 +94,34 @@ def test_python_blocks_of_a_page(page):
         text=True, timeout=300,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
     assert done.returncode == 0, done.stderr
+
+
+# Modules of which every function has an example: what users come for.
+SHOWN = ("autograd.forward_ad", "autograd.functional", "func", "linalg", "special", "testing")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_public_functions_have_examples(name):
+    """Every public function of the module shows how it is called."""
+    module = importlib.import_module(f"nbgrad.{name}")
+    functions = {each: getattr(module, each) for each in module.__all__ if inspect.isfunction(getattr(module, each))}
+    assert functions
+    assert not [each for each, function in functions.items() if ">>>" not in (function.__doc__ or "")]
+
+
+def test_public_names_have_docstrings():
+    """Whatever of the package can be called says what it does."""
+    public = {name: getattr(nbgrad, name) for name in dir(nbgrad) if not name.startswith("_")}
+    assert len(public) > 500
+    assert not [name for name, value in public.items() if callable(value) and not getattr(value, "__doc__", None)]
+
+
+def test_files_that_the_architecture_names_exist():
+    """Modules move; the page moves with them."""
+    named = set(re.findall(r"`([\w/]+\.py|[\w/]+/)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")))
+    places = [ROOT, ROOT / "benchmarks", *(ROOT / "nbgrad" / below for below in ("", "ops", "kernels", "kernels/cpu"))]
+    assert len(named) > 50
+    assert not [name for name in sorted(named) if not any((place / name).exists() for place in places)]
 
 
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")

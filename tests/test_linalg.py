@@ -123,6 +123,7 @@ def test_cholesky_ex_says_where_it_failed():
     """The order of the first part that is not positive definite; 0 where all are."""
     x = nbgrad.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
     assert linalg.cholesky_ex(x).info.tolist() == [0, 2]
+    assert linalg.cholesky_ex(x[1]).info.item() == 2 and linalg.cholesky_ex(x[1]).L.isnan().all()
     with pytest.raises(nbgrad.LinAlgError):
         linalg.cholesky_ex(x, check_errors=True)
 

@@ -40,7 +40,8 @@ VARIANT_CALLS = {
     "addcdiv": "x, y, y, value=0.5", "div": "x, y, rounding_mode='floor'",
     "pow": "x, 3", "clamp": "x, -0.5, 2.0", "round": "x * 1.234, decimals=1", "gelu": "x", "relu": "x",
     "silu": "x", "leaky_relu": "x, 0.1", "elu": "x", "where": "x > 0, x, y",
-    "threshold": "x, 0.5, 0.0", **dict.fromkeys(("hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"), "x"),
+    "threshold": "x, 0.5, 0.0", "logit": "x.sigmoid()",
+    **dict.fromkeys(("hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"), "x"),
 }
 X = "x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)"
 Y = "y = nbgrad.tensor([2.0, 0.5, -1.0])"
@@ -123,8 +124,8 @@ def example_of(op: Op, row: Row | None) -> str:
 
 def call_text(op: Op, passed: list[str]) -> str:
     """The call as users write it: the function, else the method or property."""
-    if op.function:
-        return f"nbgrad.{op.name}({', '.join(passed)})"
+    if op.function or op.name in namespaced():
+        return f"nbgrad.{public_name(op)}({', '.join(passed)})"
     if getattr(op, "is_property", False):
         return f"{passed[0]}.{op.name}"
     return f"{passed[0]}.{op.name}({', '.join(passed[1:])})"
@@ -194,12 +195,17 @@ def result_dtype(row: Row, dtype: str) -> str:
         warnings.simplefilter("ignore")
         try:
             call = row.calls[0]
-            operands = [to_tensor(x) for x in row.arrays(call, dtype)]
+            operands = [to_tensor(x.astype(dtype) if spelled_out(x) else x) for x in row.arrays(call, dtype)]
             out = CALLS[row.name](*operands, **attributes_of(call))
         except (nbgrad.NbgradError, TypeError):
             return "refused"
     out = out[0] if isinstance(out, (tuple, list)) else out
     return out.dtype.name if isinstance(out, nbgrad.Tensor) else type(out).__name__
+
+
+def spelled_out(x: Any) -> bool:
+    """Whether an operand is an array of the samples' own, which they leave in float64."""
+    return isinstance(x, np.ndarray) and x.dtype == np.float64
 
 
 def tried_errors(row: Row | None) -> dict[str, str]:
@@ -217,16 +223,31 @@ def tried_errors(row: Row | None) -> dict[str, str]:
 
 # ---- entries ---------------------------------------------------------------------------------------------------------
 
+@functools.lru_cache(maxsize=1)
+def namespaced() -> dict[str, str]:
+    """``{operation: public name}`` of the functions that only ``nbgrad.linalg`` and ``nbgrad.special`` have."""
+    found = {f"linalg_{name}": f"linalg.{name}" for name in nbgrad.linalg.__all__}
+    found |= {name: f"special.{name}" for name in nbgrad.special.__all__ if name not in FUNCTIONS}
+    return {name: public for name, public in found.items() if name in OPS}
+
+
+def public_name(op: Op) -> str:
+    """The name of an operation below the package."""
+    return namespaced().get(op.name, op.name)
+
+
 def numpy_name(name: str) -> str:
     """NumPy's function of the same name."""
-    return f"np.{name}" if callable(getattr(np, name, None)) and not isinstance(getattr(np, name), type) else ""
+    place, _, last = name.rpartition(".")
+    function = getattr(getattr(np, place, None) if place else np, last, None)
+    return f"np.{name}" if callable(function) and not isinstance(function, type) else ""
 
 
 def entry_of(op: Op) -> Entry:
     """What is said of an operation."""
-    row = SAMPLES.get(op.name)
-    return Entry(op.name, op, describe(op, dtypes=tried_dtypes(op, row), errors=tried_errors(row), numpy=numpy_name(op.name),
-                                       example=example_of(op, row)))
+    row, name = SAMPLES.get(op.name), public_name(op)
+    return Entry(op.name, op, describe(op, name=name, dtypes=tried_dtypes(op, row), errors=tried_errors(row),
+                                       numpy=numpy_name(name), example=example_of(op, row)))
 
 
 def entry_of_variant(variant: Variant) -> Entry:
@@ -249,7 +270,8 @@ def entry_of_variant(variant: Variant) -> Entry:
 
 def is_public(op: Op) -> bool:
     """Whether users call it; the methods of other operations with loops are parts of what users call."""
-    return op.function or (op.method and (isinstance(op, (Elementwise, Composite)) or getattr(op, "is_property", False)))
+    method = op.method and (isinstance(op, (Elementwise, Composite)) or getattr(op, "is_property", False))
+    return op.function or method or op.name in namespaced()
 
 
 @functools.lru_cache(maxsize=1)

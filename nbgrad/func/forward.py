@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from ..batch.trees import Tree, flatten, map_leaves
 from ..dispatch import CALLS
-from ..errors import GradError, ShapeError
+from ..errors import GradError, ShapeError, require_callable
 from ..forward_ad import make_dual, unpack_dual
 from ..grad_mode import transforming
 from ..tangents import pop_level, push_level
@@ -34,6 +34,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     >>> nbgrad.func.jvp(lambda x: x ** 2, (nbgrad.tensor([1.0, 2.0]),), (nbgrad.tensor([1.0, 0.0]),))
     (tensor([1., 4.]), tensor([2., 0.]))
     """
+    require_callable("jvp", func)
     leaves, directions, tree = checked_directions(primals, tangents)
     with outside_inference_mode():
         return pushed_forward(func, leaves, directions, tree, strict, has_aux)

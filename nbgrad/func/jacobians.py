@@ -9,7 +9,7 @@ from ..batch.tensors import Batched, lifted, lowered
 from ..batch.trees import Tree, flatten, map_leaves
 from ..creation import eye
 from ..dispatch import CALLS
-from ..errors import RangeError
+from ..errors import RangeError, require_callable
 from ..tensor import Tensor
 from ..vmap import vmap
 from .forward import jvp
@@ -39,6 +39,7 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     tensor([[1., 0.],
             [0., 1.]])
     """
+    require_callable("jacrev", func)
     if not (chunk_size is None or chunk_size > 0):
         raise RangeError(f"jacrev: chunk_size is {chunk_size}, expected None or a number > 0.")
 
@@ -87,6 +88,8 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
     tensor([[1., 0.],
             [0., 1.]])
     """
+    require_callable("jacfwd", func)
+
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_arguments("jacfwd", args, argnums)
@@ -137,4 +140,5 @@ def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    require_callable("hessian", func)
     return jacfwd(jacrev(func, argnums), argnums)

@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..batch.tensors import Batched, lowered
 from ..batch.trees import flatten, map_leaves
 from ..dispatch import CALLS
-from ..errors import ArgumentError, GradError
+from ..errors import ArgumentError, GradError, require_callable
 from ..forward_ad import unpack_dual
 from ..graph import edge_of, requires_grad
 from ..graph_task import count_edges, target
@@ -37,6 +37,7 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     >>> nbgrad.func.functionalize(lambda x: x.add_(1).mul_(3))(x), x, x._version
     (tensor([3., 3.]), tensor([3., 3.]), 1)
     """
+    require_callable("functionalize", func)
     if remove not in REMOVE:
         raise GradError(f"functionalize: remove is {remove!r}, expected one of {list(REMOVE)}.")
 

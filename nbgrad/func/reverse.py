@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..autograd import grad as gradients_of
 from ..batch.trees import Tree, flatten
 from ..dispatch import CALLS
-from ..errors import ArgumentError, DTypeError, GradError, ShapeError
+from ..errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
 from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad
 from ..tensor import Tensor
@@ -40,12 +40,14 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
         ``func`` returned if ``has_aux``.
 
     Raises:
-        GradError: func returns no number, ``argnums`` does not fit. RangeError: an argument that is no tensor.
+        ArgumentError: func is no function. GradError: it returns no number, ``argnums`` does not fit. RangeError: an argument that
+            is no tensor.
 
     >>> import nbgrad
     >>> nbgrad.func.grad(lambda x: x ** 3)(nbgrad.tensor(2.0))
     tensor(12.)
     """
+    require_callable("grad", func)
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -59,7 +61,13 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     """A function that computes the gradient of ``func`` and its value: ``(gradient, value)``, or ``(gradient, (value, aux))``.
 
     Arguments and errors are those of ``grad``.
+
+    >>> from nbgrad.func import grad_and_value
+    >>> grad_and_value(lambda x: (x * x).sum())(nbgrad.tensor([1.0, 2.0]))
+    (tensor([2., 4.]), tensor(5.))
     """
+    require_callable("grad_and_value", func)
+
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
         recorded = mode.enabled
@@ -119,6 +127,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     (tensor([2., 4.]),)
     """
     recorded = mode.enabled
+    require_callable("vjp", func)
     with running(func, primals) as run:
         leaves, tree = flatten(primals)
         starts = [start(x, run) for x in leaves]

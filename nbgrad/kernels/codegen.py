@@ -199,12 +199,15 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     test = "common" if guards[guarded[0].op].common else "guard"
     lines = [f"def {test}({', '.join(p for p, _ in params)}):", *statements(roots, names, dtype, {})]
     tests = [f"guard_{node.op}({', '.join(names[a] for a in node.args)})" for node in guarded]
-    found = " | ".join(tests) if test == "guard" else reduce(lambda x, y: f"ior({x}, {y})", tests)
-    text = "\n".join([*lines, f"    return {found}"]) + "\n"
+    outside = " | ".join(tests) if test == "guard" else reduce(lambda x, y: f"ior({x}, {y})", tests)
+    text = "\n".join([*lines, f"    return {outside}"]) + "\n"
     text += source(Scalar(name, params, tuple(results), dtype), fast)
     text += source(Scalar("precise", params, tuple(results), dtype), precise)
     exec(compile(text, register_source(text, f"guard of {name} {dtype}"), "exec"), scope)
-    return {test: scope[test], "scalar": scope[f"scalar_{name}"], "precise": scope["scalar_precise"]}
+    found = {test: scope[test], "scalar": scope[f"scalar_{name}"], "precise": scope["scalar_precise"]}
+    for function in found.values():
+        function.booleans = tuple(boolean for _, boolean in params)
+    return found
 
 
 def register_source(text: str, label: str) -> str:
@@ -228,7 +231,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
     function: FunctionType = scope[f"scalar_{name}"]
-    function.source = text
+    function.source, function.booleans = text, tuple(boolean for _, boolean in params)
     return function
 
 

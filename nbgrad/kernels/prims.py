@@ -20,8 +20,6 @@ whose LLVM bodies the CPU and the CUDA target share, so that the two compilers c
 """
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 from typing import Any, Callable
 
 import numpy as np
@@ -109,6 +107,7 @@ def _fma_float32(x, y, z):
 
 def _libm_fma() -> Any:
     """libm's fma: NumPy has none, and Python's comes with 3.13."""
+    import ctypes.util
     function = ctypes.CDLL(ctypes.util.find_library("m")).fma
     function.argtypes, function.restype = [ctypes.c_double] * 3, ctypes.c_double
     return np.frompyfunc(function, 3, 1)

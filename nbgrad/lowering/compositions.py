@@ -15,6 +15,7 @@ from ..dtypes import DType, bool_, finfo, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
 from ..layout import broadcast_shapes, layout_of
+from ..ops.attributes import explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -105,13 +106,16 @@ def without_dim(x, keepdim: bool, dim: int):
 
 def statistic(name: str, indices: Callable, whole: bool):
     """``name(x, dim, keepdim)`` from a function of indices; of all elements where no dim is given."""
+    node = name.capitalize() + "Backward"
+
     def function(input, dim=None if whole else -1, keepdim=False):
         require_tensors(name, input)
         if dim is None:
             flat = input.reshape((-1,))
-            return scalar.pick(flat, indices(flat, 0), 0).squeeze_all()
+            return scalar.pick(flat, indices(flat, 0), 0, False, node + "0")
         found = indices(input, dim)
-        return Extremum(without_dim(scalar.pick(input, found, dim), keepdim, dim), without_dim(found, keepdim, dim))
+        values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, node + ("1" if whole else "0"))
+        return Extremum(values, without_dim(found, keepdim, dim))
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -153,8 +157,13 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
     if not input.dtype.is_floating_point:
         return input.clone()
     info = finfo(input.dtype)
-    return scalar.nan_replaced(input, 0.0 if nan is None else float(nan), info.max if posinf is None else float(posinf),
-                               info.min if neginf is None else float(neginf))
+    try:
+        numbers = (0.0 if nan is None else float(nan), info.max if posinf is None else float(posinf),
+                   info.min if neginf is None else float(neginf))
+    except (TypeError, ValueError):
+        given = f"{nan!r}, {posinf!r} and {neginf!r}"
+        raise ArgumentError(f"nan_to_num: nan, posinf and neginf must be numbers, got {given}.") from None
+    return scalar.nan_replaced(input, *numbers)
 
 
 for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
@@ -247,7 +256,10 @@ composite("broadcast_tensors", broadcast_tensors, method=False, doc=broadcast_te
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last dimension as a diagonal of two new ones, zeros elsewhere."""
-    size, ndim = input.shape[-1] + abs(offset), input.ndim + 1
+    try:
+        size, ndim = input.shape[-1] + abs(offset), input.ndim + 1
+    except TypeError:
+        raise ArgumentError(f"diag_embed: offset must be an int, got {type(offset).__name__}.") from None
     dim1, dim2 = wrap("diag_embed", dim1, ndim), wrap("diag_embed", dim2, ndim)
     if dim1 == dim2:
         raise ShapeError(f"diag_embed: dim1 and dim2 are both {dim1}.")
@@ -276,7 +288,11 @@ def rot90(input, k=1, dims=(0, 1)):
         raise RangeError(f"rot90: dims are {list(dims)}, expected two different ones.")
     turned = (input.clone, lambda: input.flip_dims((second,)).transpose(first, second), lambda: input.flip_dims((first, second)),
               lambda: input.flip_dims((first,)).transpose(first, second))
-    return turned[k % 4]()
+    try:
+        quarter = turned[k % 4]
+    except TypeError:
+        raise ArgumentError(f"rot90: k must be an int, got {type(k).__name__}.") from None
+    return quarter()
 
 
 def block_diag(*tensors):
@@ -385,7 +401,7 @@ def chain_matmul(*matrices):
     return product
 
 
-composite("cross", cross, out=True, doc=cross.__doc__)
+composite("cross", explained(cross), out=True, doc=cross.__doc__)
 composite("dist", dist, doc=dist.__doc__)
 for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
@@ -436,7 +452,7 @@ def _scatter_extremum(op, tensors, attributes):
     return shared(out, tensors[0], tensors[0].layout.dtype)
 
 
-# The product of those of its factors that are not zero, and how many are: what the derivative by each factor is made of.
+# The product of those of its factors that are not zero, how many are and their sum: what the derivative by each factor is made of.
 general("scatter_product", lambda x, src, dim, index, include_self: x,
         {"x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
          "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self)},
@@ -444,19 +460,26 @@ general("scatter_product", lambda x, src, dim, index, include_self: x,
         doc="The product of x and of the elements of src that index sends there along dim.")
 
 
-def others(factor, product, zeros):
-    """The product of all other factors: of those that are not zero, unless a zero is among the others."""
+def others(factor, product, zeros, nought):
+    """The product of all other factors: of those that are not zero, times the only zero among the others; 0 if there are more.
+
+    That zero stays a factor for the sake of second derivatives, which are products of the factors besides it.
+    """
     nothing = scalar.eq(factor, 0)
-    return scalar.where(scalar.eq(zeros, scalar.where(nothing, 1, 0)), product / scalar.where(nothing, 1, factor), 0)
+    rest, more = product / scalar.where(nothing, 1, factor), zeros - nothing.to_dtype(int64)
+    only = nought - scalar.where(nothing, factor, 0)
+    return scalar.where(scalar.eq(more, 0), rest, scalar.where(scalar.eq(more, 1), only * rest, 0))
 
 
 def factors(x, src, dim, index, include_self):
-    """The products of the factors that are not zero, and the numbers of zeros."""
+    """The products of the factors that are not zero, the numbers of zeros and their sums, through which they have gradients."""
     own, sent = scalar.eq(x, 0), scalar.eq(src, 0)
     product = CALLS["scatter_product"](scalar.where(own, 1, x), scalar.where(sent, 1, src), dim, index, include_self)
-    count = own.to_dtype(int64)
-    count = count if include_self else count.scatter_value(dim, index, 0)
-    return product, count.scatter_add_src(sent.to_dtype(int64), dim, index)
+    count, nought = own.to_dtype(int64), scalar.where(own, x, 0)
+    if not include_self:
+        count, nought = count.scatter_value(dim, index, 0), nought.scatter_value(dim, index, 0)
+    return (product, count.scatter_add_src(sent.to_dtype(int64), dim, index),
+            nought.scatter_add_src(scalar.where(sent, src, 0), dim, index))
 
 
 def own_factor(g, x, src, dim, index, include_self):
@@ -467,8 +490,8 @@ def own_factor(g, x, src, dim, index, include_self):
 
 def source_factor(g, x, src, dim, index, include_self):
     """g times the product of what else went to the same place: the part of src."""
-    product, zeros = factors(x, src, dim, index, include_self)
-    return g.gather(dim, index) * others(src, product.gather(dim, index), zeros.gather(dim, index))
+    parts = factors(x, src, dim, index, include_self)
+    return g.gather(dim, index) * others(src, *(part.gather(dim, index) for part in parts))
 
 
 @lowering("scatter_product", style="run")

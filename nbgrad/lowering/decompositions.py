@@ -73,7 +73,7 @@ def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
         if strict:
             raise
     out = np.full_like(x, np.nan)
-    for place in zip(*np.nonzero(info_array(x) == 0)):
+    for place in map(tuple, np.argwhere(info_array(x) == 0)):
         out[place] = np.linalg.cholesky(x[place])
     return out
 
@@ -510,7 +510,7 @@ def qr(A, mode="reduced"):
     """(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
 
     Raises:
-        RangeError: another mode. NotImplementedError from backward: of "complete" where Q has more columns than A, and of "r".
+        RangeError: another mode. NotSupportedError from backward: of "complete" where Q has more columns than A.
     """
     checked("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
+from operator import index as as_int
 from typing import Callable
 
 from ..dispatch import CALLS
@@ -263,21 +264,43 @@ def _cat(op, tensors, attributes):
         members = tuple(
             _cat(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS)
         )
-    plan, used, out = cat_plan(op, tuple(x.layout for x in members), dim)
+    plan, used, out = cat_plan(op, tuple([x.layout for x in members]), dim)
     if plan is None:
         return CALLS["new_full"](out, 0)
-    return native.fresh(plan, *(members[k] for k in used))
+    return native.fresh(plan, *(members if len(used) == len(members) else [members[k] for k in used]))
 
 
 @lowering("stack", style="run")
 def _stack(op, tensors, attributes):
     members = check_members(op, tensors[0])
-    shape = members[0].layout.shape
-    for x in members:
-        if x.layout.shape != shape:
-            raise ShapeError(f"stack: shapes {list(shape)} and {list(x.layout.shape)} must be equal.")
-    dim = shapes.wrap("stack", attributes["dim"], len(shape) + 1)
-    return CALLS["cat"](tuple(CALLS["unsqueeze"](x, dim) for x in members), dim)
+    dim = shapes.wrap("stack", attributes["dim"], members[0].layout.ndim + 1)
+    if len(members) > MOST_PARTS or not members[0].layout.numel:
+        stack_shape(tuple([x.layout for x in members]), dim)
+        return CALLS["cat"](tuple(CALLS["unsqueeze"](x, dim) for x in members), dim)
+    return native.fresh(stack_plan(tuple([x.layout for x in members]), dim), *members)
+
+
+def stack_shape(layouts: tuple, dim: int) -> tuple[int, ...]:
+    """The shape of ``stack``.
+
+    Raises:
+        ShapeError: the operands' differ.
+    """
+    shape = layouts[0].shape
+    for layout in layouts:
+        if layout.shape != shape:
+            raise ShapeError(f"stack: shapes {list(shape)} and {list(layout.shape)} must be equal.")
+    return (*shape[:dim], len(layouts), *shape[dim:])
+
+
+@lru_cache(maxsize=MOST_CAT_PLANS)
+def stack_plan(layouts: tuple, dim: int) -> GeneralPlan:
+    """The launch of ``stack``: every operand has its place along the new dimension."""
+    shape = stack_shape(layouts, dim)
+    out = layout_of(result_dtype([(layout.dtype, 1) for layout in layouts], []), shape, None, layouts[0].device)
+    strides = (*out.strides[:dim], *out.strides[dim + 1 :])
+    parts = [Part(layout, layout.shape, strides, k * out.strides[dim]) for k, layout in enumerate(layouts)]
+    return place_plan(out, parts, zero=False)
 
 
 @lowering("flip_dims")
@@ -322,7 +345,7 @@ def _roll_one(x: Tensor, shift, dim: int) -> Tensor:
 
 @lowering("repeat_sizes", style="run")
 def _repeat(op, tensors, attributes):
-    x, repeats = tensors[0], tuple(attributes["repeats"])
+    x, repeats = tensors[0], tuple(map(as_int, attributes["repeats"]))
     shape = x.layout.shape
     if len(repeats) < len(shape):
         raise ShapeError(
@@ -348,12 +371,15 @@ def _triangle(op, tensors, attributes):
     if not layout.numel:
         return CALLS["clone"](x)
     *_, rows, columns = layout.shape
-    bits = as_bits(layout)
-    kernel = address(Program("triangle", triangle(bits.dtype.name), None))
-    words = struct.pack("4q", rows, columns, max(min(diagonal, columns), -rows), int(op.name == "triu"))
-    units = layout.numel // columns
+    return native.fresh(triangle_plan(layout, max(min(as_int(diagonal), columns), -rows), op.name == "triu"), x)
+
+
+@lru_cache(maxsize=MOST_CAT_PLANS)
+def triangle_plan(layout: Layout, diagonal: int, upper: bool) -> GeneralPlan:
+    """The launch that copies a triangle of row-major matrices."""
+    *_, rows, columns = layout.shape
+    kernel = address(Program("triangle", triangle(as_bits(layout).dtype.name), None))
+    words, units = struct.pack("4q", rows, columns, diagonal, int(upper)), layout.numel // columns
     flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
-    plan = GeneralPlan(
-        pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words), (layout.template,), (layout,)
-    )
-    return native.fresh(plan, x)
+    record = pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words)
+    return GeneralPlan(record, (layout.template,), (layout,))

@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, pack_record
-from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two
 from ..layout import Layout
 from ..rules import GeneralPlan
 
@@ -19,6 +18,7 @@ PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 @cache
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
+    from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # with the scalar functions 7 ms
     loop = fill_four if dtype == "float32" else fill_two
     bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]))
     return address(Program(distribution, loop, dtype, bindings))

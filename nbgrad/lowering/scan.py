@@ -105,4 +105,6 @@ def _pick(op, layouts, attributes):
     outer, count, width = split_at(index.shape, dim)
     length = split_at(x.shape if op.name == "pick" else shape, dim)[1]
     record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), (outer, length, width), 2, False, 0, count)
+    if op.name == "pick" and not attributes["keepdim"]:
+        shape = (*shape[:dim], *shape[dim + 1:])
     return GeneralPlan(record, (x.like(None, shape).template,), layouts)

@@ -10,7 +10,6 @@ from ..dtypes import float32
 from ..errors import DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
-from ..kernels.scalars import FUNCTIONS
 from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
 from ..layout import Layout
@@ -27,6 +26,7 @@ COST = 0.12         # nanoseconds a byte: benchmarks/test_kernels.py, softmax of
 @cache
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
+    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import (7 ms)
     bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf),
                 ("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("key_max", key_max),
                 ("float_of_max", float_of_max), ("least_key", least_key), *KEY_CONSTANTS[dtype])

@@ -35,12 +35,14 @@ def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:
     layout = x.layout
     first = x.offset // layout.dtype.itemsize
     array = x.storage.array[first:first + layout.numel].reshape(layout.shape or (1,))
-    return np.moveaxis(array, dim, -1), dim
+    return array if dim == array.ndim - 1 else np.moveaxis(array, dim, -1), dim
 
 
 def indices_tensor(indices: np.ndarray, dim: int, x: Tensor) -> Tensor:
     """The order found, as a tensor with the dimension back in its place."""
-    array = np.ascontiguousarray(np.moveaxis(indices, -1, dim), np.int64)
+    # A moveaxis that moves nothing takes 4 us.
+    moved = indices if dim == indices.ndim - 1 else np.moveaxis(indices, -1, dim)
+    array = np.ascontiguousarray(moved, np.int64)
     shape = array.shape if x.layout.ndim else ()
     return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, shape, None, x.layout.device))
 

@@ -14,6 +14,7 @@ from ..dispatch import CALLS
 from ..dtypes import float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
+from ..ops.attributes import explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -42,7 +43,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise RangeError(f"kthvalue: k = {k} is out of range for dimension {dim}, expected 1 to {size}.")
     order = scalar.top_indices(input, k, dim, False) if input.ndim else input.argsort(dim, False, True)
     found = order.narrow(dim, k - 1, 1) if input.ndim else order
-    return Extremum(without_dim(scalar.pick(input, found, dim), keepdim, dim), without_dim(found, keepdim, dim))
+    values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, "KthvalueBackward0")
+    return Extremum(values, without_dim(found, keepdim, dim))
 
 
 def msort(input):
@@ -112,7 +114,7 @@ def between(rows, ranks, interpolation: str):
     return scalar.lerp(rows.gather(-1, low.to(int64)), rows.gather(-1, high), weights)
 
 
-composite("kthvalue", kthvalue, out=True, doc=str(kthvalue.__doc__))
+composite("kthvalue", explained(kthvalue), out=True, doc=str(kthvalue.__doc__))
 composite("msort", msort, out=True, doc=msort.__doc__)
 composite("quantile", quantiles("quantile", False), out=True,
           doc="The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one.")
@@ -162,6 +164,10 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     require_tensors("diff", input)
     if not input.ndim:
         raise DimError("diff: input has no dimensions, expected at least one.")
+    try:
+        n = n.__index__()
+    except AttributeError:
+        raise ArgumentError(f"diff: n must be an int, got {type(n).__name__}.") from None
     if n < 0:
         raise RangeError(f"diff: n is {n}, expected a number >= 0.")
     parts = [x for x in (prepend, input, append) if x is not None]
@@ -354,7 +360,7 @@ def renorm(input, p, dim, maxnorm):
 
 
 for _function in (cov, corrcoef, renorm):
-    composite(_function.__name__, _function, out=_function is renorm, doc=str(_function.__doc__))
+    composite(_function.__name__, explained(_function), out=_function is renorm, doc=str(_function.__doc__))
 
 # ---- counts --------------------------------------------------------------------------------------------------------------
 
@@ -438,4 +444,4 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 
 for _function in (histc, histogram, unique_consecutive):
-    composite(_function.__name__, _function, out=_function is histc, doc=str(_function.__doc__))
+    composite(_function.__name__, explained(_function), out=_function is histc, doc=str(_function.__doc__))

@@ -16,22 +16,23 @@ import numpy as np
 
 from ..batch.levels import BATCHED
 from ..dispatch import CALLS
-from ..dtypes import bool_, uint8
+from ..dtypes import bool_, int64, uint8
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..grad_mode import mode, special
+from ..graph import edge_of
 from ..inference import made
+from ..inplace import overlapping
 from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
 from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
-from ..rules import bound_arguments, check_tensor, needs_gradient, record_result, run_plan
+from ..rules import binder, check_tensor, needs_gradient, record_result, run_plan
 from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
-from .indexing import WRITERS, array_of, positions_tensor
+from ..views import check_inplace, rebase
+from .indexing import WRITERS, array_of, points_shape, positions_tensor
 
 __all__ = ["getitem", "setitem"]
-
-WHOLE = slice(None)
 
 
 # ---- reading an index ----------------------------------------------------------------------------------------------
@@ -49,10 +50,18 @@ def getitem(x, key):
         view = plain_view(x, key)
         if view is not x:
             return view
-    view, indices = place(x, key)
+    view, indices = (x, (key,)) if is_points(x, key) else place(x, key)
     if not indices:
         return CALLS["alias"](view) if view is x else view
     return CALLS["index"](view, indices)
+
+
+def is_points(x: Tensor, key: Any) -> bool:
+    """Whether a key is one int64 index tensor of one dimension or more, for the first dimension as it lies."""
+    if not isinstance(key, Tensor):
+        return False
+    layout = key.layout
+    return layout.dtype is int64 and layout.ndim > 0 and not layout.special and x.layout.ndim > 0
 
 
 def plain_view(x: Tensor, key: tuple) -> Tensor:
@@ -89,12 +98,15 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
     Raises:
         DimError: too many indices, or one out of range. ArgumentError, DTypeError: something that is no index.
     """
-    items = [as_item(item) for item in parts_of(key)]
-    consumed = sum(map(dimensions_of, items))
-    ndim = x.layout.ndim
+    items, consumed, dots, ndim = [], 0, 0, x.layout.ndim
+    for part in parts_of(key):
+        item = as_item(part)
+        items.append(item)
+        consumed += dimensions_of(item)
+        dots += item is Ellipsis
     if consumed > ndim:
         raise DimError(f"index: {consumed} indices for {ndim} dimensions.")
-    if sum(item is Ellipsis for item in items) > 1:
+    if dots > 1:
         raise DimError("index: '...' may occur once.")
     dim, indices = 0, {}
     for item in items:
@@ -104,7 +116,7 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
             x = CALLS["unsqueeze"](x, dim)
             dim += 1
         elif type(item) is slice:
-            if item != WHOLE or len(items) == 1:
+            if len(items) == 1 or not (item.start is item.stop is item.step is None):
                 x = CALLS["slice"](x, dim, item.start, item.stop, item.step)
             dim += 1
         elif type(item) is int:
@@ -142,9 +154,12 @@ INDEX_PARTS = (Tensor, slice, list, tuple, range)
 
 def as_item(item: Any):
     """One part of a key: None, ``...``, an int, a bool, a slice of ints, or an index tensor."""
-    if item is None or item is Ellipsis or type(item) in (int, bool):
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis or kind is bool:
         return item
     if isinstance(item, slice):
+        if item.start is item.stop is item.step is None:
+            return item
         return slice(*(None if end is None else as_int(end) for end in (item.start, item.stop, item.step)))
     if isinstance(item, Tensor):
         return scalar_item(item) if not item.layout.ndim and item.layout.special is not BATCHED else item
@@ -261,8 +276,7 @@ def setitem(x, key, value):
     ):
         fill_mask(x, key, value)
         return
-    view = plain_view(x, key if type(key) is tuple else (key,))
-    view, indices = (view, ()) if view is not x else place(x, key)
+    view, indices = written_place(x, key)
     value = as_value(x, value)
     if not indices:
         view = CALLS["alias"](view) if view is x else view
@@ -271,13 +285,21 @@ def setitem(x, key, value):
         else:
             CALLS["fill_"](view, value)
         return
-    if not isinstance(value, Tensor):
+    if isinstance(value, Tensor):
+        value = trimmed(value, result_shape(view, indices))
+    else:
         value = CALLS["new_full"](layout_of(view.layout.dtype, ()), value)
-    shape = result_shape(view, indices)
-    value = trimmed(value, shape)
     if value.layout.dtype is not view.layout.dtype:
         value = CALLS["to_dtype"](value, view.layout.dtype)
     INPLACE["index_write"](view, value, indices, False)
+
+
+def written_place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
+    """What ``place`` says, for the commonest keys at once."""
+    if is_points(x, key):
+        return x, (key,)
+    view = plain_view(x, key if type(key) is tuple else (key,))
+    return (view, ()) if view is not x else place(x, key)
 
 
 def fill_mask(x: Tensor, mask: Tensor, value) -> None:
@@ -321,11 +343,7 @@ def trimmed(value: Tensor, shape: tuple) -> Tensor:
 
 def result_shape(view: Tensor, indices: tuple) -> tuple:
     """The shape of ``index``."""
-    from .indexing import points_shape, points_walk
-
-    if is_marked(indices):
-        return points_shape(view.layout.shape, indices)
-    return points_walk("index", view.layout, indices).shape
+    return points_shape(view.layout.shape, indices)
 
 
 # ---- recorded in-place forms ---------------------------------------------------------------------------------------
@@ -337,7 +355,7 @@ def inplace_writer(name: str):
 
     def call(x, *args, **kwargs):
         op = OPS[name]
-        tensors, attributes = bound_arguments(op, (x, *args), kwargs)
+        tensors, attributes = binder(op)(x, *args, **kwargs)
         for operand, tensor in zip(op.operands, tensors):
             check_tensor(op, operand, tensor)
         if special or is_marked((*tensors, *attributes.values())):
@@ -363,15 +381,11 @@ def inplace_writer(name: str):
 
 def check(op, x: Tensor, recorded: bool) -> None:
     """Refuse writes that autograd cannot follow."""
-    from ..views import check_inplace
-
     check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
 
 
 def apart(x: Tensor, other: Tensor) -> Tensor:
     """``other``, copied if it shares memory with ``x``."""
-    from ..inplace import overlapping
-
     shared = overlapping(x, other)
     return CALLS["clone"](other) if shared else other
 
@@ -381,9 +395,6 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
 
     Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
     """
-    from ..graph import edge_of
-    from ..views import rebase
-
     is_view = x.needs_grad is ASK
     old_edge = edge_of(x.meta.base) if is_view and x.meta.base.needs_grad else None
     own = needs_gradient(x)

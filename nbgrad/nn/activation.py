@@ -11,16 +11,16 @@ __all__ = ["ELU", "GELU", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "SiLU
 
 
 class ReLU(Module):
-    """``max(x, 0)``; at 0 the derivative is 0.
+    """``max(input, 0)``; at 0 the derivative is 0.
 
     >>> import nbgrad
     >>> nbgrad.nn.ReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.relu(x)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.relu(input)
 
 
 class Tanh(Module):
@@ -31,52 +31,52 @@ class Tanh(Module):
     tensor([-0.7616,  0.0000,  0.9640])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.tanh(x)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.tanh(input)
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``.
+    """``1 / (1 + exp(-input))``.
 
     >>> import nbgrad
     >>> nbgrad.nn.Sigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
     tensor([0.2689, 0.5000, 0.8808])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.sigmoid(x)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
-    """``log(sigmoid(x))``, without overflow.
+    """``log(sigmoid(input))``, without overflow.
 
     >>> import nbgrad
     >>> nbgrad.nn.LogSigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
     tensor([-1.3133, -0.6931, -0.1269])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.logsigmoid(x)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.logsigmoid(input)
 
 
 class SiLU(Module):
-    """``x * sigmoid(x)``.
+    """``input * sigmoid(input)``.
 
     >>> import nbgrad
     >>> nbgrad.nn.SiLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.2689,  0.0000,  1.7616])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.silu(x)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.silu(input)
 
 
 class GELU(Module):
-    """``x`` times the normal distribution function at ``x``.
+    """``input`` times the normal distribution function at ``input``.
 
     Args:
         approximate: "none" for the error function, "tanh" for the approximation by a hyperbolic tangent.
@@ -92,9 +92,9 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.gelu(x, approximate=self.approximate)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         """The setting."""
@@ -102,7 +102,7 @@ class GELU(Module):
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x > threshold``.
+    """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input > threshold``.
 
     >>> import nbgrad
     >>> nbgrad.nn.Softplus()(nbgrad.tensor([-1.0, 0.0, 2.0]))
@@ -113,9 +113,9 @@ class Softplus(Module):
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.softplus(x, beta=self.beta, threshold=self.threshold)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.softplus(input, beta=self.beta, threshold=self.threshold)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -123,7 +123,7 @@ class Softplus(Module):
 
 
 class LeakyReLU(Module):
-    """``x`` where positive, ``negative_slope * x`` elsewhere.
+    """``input`` where positive, ``negative_slope * input`` elsewhere.
 
     >>> import nbgrad
     >>> nbgrad.nn.LeakyReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
@@ -134,9 +134,9 @@ class LeakyReLU(Module):
         super().__init__()
         self.negative_slope = negative_slope
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.leaky_relu(x, negative_slope=self.negative_slope)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.leaky_relu(input, negative_slope=self.negative_slope)
 
     def extra_repr(self) -> str:
         """The setting."""
@@ -144,7 +144,7 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere.
 
     >>> import nbgrad
     >>> nbgrad.nn.ELU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
@@ -155,9 +155,9 @@ class ELU(Module):
         super().__init__()
         self.alpha = alpha
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``x``."""
-        return F.elu(x, alpha=self.alpha)
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.elu(input, alpha=self.alpha)
 
     def extra_repr(self) -> str:
         """The setting."""
@@ -165,7 +165,7 @@ class ELU(Module):
 
 
 class Softmax(Module):
-    """``exp(x)`` divided by its sum over ``dim``.
+    """``exp(input)`` divided by its sum over ``dim``.
 
     >>> import nbgrad
     >>> nbgrad.nn.Softmax(dim=0)(nbgrad.tensor([0.0, 0.0]))
@@ -176,9 +176,9 @@ class Softmax(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Shape and dtype of ``x``."""
-        return F.softmax(x, self.dim)
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape and dtype of ``input``."""
+        return F.softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         """The setting."""
@@ -186,7 +186,7 @@ class Softmax(Module):
 
 
 class LogSoftmax(Module):
-    """``log(softmax(x))`` over ``dim``, without overflow.
+    """``log(softmax(input))`` over ``dim``, without overflow.
 
     >>> import nbgrad
     >>> nbgrad.nn.LogSoftmax(dim=0)(nbgrad.tensor([0.0, 0.0]))
@@ -197,9 +197,9 @@ class LogSoftmax(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Shape and dtype of ``x``."""
-        return F.log_softmax(x, self.dim)
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape and dtype of ``input``."""
+        return F.log_softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         """The setting."""

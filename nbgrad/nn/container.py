@@ -95,11 +95,11 @@ class Sequential(_Ordered):
     def _slice(self, members: list[tuple[str, Module]]) -> Sequential:
         return Sequential(dict(members))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         """Each module on what the one before it returned."""
         for module in self:
-            x = module(x)
-        return x
+            input = module(input)
+        return input
 
 
 class ModuleList(_Ordered):

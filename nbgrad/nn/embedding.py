@@ -52,9 +52,10 @@ class Embedding(Module):
         made.weight = Parameter(embeddings, requires_grad=not freeze)
         return made
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """Numbers of any shape to ``(*, embedding_dim)``."""
-        return F.embedding(x, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                           self.sparse)
 
     def extra_repr(self) -> str:
         """The sizes."""

@@ -16,7 +16,7 @@ __all__ = ["Dropout", "Flatten", "Identity", "LayerNorm", "Linear"]
 
 
 class Identity(Module):
-    """``x`` itself. Takes and ignores any arguments, so that it can stand in for another module.
+    """``input`` itself. Takes and ignores any arguments, so that it can stand in for another module.
 
     >>> import nbgrad
     >>> nbgrad.nn.Identity()(nbgrad.ones(2))
@@ -26,16 +26,16 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, x: Any) -> Any:
-        """``x``."""
-        return x
+    def forward(self, input: Any) -> Any:
+        """``input``."""
+        return input
 
 
 class Linear(Module):
-    """``x @ weight.T + bias``.
+    """``input @ weight.T + bias``.
 
     Args:
-        in_features: size of the last dimension of ``x``.
+        in_features: size of the last dimension of ``input``.
         out_features: size of the last dimension of the result.
         bias: whether to add one.
         dtype: of weight and bias; the default dtype unless given.
@@ -63,9 +63,9 @@ class Linear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """``(*, in_features)`` to ``(*, out_features)``."""
-        return F.linear(x, self.weight, self.bias)
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -96,9 +96,9 @@ class LayerNorm(Module):
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """``(*, *normalized_shape)``; see ``functional.layer_norm``."""
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -123,9 +123,9 @@ class Dropout(Module):
             raise RangeError(f"Dropout: p is {p}, expected a probability between 0 and 1.")
         self.p = p
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Elementwise; after ``eval()``, ``x`` itself."""
-        return F.dropout(x, self.p, True) if self.training else x
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise; after ``eval()``, ``input`` itself."""
+        return F.dropout(input, self.p, True) if self.training else input
 
     def extra_repr(self) -> str:
         """The probability."""
@@ -144,9 +144,9 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: Tensor) -> Tensor:
-        """``x`` in its new shape; a view where strides permit."""
-        return x.flatten(self.start_dim, self.end_dim)
+    def forward(self, input: Tensor) -> Tensor:
+        """``input`` in its new shape; a view where strides permit."""
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         """The dimensions."""

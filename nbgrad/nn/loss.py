@@ -33,9 +33,9 @@ class MSELoss(_Loss):
     tensor(2.)
     """
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape; a scalar, or that shape if nothing is reduced."""
-        return F.mse_loss(x, target, reduction=self.reduction)
+        return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
@@ -46,9 +46,9 @@ class L1Loss(_Loss):
     tensor(1.)
     """
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape; a scalar, or that shape if nothing is reduced."""
-        return F.l1_loss(x, target, reduction=self.reduction)
+        return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class NLLLoss(_Loss):
@@ -71,9 +71,9 @@ class NLLLoss(_Loss):
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        """``x``: log-probabilities ``(samples, classes)``; ``target``: int64 classes ``(samples,)``."""
-        return F.nll_loss(x, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """``input``: log-probabilities ``(samples, classes)``; ``target``: int64 classes ``(samples,)``."""
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
@@ -98,9 +98,9 @@ class CrossEntropyLoss(_Loss):
         self.register_buffer("weight", weight)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        """``x``: scores ``(samples, classes)``; ``target``: int64 ``(samples,)``, or probabilities like ``x``."""
-        return F.cross_entropy(x, target, weight=self.weight, ignore_index=self.ignore_index,
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """``input``: scores ``(samples, classes)``; ``target``: int64 ``(samples,)``, or probabilities like ``input``."""
+        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
                                reduction=self.reduction, label_smoothing=self.label_smoothing)
 
 
@@ -125,9 +125,9 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        """``x``: scores; ``target``: numbers from 0 to 1 of the same shape."""
-        return F.binary_cross_entropy_with_logits(x, target, weight=self.weight, reduction=self.reduction,
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """``input``: scores; ``target``: numbers from 0 to 1 of the same shape."""
+        return F.binary_cross_entropy_with_logits(input, target, weight=self.weight, reduction=self.reduction,
                                                   pos_weight=self.pos_weight)
 
 
@@ -138,9 +138,9 @@ class SmoothL1Loss(_Loss):
         super().__init__(reduction)
         self.beta = beta
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape."""
-        return F.smooth_l1_loss(x, target, reduction=self.reduction, beta=self.beta)
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(_Loss):
@@ -150,9 +150,9 @@ class HuberLoss(_Loss):
         super().__init__(reduction)
         self.delta = delta
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape."""
-        return F.huber_loss(x, target, reduction=self.reduction, delta=self.delta)
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
 class BCELoss(_Loss):
@@ -164,9 +164,9 @@ class BCELoss(_Loss):
         super().__init__(reduction)
         self.register_buffer("weight", weight)
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        """``x``: probabilities; ``target``: numbers from 0 to 1 of the same shape."""
-        return F.binary_cross_entropy(x, target, weight=self.weight, reduction=self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """``input``: probabilities; ``target``: numbers from 0 to 1 of the same shape."""
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
@@ -176,9 +176,9 @@ class CosineEmbeddingLoss(_Loss):
         super().__init__(reduction)
         self.margin = margin
 
-    def forward(self, x1: Tensor, x2: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """``(samples, size)`` twice, and targets 1 or -1."""
-        return F.cosine_embedding_loss(x1, x2, target, self.margin, self.reduction)
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
 
 
 class HingeEmbeddingLoss(_Loss):
@@ -188,9 +188,9 @@ class HingeEmbeddingLoss(_Loss):
         super().__init__(reduction)
         self.margin = margin
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape."""
-        return F.hinge_embedding_loss(x, target, self.margin, self.reduction)
+        return F.hinge_embedding_loss(input, target, self.margin, self.reduction)
 
 
 class MarginRankingLoss(_Loss):
@@ -200,17 +200,17 @@ class MarginRankingLoss(_Loss):
         super().__init__(reduction)
         self.margin = margin
 
-    def forward(self, x1: Tensor, x2: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """All of one shape."""
-        return F.margin_ranking_loss(x1, x2, target, self.margin, self.reduction)
+        return F.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + e**(-target * x)), for targets 1 and -1."""
+    """log(1 + e**(-target * input)), for targets 1 and -1."""
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape."""
-        return F.soft_margin_loss(x, target, self.reduction)
+        return F.soft_margin_loss(input, target, self.reduction)
 
 
 class TripletMarginLoss(_Loss):

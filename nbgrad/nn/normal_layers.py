@@ -39,17 +39,17 @@ class _BatchNorm(Module):
         self.register_buffer("running_var", ones.clone() if kept else None)
         self.register_buffer("num_batches_tracked", nbgrad.tensor(0) if kept else None)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """Shape ``(batch, channels, *)``; a mean over all batches seen if ``momentum`` is None."""
-        if x.ndim not in self.ranks:
-            raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {x.ndim}.")
+        if input.ndim not in self.ranks:
+            raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {input.ndim}.")
         momentum = self.momentum or 0.0
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
             momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else momentum
         own = self.training or self.running_mean is None
         running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
-        return F.batch_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
+        return F.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -95,9 +95,9 @@ class GroupNorm(Module):
         self.register_parameter("weight", Parameter(nbgrad.ones(num_channels, dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(nbgrad.zeros(num_channels, dtype=dtype)) if affine else None)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """Shape ``(batch, channels, *)``."""
-        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -115,9 +115,9 @@ class RMSNorm(Module):
         ones = nbgrad.ones(self.normalized_shape, dtype=dtype)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """``(*, *normalized_shape)``."""
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """The settings."""

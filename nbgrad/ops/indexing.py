@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..dtypes import bool_
 from . import shapes
+from .attributes import explained
 from .core import composite, elementwise, general
 from .expr import scalar
 
@@ -272,4 +273,4 @@ def take_along_dim(x, indices, dim=None):
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):
     composite(function.__name__, function, out=True, doc=function.__doc__)
-composite("put", put, doc=put.__doc__)
+composite("put", explained(put), doc=put.__doc__)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from .core import composite, general
 from .reduce import conjugate
 from .shapes import wrap
@@ -133,18 +133,29 @@ def require_addend(name, input, shape):
         raise ShapeError(f"{name}: input {list(input.shape)} does not broadcast to the product's shape {list(shape)}.")
 
 
+def no_tensors(name: str, error: AttributeError) -> ArgumentError:
+    """What to raise where an operand is no tensor."""
+    return ArgumentError(f"{name}: expected Tensors, got {type(error.obj).__name__}.")
+
+
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``: (n, k) by (k, m), and an input that broadcasts to (n, m)."""
-    if beta == 1 and alpha == 1 and mat1.ndim == 2 and mat2.ndim == 2 and input.shape == mat2.shape[1:]:
-        return mat1.gemm_bias(mat2, input, False)
-    product = mat1.mm(mat2)
+    try:
+        if beta == 1 and alpha == 1 and mat1.ndim == 2 and mat2.ndim == 2 and input.shape == mat2.shape[1:]:
+            return mat1.gemm_bias(mat2, input, False)
+        product = mat1.mm(mat2)
+    except AttributeError as error:
+        raise no_tensors("addmm", error) from None
     require_addend("addmm", input, product.shape)
     return scaled_sum(input, product, beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
-    product = mat.mv(vec)
+    try:
+        product = mat.mv(vec)
+    except AttributeError as error:
+        raise no_tensors("addmv", error) from None
     require_addend("addmv", input, product.shape)
     return scaled_sum(input, product, beta, alpha)
 
@@ -158,14 +169,20 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, for batches of matrices."""
-    product = batch1.bmm(batch2)
+    try:
+        product = batch1.bmm(batch2)
+    except AttributeError as error:
+        raise no_tensors("baddbmm", error) from None
     require_addend("baddbmm", input, product.shape)
     return scaled_sum(input, product, beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
-    product = batch1.bmm(batch2).sum(0)
+    try:
+        product = batch1.bmm(batch2).sum(0)
+    except AttributeError as error:
+        raise no_tensors("addbmm", error) from None
     require_addend("addbmm", input, product.shape)
     return scaled_sum(input, product, beta, alpha)
 
@@ -175,7 +192,11 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 def outer(input, vec2):
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
-    if input.ndim != 1 or vec2.ndim != 1:
+    try:
+        vectors = input.ndim == vec2.ndim == 1
+    except AttributeError as error:
+        raise no_tensors("outer", error) from None
+    if not vectors:
         raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. "
                          "Hint: flatten them.")
     return input.unsqueeze(-1) * vec2

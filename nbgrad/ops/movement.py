@@ -6,8 +6,10 @@ that take sizes or dimensions in several spellings are composites that call thes
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Callable
 
+from ..dtypes import DType
 from ..errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
@@ -32,6 +34,7 @@ movement(
     shapes.viewed,
     lambda g, x_shape: g.reshape(x_shape),
     **INTERNAL,
+    public="view",
     node="ViewBackward0",
     doc="The same elements in the same order under another shape.",
 )
@@ -47,6 +50,7 @@ movement(
     shapes.permuted,
     lambda g, dims: g.permute_dims(shapes.inverse_permutation(dims)),
     **INTERNAL,
+    public="permute",
     node="PermuteBackward0",
     doc="Dimensions in another order.",
 )
@@ -77,6 +81,7 @@ movement(
     shapes.expanded,
     lambda g, x_shape: g.sum_to(x_shape),
     **INTERNAL,
+    public="expand",
     node="ExpandBackward0",
     doc="Dimensions of size 1 repeated, without memory.",
 )
@@ -146,6 +151,7 @@ movement(
     lambda g, dim: g.cat(dim),
     multiple=True,
     **INTERNAL,
+    public="split",
     node="SplitBackward0",
     doc="Pieces of one size.",
 )
@@ -235,7 +241,7 @@ def view(x, *shape):
     Raises:
         ShapeError: the elements cannot be reached by strides. Hint: reshape.
     """
-    if len(shape) == 1 and hasattr(shape[0], "itemsize") and hasattr(shape[0], "is_floating_point"):
+    if len(shape) == 1 and isinstance(shape[0], DType):
         return x._apply("view_dtype", (x, shape[0]))
     return x.view_shape(shapes.sizes(shape))
 
@@ -252,14 +258,27 @@ def reshape(x, *shape):
     return x.reshape_alias(shape)
 
 
+def no_tensor(op: str, other) -> ArgumentError:
+    """What to raise for an ``other`` without a shape."""
+    return ArgumentError(f"{op}: other must be a Tensor, got {type(other).__name__}.")
+
+
 def view_as(x, other):
     """``x.view(other.shape)``."""
-    return x.view_shape(other.shape)
+    try:
+        shape = other.shape
+    except AttributeError:
+        raise no_tensor("view_as", other) from None
+    return x.view_shape(shape)
 
 
 def reshape_as(x, other):
     """``x.reshape(other.shape)``."""
-    return reshape(x, other.shape)
+    try:
+        shape = other.shape
+    except AttributeError:
+        raise no_tensor("reshape_as", other) from None
+    return reshape(x, shape)
 
 
 def permute(x, *dims):
@@ -279,12 +298,20 @@ def expand(x, *size):
 
 def expand_as(x, other):
     """``x.expand(other.shape)``."""
-    return x.expand_shape(other.shape)
+    try:
+        shape = other.shape
+    except AttributeError:
+        raise no_tensor("expand_as", other) from None
+    return x.expand_shape(shape)
 
 
 def broadcast_to(x, shape):
     """``x.expand(shape)``."""
-    return x.expand_shape(tuple(shape))
+    try:
+        shape = tuple(shape)
+    except TypeError:
+        raise ArgumentError(f"broadcast_to: shape must be a tuple of ints, got {type(shape).__name__}.") from None
+    return x.expand_shape(shape)
 
 
 def squeeze(x, dim=None, axis=None):
@@ -309,18 +336,26 @@ def ravel(x):
 
 def unflatten(x, dim, sizes):
     """One dimension as several; one of their sizes may be -1."""
-    return x.view_shape(shapes.unflattened(x.shape, dim, sizes))
+    try:
+        return x.view_shape(shapes.unflattened(x.shape, dim, sizes))
+    except TypeError:
+        if isinstance(sizes, (tuple, list)) and all(hasattr(size, "__index__") for size in sizes):
+            raise
+        raise ArgumentError(f"unflatten: sizes must be a tuple of ints, got {sizes!r}.") from None
 
 
 def narrow(x, dim, start, length):
     """``length`` elements of a dimension from ``start`` on.
 
     Raises:
-        DimError, ShapeError: they are not there.
+        DimError, ShapeError: they are not there. ArgumentError: no ints.
     """
     dim = shapes.wrap("narrow", dim, x.ndim)
     size = x.shape[dim] if x.ndim else 0
-    start = start.__index__()
+    try:
+        start, length = as_int(start), as_int(length)
+    except TypeError:
+        raise ArgumentError(f"narrow: start and length must be ints, got {start!r} and {length!r}.") from None
     if not -size <= start <= size:
         raise shapes.DimError(f"narrow: start {start} is out of range for dimension {dim} of size {size}.")
     start += size if start < 0 else 0
@@ -335,7 +370,10 @@ def as_strided(x, size, stride, storage_offset=None):
     Raises:
         ShapeError: it would reach outside the storage.
     """
-    size, stride, own = tuple(size), tuple(stride), x.storage_offset()
+    try:
+        size, stride, own = tuple(map(as_int, size)), tuple(map(as_int, stride)), x.storage_offset()
+    except TypeError:
+        raise ArgumentError(f"as_strided: size and stride must be tuples of ints, got {size!r} and {stride!r}.") from None
     first = own if storage_offset is None else storage_offset
     if len(size) != len(stride) or any(s < 0 for s in size) or any(s < 0 for s in stride) or first < 0:
         raise ShapeError(
@@ -360,8 +398,11 @@ def split(x, split_size_or_sections, dim=0):
 
 def piece_size(x, chunks, dim) -> int:
     """The size of ``chunks`` pieces."""
-    if chunks <= 0:
-        raise ShapeError(f"chunk: the number of chunks must be positive, got {chunks}.")
+    try:
+        if chunks <= 0:
+            raise ShapeError(f"chunk: the number of chunks must be positive, got {chunks}.")
+    except TypeError:
+        raise ArgumentError(f"chunk: chunks must be an int, got {type(chunks).__name__}.") from None
     extent = x.shape[shapes.wrap("chunk", dim, x.ndim)] if x.ndim else 0
     return -(-extent // chunks)
 
@@ -517,6 +558,7 @@ general(
     lambda x, dims: x,
     {"x": lambda g, dims: g.flip_dims(dims)},
     **INTERNAL,
+    public="flip",
     node="FlipBackward0",
     doc="Dimensions in reverse, copied.",
 )
@@ -537,6 +579,7 @@ general(
         )
     },
     **INTERNAL,
+    public="repeat",
     node="RepeatBackward0",
     doc="Copies of a tensor side by side.",
 )

@@ -1,7 +1,7 @@
 """Operations that draw random numbers; what they draw depends on the default generator, see random.py."""
 from __future__ import annotations
 
-from ..errors import RangeError
+from ..errors import ArgumentError, RangeError
 from .core import composite, general
 
 __all__: list[str] = []
@@ -12,7 +12,11 @@ general("dropout_mask", lambda x, keep: x, {}, function=False,
 
 def dropout(x, p, training):
     """Nothing is drawn, and ``x`` itself returned, where nothing would be dropped."""
-    if not 0 <= p <= 1:
+    try:
+        possible = 0 <= p <= 1
+    except TypeError:
+        raise ArgumentError(f"dropout: p must be a number, got {type(p).__name__}.") from None
+    if not possible:
         raise RangeError(f"dropout: p must be from 0 to 1, got {p}.")
     return x * x.dropout_mask(1 - p) if training and p else x
 

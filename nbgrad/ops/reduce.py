@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..errors import DTypeError, RangeError, ShapeError
+from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .core import composite, general, movement
 from .expr import scalar
 from .shapes import inverse_permutation, wrap
@@ -164,17 +164,25 @@ def even_cotangent(g, x, out, x_shape, x_dtype, dim):
     return scalar.spread(g / attained.sum(dim, g.ndim == len(x_shape)), x_shape, dim) * attained
 
 
+def named_by_dim(whole: str, along_dims: str):
+    """The node's name: ``max`` and ``min`` of all elements are amax and amin without a dim."""
+    return lambda facts: whole if facts["dim"] is None else along_dims
+
+
 for _name, _which in (("amax", "Greatest"), ("amin", "Smallest")):
     general(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
+            node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"),
             doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
     general(_name, lambda x, dim=None, keepdim=False: x,
             doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
 
-# Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice.
-general("pick", lambda x, index, dim: x,
-        {"x": lambda g, index, x_shape, dim: scalar.place(g, index, dim, size_at(x_shape, dim))},
-        operands=("x", "index"), method=False, function=False, node="GatherBackward0",
+# Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice. Orders and
+# extrema are this, each with a name for its node; without ``keepdim`` the index has one element along the dimension, which goes.
+general("pick", lambda x, index, dim, keepdim=True, node="GatherBackward0": x,
+        {"x": lambda g, index, x_shape, dim, keepdim: scalar.place(g if keepdim else scalar.unsqueeze(g, dim), index, dim,
+                                                                   size_at(x_shape, dim))},
+        operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"],
         doc="Elements at an index along dim.")
 general("place", lambda x, index, dim, size: x, {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
         operands=("x", "index"), method=False, function=False, node="ScatterBackward0",
@@ -186,13 +194,12 @@ def size_at(shape, dim) -> int:
     return shape[dim] if shape else 1
 
 
-def along(x, dim, keepdim, indices) -> Extremum:
+def along(x, dim, keepdim, indices, node: str) -> Extremum:
     """Values and indices of an extremum, from its indices with ``keepdim``."""
-    values = scalar.pick(x, indices, dim)
     if keepdim or not x.shape:
-        return Extremum(values, indices)
+        return Extremum(scalar.pick(x, indices, dim, True, node), indices)
     shape = kept_shape(x.shape, (wrap("max", dim, len(x.shape)),), False)
-    return Extremum(scalar.view_shape(values, shape), scalar.view_shape(indices, shape))
+    return Extremum(scalar.pick(x, indices, dim, False, node), scalar.view_shape(indices, shape))
 
 
 def numpy_spelling(op: str, dim, axis, keepdim, keepdims) -> tuple:
@@ -202,14 +209,16 @@ def numpy_spelling(op: str, dim, axis, keepdim, keepdims) -> tuple:
 
 def extremum_of(name: str, whole: str, index: str, pairwise: str):
     """``max`` or ``min``: of all elements, along a dimension, or of two tensors."""
+    node = name.capitalize() + "Backward0"
+
     def function(x, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
         if axis is not None or keepdims is not None:
             dim, keepdim = numpy_spelling(name, dim, axis, keepdim, keepdims)
         if other is not None or hasattr(dim, "_apply"):
             return getattr(scalar, pairwise)(x, dim if other is None else other)
         if dim is None:
-            return getattr(scalar, whole)(x)
-        return along(x, dim, keepdim, getattr(scalar, index)(x, dim, True))
+            return getattr(scalar, whole)(x, None)
+        return along(x, dim, keepdim, getattr(scalar, index)(x, dim, True), node)
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -277,7 +286,10 @@ def spread_arguments(dim, unbiased, correction) -> tuple:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
+        try:
+            correction = 1 if unbiased is None else int(unbiased)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"var: unbiased must be a bool, got {unbiased!r}.") from None
     return tuple(dim) if isinstance(dim, list) else dim, correction
 
 
@@ -359,7 +371,11 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
         return (scalar.norm1 if p == 1 else scalar.norm2)(x, dim, keepdim)
     if p == 0:
         return cast(x.count_nonzero(dim, keepdim), x.dtype)
-    if math.isinf(p):
+    try:
+        infinite = math.isinf(p)
+    except TypeError:
+        raise ArgumentError(f"norm: p must be a number, inf, -inf or 'fro', got {type(p).__name__}.") from None
+    if infinite:
         return (scalar.amax if p > 0 else scalar.amin)(scalar.abs(x), () if dim is None else dim, keepdim)
     return scalar.power_norm(x, float(p), dim, keepdim)
 
@@ -465,14 +481,14 @@ def sort(x, dim=-1, descending=False, stable=False, *, axis=None):
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
     dim = dim if axis is None else axis
     indices = x.argsort(dim, descending, stable)
-    return Extremum(scalar.pick(x, indices, dim), indices)
+    return Extremum(scalar.pick(x, indices, dim, True, "SortBackward0"), indices)
 
 
 def topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None):
     """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
     dim = dim if axis is None else axis
     indices = scalar.top_indices(x, k, dim, largest)
-    return Extremum(scalar.pick(x, indices, dim), indices)
+    return Extremum(scalar.pick(x, indices, dim, True, "TopkBackward0"), indices)
 
 
 composite("sort", sort, out=True, doc=sort.__doc__)

@@ -5,6 +5,7 @@ Each gives the ``(shape, strides, offset)`` of a view, in elements, or a list of
 
 from __future__ import annotations
 
+import sys
 from operator import index as as_int
 
 from ..errors import ArgumentError, DimError, RangeError, ShapeError
@@ -38,9 +39,17 @@ __all__ = [
 
 
 def sizes(args: tuple) -> tuple:
-    """Sizes or dimensions spelled ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``."""
+    """Sizes or dimensions spelled ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``.
+
+    Raises:
+        ArgumentError: neither an int nor several things.
+    """
     if len(args) == 1 and not hasattr(args[0], "__index__"):
-        return tuple(args[0])
+        try:
+            return tuple(args[0])
+        except TypeError:
+            caller = sys._getframe(1).f_code.co_name        # the operation, which would have to pass its name in every call
+            raise ArgumentError(f"{caller}: expected ints, or a tuple of ints, got {type(args[0]).__name__}.") from None
     return args
 
 
@@ -342,7 +351,10 @@ def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int | None]]:
         small, larger = divmod(extent, count)
         bounds = [k * small + min(k, larger) for k in range(count + 1)]
         return list(zip(bounds, bounds[1:]))
-    cuts = [*map(as_int, sections)]
+    try:
+        cuts = [*map(as_int, sections)]
+    except TypeError:
+        raise ArgumentError(f"tensor_split: expected an int or a tuple of ints, got {sections!r}.") from None
     return list(zip([0, *cuts], [*cuts, None]))
 
 

@@ -24,7 +24,7 @@ NODES: dict[tuple[str, tuple[bool, ...]], str] = {
 # Torch's names of operands and arguments, where they are others.
 NAMES: dict[str, dict[str, str]] = {
     "gemm_bias": {"mat1": "x", "mat2": "y"}, "gemm": {"mat2": "y"}, "matmul": {"vec": "y", "tensor": "y", "mat2": "y"},
-    "bmm": {"mat2": "y"}, "mv": {"vec": "y"}, "dot": {"tensor": "y"},
+    "bmm": {"mat2": "y"}, "pick": {"indices": "index"}, "mv": {"vec": "y"}, "dot": {"tensor": "y"},
     "pow": {"exponent": "y"}, "addcmul_scaled": {"value": "value"}, "addcdiv_scaled": {"value": "value"},
     "split_size": {"split_size": "size"}, "as_strided_from": {"storage_offset": "offset"},
 }

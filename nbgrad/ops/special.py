@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 
-from ..errors import DTypeError, NotSupportedError, RangeError
+from ..errors import ArgumentError, DTypeError, NotSupportedError, RangeError
+from .attributes import explained
 from .core import composite, elementwise, general
 from .expr import scalar
 from .variants import variant
@@ -55,6 +56,10 @@ def polygamma(n, input):
     Raises:
         RangeError: n is negative.
     """
+    try:
+        n = n.__index__()
+    except AttributeError:
+        raise ArgumentError(f"polygamma: n must be an int, got {type(n).__name__}.") from None
     if n < 0:
         raise RangeError(f"polygamma: n is {n}, expected a number >= 0.")
     if n < 2:
@@ -62,6 +67,7 @@ def polygamma(n, input):
     return scalar.zeta(n + 1.0, input) * float((-1) ** (n + 1) * math.factorial(n))
 
 
+@explained
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension p, a whole number >= 1.
 
@@ -147,5 +153,5 @@ def logit(op):
 
     def logit(input, eps=None):
         """log(input / (1 - input)), of input moved into [eps, 1 - eps] if eps is given."""
-        return whole(input) if eps is None else within(input, float(eps))
+        return whole(input) if eps is None else within(input, eps)
     return logit

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
-from ..errors import DTypeError, RangeError
+from ..errors import ArgumentError, DTypeError, RangeError
 from .core import composite, elementwise
 from .expr import scalar
 
@@ -264,7 +264,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
     if rtol < 0 or atol < 0:
         raise RangeError(f"isclose: rtol is {rtol}, atol is {atol}, expected numbers >= 0.")
-    if input.dtype is not other.dtype:
+    try:
+        alike = input.dtype is other.dtype
+    except AttributeError:
+        raise ArgumentError(f"isclose: other must be a Tensor, got {type(other).__name__}.") from None
+    if not alike:
         raise DTypeError(f"isclose: input is {input.dtype.name}, other is {other.dtype.name}, expected one dtype.")
     if rtol == 0 and atol == 0:
         close = scalar.eq(input, other)
@@ -285,7 +289,11 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def equal(input, other):
     """Whether two tensors have one shape and equal elements: a Python bool."""
-    return input.shape == other.shape and bool(scalar.eq(input, other).all())
+    try:
+        alike = input.shape == other.shape
+    except AttributeError:
+        raise ArgumentError(f"equal: other must be a Tensor, got {type(other).__name__}.") from None
+    return alike and bool(scalar.eq(input, other).all())
 
 
 for _function in (isclose, allclose, equal):

@@ -7,9 +7,10 @@ from typing import Any
 
 from nbgrad import Tensor, view_as_real, zeros_like
 
+from ..errors import ArgumentError
 from ..fused import fused_update
 from . import rules
-from .optimizer import Optimizer, require
+from .optimizer import Optimizer, require, require_numbers
 
 __all__ = ["Adam", "AdamW"]
 
@@ -57,6 +58,11 @@ class Adam(Optimizer):
 
     def check(self, group: dict[str, Any]) -> None:
         """Nothing is negative, betas are below 1."""
+        betas = group["betas"]
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ArgumentError(f"{self._name}: betas is {betas!r}, expected two numbers.")
+        require_numbers(self._name, {name: group[name] for name in ("lr", "eps", "weight_decay")})
+        require_numbers(self._name, {f"betas[{index}]": beta for index, beta in enumerate(betas)})
         for name in ("lr", "eps", "weight_decay"):
             require(group[name] >= 0, self._name, name, group[name], "a number that is not negative")
         for index, beta in enumerate(group["betas"]):

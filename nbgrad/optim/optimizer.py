@@ -164,6 +164,17 @@ class Optimizer:
         return "\n".join([f"{self._name} (", *lines, ")"])
 
 
+def require_numbers(owner: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that are no numbers.
+
+    Raises:
+        ArgumentError: one of them is none.
+    """
+    for name, value in options.items():
+        if not hasattr(value, "__float__"):
+            raise ArgumentError(f"{owner}: {name} must be a number, got {value!r}.")
+
+
 def require(valid: bool, owner: str, name: str, value: Any, expected: str) -> None:
     """Refuse an option.
 

@@ -8,7 +8,7 @@ from nbgrad import Tensor, zeros_like
 
 from ..fused import fused_update
 from . import rules
-from .optimizer import Optimizer, require
+from .optimizer import Optimizer, require, require_numbers
 
 __all__ = ["SGD"]
 
@@ -46,6 +46,7 @@ class SGD(Optimizer):
 
     def check(self, group: dict[str, Any]) -> None:
         """Learning rate, momentum and weight decay are not negative; nesterov fits the others."""
+        require_numbers("SGD", {name: group[name] for name in ("lr", "momentum", "dampening", "weight_decay")})
         for name in ("lr", "momentum", "weight_decay"):
             require(group[name] >= 0, "SGD", name, group[name], "a number that is not negative")
         if group["nesterov"]:

@@ -14,7 +14,12 @@ __all__ = ["DeviceType", "ProfilerAction", "ProfilerActivity", "Schedule", "alwa
 
 
 class ProfilerAction(Enum):
-    """What a profile does during a step: nothing, get ready, collect, or collect and hand over at the end of the step."""
+    """What a profile does during a step: nothing, get ready, collect, or collect and hand over at the end of the step.
+
+    >>> plan = nbgrad.profiler.schedule(wait=1, warmup=1, active=1)
+    >>> [plan(step).name for step in range(3)]
+    ['NONE', 'WARMUP', 'RECORD_AND_SAVE']
+    """
 
     NONE = 0
     WARMUP = 1
@@ -98,7 +103,11 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The kinds of work that profiles see."""
+    """The kinds of work that profiles see.
+
+    >>> nbgrad.profiler.supported_activities()
+    {<ProfilerActivity.CPU: 0>}
+    """
     return {ProfilerActivity.CPU}
 
 
@@ -125,6 +134,13 @@ def tensorboard_trace_handler(dir_name: str | os.PathLike, worker_name: str | No
 
     Raises:
         TraceError: by the handler: the folder cannot be made.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with nbgrad.profile(on_trace_ready=nbgrad.profiler.tensorboard_trace_handler(folder)):
+    ...         x = nbgrad.ones(2).exp()
+    ...     len(os.listdir(folder))
+    1
     """
     if worker_name is not None and not isinstance(worker_name, str):
         raise ArgumentError(f"tensorboard_trace_handler: worker_name must be a str, got {type(worker_name).__name__}.")

@@ -115,6 +115,11 @@ class FunctionEvent(Times):
         cpu_memory_usage: bytes allocated less bytes freed meanwhile, by tensors that calls returned.
         flops: an estimate of the arithmetic; None if not recorded.
         cpu_parent, cpu_children: the event around this one, and those directly inside.
+
+    >>> with nbgrad.profile(record_shapes=True) as p:
+    ...     x = nbgrad.ones(2, 3).exp()
+    >>> [event.input_shapes for event in p.events() if event.name == "aten::exp"]
+    [[[2, 3]]]
     """
 
     def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, fwd_thread: int | None = None,
@@ -170,6 +175,11 @@ class FunctionEventAvg(Times):
         cpu_memory_usage, self_cpu_memory_usage: sums, in bytes.
         flops: the sum of the estimates that there are.
         others: of the first event.
+
+    >>> with nbgrad.profile() as p:
+    ...     x = nbgrad.ones(2).exp().exp()
+    >>> [average.count for average in p.key_averages() if average.key == "aten::exp"]
+    [2]
     """
 
     def __init__(self) -> None:
@@ -208,6 +218,11 @@ class EventList(list):
         events: what it holds.
         profile_memory, with_flops: whether tables show memory and arithmetic.
         metadata: what traces say of themselves.
+
+    >>> with nbgrad.profile() as p:
+    ...     x = nbgrad.ones(2).exp()
+    >>> [event.name for event in p.events() if event.name == "aten::exp"]
+    ['aten::exp']
     """
 
     def __init__(self, events: Iterable = (), *, profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False,

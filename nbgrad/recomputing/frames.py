@@ -78,6 +78,15 @@ class GraphExecGroup:
     """Passes inside one ``with`` block share what checkpoints recompute: each function runs again once for all of them.
 
     The passes must not need the same saved tensor twice, even if the graph is retained.
+
+    >>> calls = []
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> y = nbgrad.checkpoint(lambda x: (calls.append("run"), x.sin(), x.cos())[1:], x, use_reentrant=False)
+    >>> with nbgrad.GraphExecGroup():
+    ...     y[0].sum().backward()
+    ...     y[1].sum().backward()
+    >>> calls
+    ['run', 'run']
     """
 
     _local = _Group()

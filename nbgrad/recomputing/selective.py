@@ -25,6 +25,15 @@ class CheckpointPolicy(Enum):
     """What becomes of an operation's result: kept for the second run, or computed again.
 
     ``MUST_`` and ``PREFER_`` mean the same here; so do ``SAVE`` and ``CPU_OFFLOAD``, since all memory is the CPU's.
+
+    >>> from nbgrad import CheckpointPolicy
+    >>> def keep_products(ctx, operation, *args, **kwargs):
+    ...     return CheckpointPolicy.MUST_SAVE if operation is nbgrad.matmul else CheckpointPolicy.PREFER_RECOMPUTE
+    >>> x = nbgrad.ones(2, 2, requires_grad=True)
+    >>> y = nbgrad.checkpoint(lambda x: (x @ x).exp(), x, use_reentrant=False,
+    ...     context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(keep_products))
+    >>> nbgrad.grad(y.sum(), x)[0].shape
+    nbgrad.Size([2, 2])
     """
 
     MUST_SAVE = 0
@@ -48,6 +57,15 @@ class SelectiveCheckpointContext:
     Attributes:
         is_recompute: False: policies are asked in the first run only.
         op_output: the call's result.
+
+    >>> def policy(ctx, operation, *args, **kwargs):
+    ...     large = ctx.op_output.numel() > 1000
+    ...     return nbgrad.CheckpointPolicy.PREFER_RECOMPUTE if large else nbgrad.CheckpointPolicy.MUST_SAVE
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> y = nbgrad.checkpoint(nbgrad.exp, x, use_reentrant=False,
+    ...     context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(policy))
+    >>> nbgrad.grad(y.sum(), x)
+    (tensor([2.7183, 2.7183]),)
     """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None):

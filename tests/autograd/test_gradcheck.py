@@ -228,7 +228,7 @@ def check_row(name, dtype, checker):
     assert checker(func, inputs, fast_mode=True)
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if "differences" not in SAMPLES[name].unlike])
 def test_table(name):
     """Every differentiable operation passes."""
     check_row(name, "float64", nbgrad.gradcheck)

@@ -121,3 +121,22 @@ def test_hooks_that_stay_behind():
     handle.remove()
     x.register_hook(unserializable_hook(hook))
     pickle.dumps(x)
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda x: x.max(), "MaxBackward1"), (lambda x: x.amax(), "AmaxBackward0"),
+    (lambda x: x.max(1).values, "MaxBackward0"), (lambda x: x.min(0, keepdim=True).values, "MinBackward0"),
+    (lambda x: x.sort().values, "SortBackward0"), (lambda x: x.topk(2).values, "TopkBackward0"),
+    (lambda x: x.median(), "MedianBackward0"), (lambda x: x.median(1).values, "MedianBackward1"),
+    (lambda x: x.nanmedian(), "NanmedianBackward0"), (lambda x: x.mode().values, "ModeBackward0"),
+    (lambda x: x.kthvalue(2).values, "KthvalueBackward0"), (lambda x: x.gather(1, nbgrad.tensor([[0]])), "GatherBackward0")])
+def test_orders_and_extrema_have_names_of_their_own(call, name):
+    """All of them pick elements by index; the node says whose they are, and is one."""
+    node = call(nbgrad.rand(3, 4, requires_grad=True)).grad_fn
+    assert node.name() == name == type(node).__name__
+
+
+def test_extremum_along_a_dimension_shows_its_index():
+    """Under torch's name, beside the dimension."""
+    node = nbgrad.tensor([[1.0, 3.0, 2.0]], requires_grad=True).max(1).values.grad_fn
+    assert node._saved_indices.tolist() == [[1]] and node._saved_dim == 1 and node._saved_keepdim is False

@@ -10,7 +10,8 @@ from .row import REAL, case, fails, row, through
 ShapeError = nbgrad.ShapeError
 HALF = {"half": "of single and double precision"}
 NONE = {**HALF, "gradient": "whole numbers"}
-SYMMETRIC = {**HALF, "second order": "in tests/test_linalg.py: of matrices that stay symmetric"}
+SYMMETRIC = {**HALF, "second order": "in tests/test_linalg.py: of matrices that stay symmetric",
+             "differences": "of a matrix of which one half is read"}
 UNIQUE = {**HALF, "gradient": "in tests/test_linalg.py: unique up to signs, of matrices that stay symmetric"}
 A = np.array([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
 B = np.stack([A, A.T @ A])

@@ -26,6 +26,10 @@ WALKING = tuple("at_" + name for name in POINTER_TYPES)
 INTRINSICS = (*POINTERS, *WALKING, "word", "run_kernel", "stack", "pointer_word", "set_word", "call_c")
 
 
+# The functions of elementwise loops, whose operands are elements of the dtype or truth values.
+TRACED = ("scalar", "precise", "guard", "common")
+
+
 class Program(NamedTuple):
     """What a kernel computes.
 
@@ -112,11 +116,14 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     from .. import scalars
     from .frontend import compile_kernel, inlined
     from .intrinsics import intrinsics
+    from .traced import traced
 
     dtype = program.dtype
     target = {**cpu_prims(REAL_OF.get(dtype, dtype) or "float64"), **intrinsics(), "float32": types.float32,
               "float64": types.float64, "int64": types.int64}
     source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
+    if dtype in ("float32", "float64") and not program.reassociate:
+        target.update(traced({name: value for name, value in program.bindings if name in TRACED}, source, dtype))
 
     # Scalar functions are compiled once for all kernels of a dtype. Helpers of a template are not shared: they may name this
     # program's bindings.

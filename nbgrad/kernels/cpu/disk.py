@@ -8,7 +8,6 @@ NOTE [Trust in the store]: whoever can write a file that we load runs code in ou
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 from ...errors import CacheError
 from . import elf
+from .digest import sha256
 
 __all__ = ["Store", "StoreInfo", "default_directory"]
 
@@ -210,7 +210,7 @@ def read_own_file(handle: int, path: str) -> bytes | None:
 
 def encode(code: bytes, symbols: list[str]) -> bytes:
     """A file's content: the header line, which people can read too, and the object."""
-    header = {"symbols": list(symbols), "sha256": hashlib.sha256(code).hexdigest(),
+    header = {"symbols": list(symbols), "sha256": sha256(code).hexdigest(),
               "undefined": sorted(elf.inspect(code).undefined)}
     return json.dumps(header).encode() + b"\n" + code
 
@@ -225,7 +225,7 @@ def decode(data: bytes) -> tuple[bytes, list[str]] | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     named = isinstance(symbols, list) and symbols and all(isinstance(symbol, str) for symbol in symbols)
-    return (code, symbols) if named and digest == hashlib.sha256(code).hexdigest() else None
+    return (code, symbols) if named and digest == sha256(code).hexdigest() else None
 
 
 def replace_file(path: str, data: bytes) -> None:

@@ -146,10 +146,9 @@ def slot_offset(owner: type, name: str) -> int:
 def check_layouts(tensor_type: type, storage_type: type) -> str | None:
     """Why this interpreter or NumPy cannot run the native functions, or None."""
     import sys
-    import sysconfig
     if sys.implementation.name != "cpython":
         return f"implementation {sys.implementation.name}"
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+    if "t" in getattr(sys, "abiflags", "") or hasattr(sys, "gettotalrefcount"):
         return "free-threaded or debug build"
     array, marker, text = np.empty(3), object(), b"plan"
     single, part = (marker,), array[:2]

@@ -10,7 +10,6 @@ compilation takes them; the child renews all three.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import re
 import sys
@@ -25,6 +24,7 @@ import llvmlite.binding as llvm
 from ..._version import __version__
 from ...errors import CacheError, KernelError
 from . import elf
+from .digest import sha256
 from .disk import Store, StoreInfo, default_directory
 
 __all__ = ["ABI_VERSION", "Store", "StoreInfo", "Loader", "loader", "compile_lock", "content_key", "platform_key",
@@ -80,7 +80,7 @@ def content_key(*parts: str | bytes) -> str:
 
     Parts are hashed with their lengths, so that ``("ab", "c")`` and ``("a", "bc")`` differ.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     for part in (platform_key(), *parts):
         data = part.encode() if isinstance(part, str) else part
         digest.update(b"%d:" % len(data))

@@ -1,0 +1,19 @@
+"""SHA-256 from Python's own module: ``hashlib`` loads OpenSSL for it, 2 to 10 ms of an import, to hash some kilobytes."""
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+__all__ = ["sha256"]
+
+
+def own_sha256() -> Any:
+    """The built-in function, where this interpreter has one; else hashlib's."""
+    try:
+        return import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
+    except (ImportError, AttributeError):
+        return import_module("hashlib").sha256
+
+
+sha256 = own_sha256()

@@ -1,0 +1,198 @@
+"""Arguments of a wrong kind: every operation says which one, what came and what was expected, in an error that users catch."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.errors import ArgumentError
+
+
+def x() -> nbgrad.Tensor:
+    return nbgrad.arange(12.0).reshape(3, 4)
+
+
+ATTRIBUTES = [
+    (lambda: x().tile("a"), "repeat: repeats must be an int or a tuple of ints"),
+    (lambda: x().repeat(1, "a"), "repeat: repeats must be"),
+    (lambda: x().repeat(1.5), "repeat: expected ints, or a tuple of ints, got float"),
+    (lambda: x().view("a"), "view: .* must be an int or a tuple of ints"),
+    (lambda: x().view(None), "view: expected ints"),
+    (lambda: x().reshape(3, "a"), "must be an int or a tuple of ints"),
+    (lambda: x().reshape(1.5), "reshape: expected ints"),
+    (lambda: x().roll("a"), "roll: shifts must be an int or a tuple of ints, got str 'a'"),
+    (lambda: x().expand(3, "a"), "must be an int or a tuple of ints"),
+    (lambda: x().permute(1.5), "permute: expected ints"),
+    (lambda: x().broadcast_to(3), "broadcast_to: shape must be a tuple of ints, got int"),
+    (lambda: x().split("a"), "must be an int"),
+    (lambda: x().split({}), "must be an int"),
+    (lambda: x().chunk("a"), "chunk: chunks must be an int, got str"),
+    (lambda: x().tensor_split(1.5), "tensor_split: expected an int or a tuple of ints"),
+    (lambda: x().topk("a"), "topk: k must be an int, got str 'a'"),
+    (lambda: x().topk(1.5), "topk: k must be an int, got float 1.5"),
+    (lambda: x().topk(None), "topk: k must be an int, got NoneType"),
+    (lambda: x().kthvalue("a"), "kthvalue: k must be an int"),
+    (lambda: x().narrow(0, "a", 1), "narrow: start and length must be ints, got 'a' and 1"),
+    (lambda: x().narrow(0, 0, "a"), "narrow: start and length must be ints, got 0 and 'a'"),
+    (lambda: x().unfold(1, "a", 1), "unfold: size must be an int"),
+    (lambda: x().as_strided((2,), ("a",)), "as_strided: size and stride must be tuples of ints"),
+    (lambda: x().as_strided(1, 1), "as_strided: size and stride must be tuples of ints"),
+    (lambda: x().diag("a"), "diag.*: (diagonal|offset) must be an int, got str 'a'"),
+    (lambda: x().diagonal({}), "diagonal: offset must be an int, got dict"),
+    (lambda: x().diagonal(1.5), "diagonal: offset must be an int, got float 1.5"),
+    (lambda: x().tril("a"), "tril: diagonal must be an int, got str 'a'"),
+    (lambda: x().triu(None), "triu: diagonal must be an int, got NoneType"),
+    (lambda: x().tril_(1.5), "tril: diagonal must be an int"),
+    (lambda: nbgrad.dropout(x(), "a"), "dropout: p must be a number, got str"),
+    (lambda: x().std(0, correction="a"), "std: correction must be a number, got str 'a'"),
+    (lambda: x().var(1, "a"), "unbiased must be a bool, got 'a'"),
+    (lambda: x().unflatten(0, "a"), "unflatten: sizes must be a tuple of ints, got 'a'"),
+    (lambda: x().renorm("a", 0, 1.0), "p must be a number"),
+    (lambda: x().norm({}), "norm: p must be a number"),
+    (lambda: x().sum({}), "sum: dim must be an int or a tuple of ints, got dict"),
+    (lambda: x().softmax(1, "a"), "dtype must be a dtype, got str 'a'"),
+    (lambda: x().cumsum({}), "cumsum: dim must be"),
+    (lambda: x().rot90("a"), "rot90: k must be an int"),
+    (lambda: x().diff("a"), "diff: n must be an int"),
+    (lambda: x().histc("a"), "histc: bins must be an int"),
+    (lambda: x().nan_to_num("a"), "nan_to_num: nan, posinf and neginf must be numbers, got 'a'"),
+    (lambda: x().mvlgamma("a"), "mvlgamma: p must be a number"),
+    (lambda: x().polygamma("a"), "polygamma"),
+    (lambda: x().logit("a"), "logit"),
+    (lambda: x().view_as(3), "view_as: other must be a Tensor, got int"),
+    (lambda: x().reshape_as("a"), "reshape_as: other must be a Tensor, got str"),
+    (lambda: x().expand_as(None), "expand_as: other must be a Tensor, got NoneType"),
+    (lambda: x().type_as("a"), "type_as: other must be a Tensor, got str"),
+    (lambda: x().isclose(1.5), "isclose: other must be a Tensor, got float"),
+    (lambda: x().allclose("a"), "isclose: other must be a Tensor, got str"),
+    (lambda: x().equal(None), "equal: other must be a Tensor, got NoneType"),
+    (lambda: x().cross(1.5), "cross: other must be a Tensor"),
+    (lambda: x().put(1, "a"), "put: index must be a Tensor, got int"),
+    (lambda: x().baddbmm(1, "a"), "baddbmm: expected Tensors, got int"),
+    (lambda: x().outer(1), "outer: expected Tensors, got int"),
+    (lambda: x().addmm(1, "a"), "addmm: expected Tensors, got int"),
+]
+
+
+@pytest.mark.parametrize("call, message", ATTRIBUTES)
+def test_attribute_of_a_wrong_kind_is_named(call, message):
+    """The error is a TypeError and a RuntimeError, and says what came."""
+    with pytest.raises(ArgumentError, match=message) as raised:
+        call()
+    assert isinstance(raised.value, TypeError) and isinstance(raised.value, RuntimeError)
+
+
+def test_second_call_fails_like_the_first():
+    """A failure leaves no plan behind."""
+    messages = set()
+    for _ in range(3):
+        with pytest.raises(ArgumentError) as raised:
+            x().roll("a")
+        messages.add(str(raised.value))
+    assert len(messages) == 1
+
+
+def test_errors_of_the_house_are_not_rewritten():
+    """An attribute out of range keeps its own error."""
+    with pytest.raises(IndexError, match="dim 7 is out of range"):
+        x().unsqueeze(7)
+    with pytest.raises(RuntimeError, match="k = 9"):
+        x().topk(9)
+
+
+def test_unusual_kinds_that_work_stay_allowed():
+    """Integers of NumPy and tensors are as good as Python's, and are none of what shapes hold."""
+    two, four = np.int64(2), nbgrad.tensor(4)
+    made = [x().repeat(two, two), x().tile((two, two)), x().repeat_interleave(two, dim=np.int64(1)), x().view(3, four),
+            nbgrad.cat([x(), x()], np.int64(0)), x().expand(two, 3, 4), x().unfold(1, two, 1), nbgrad.stack([x()] * 2, np.int64(0))]
+    assert [tuple(each.shape) for each in made] == [(6, 8), (6, 8), (3, 8), (3, 4), (6, 4), (2, 3, 4), (3, 3, 2), (2, 3, 4)]
+    assert {type(size) for each in made for size in each.layout.shape} == {int}
+
+
+def test_tensor_as_size_is_read_at_every_call():
+    """A plan keeps the number, not the tensor that was it once."""
+    size = nbgrad.tensor(6)
+    first = nbgrad.zeros(6).view(size).shape
+    size.fill_(3)
+    assert first == (6,) and nbgrad.zeros(6).view(size, 2).shape == (3, 2)
+    with pytest.raises(ValueError, match="6"):
+        nbgrad.zeros(6).view(size)
+
+
+def test_number_of_numpy_fills_like_one_of_python():
+    """``full`` has the default dtype for floats of NumPy; ``tensor`` keeps theirs."""
+    assert nbgrad.full((2,), np.float64(1.5)).dtype is nbgrad.float32
+    assert nbgrad.full((2,), np.int32(1)).dtype is nbgrad.int64
+    assert nbgrad.tensor(np.float64(1.5)).dtype is nbgrad.float64
+
+
+@pytest.mark.parametrize("scaled", [lambda x, y: x.add(y, alpha=3), lambda x, y: x.sub(y, alpha=3), lambda x, y: x.lerp(y, 0.25)])
+def test_second_pass_where_only_numbers_are_kept(scaled):
+    """Nothing was freed: the gradient of the second pass adds to that of the first."""
+    a, b = (nbgrad.ones(2, requires_grad=True) for _ in range(2))
+    result = scaled(a, b).sum()
+    result.backward()
+    once = a.grad.tolist(), b.grad.tolist()
+    result.backward()
+    assert (a.grad / 2).tolist() == once[0] and (b.grad / 2).tolist() == once[1]
+
+
+@pytest.mark.parametrize("kept", [lambda x: x * 3, lambda x: x ** 3, lambda x: x.exp()])
+def test_second_pass_where_tensors_are_kept_is_refused(kept):
+    """The factor of a product stands for a tensor, also where it is a number."""
+    result = kept(nbgrad.ones(2, requires_grad=True)).sum()
+    result.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        result.backward()
+
+
+@pytest.mark.parametrize("given", [(), (None,)])
+def test_parameter_without_data_is_empty(given):
+    """It has no elements, and requires grad."""
+    parameter = nbgrad.nn.Parameter(*given)
+    assert parameter.shape == (0,) and parameter.requires_grad and parameter.dtype is nbgrad.get_default_dtype()
+
+
+FUNCTIONS = [
+    (lambda: nbgrad.checkpoint(None, x(), use_reentrant=False), "checkpoint"), (lambda: nbgrad.vmap(None), "vmap"),
+    (lambda: nbgrad.func.grad(None), "grad"), (lambda: nbgrad.func.grad_and_value(3), "grad_and_value"),
+    (lambda: nbgrad.func.vjp(None, x()), "vjp"), (lambda: nbgrad.func.jvp(None, (x(),), (x(),)), "jvp"),
+    (lambda: nbgrad.func.jacrev(None), "jacrev"), (lambda: nbgrad.func.jacfwd("a"), "jacfwd"),
+    (lambda: nbgrad.func.hessian(None), "hessian"), (lambda: nbgrad.func.functionalize(None), "functionalize"),
+]
+
+
+@pytest.mark.parametrize("call, name", FUNCTIONS)
+def test_what_is_no_function_is_refused(call, name):
+    """By name, before anything runs."""
+    with pytest.raises(TypeError, match=f"^{name}: expected a function, got "):
+        call()
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"lr": "a"}, "lr must be a number, got 'a'"), ({"weight_decay": None}, "weight_decay must be a number, got None"),
+    ({"betas": 3}, "betas is 3, expected two numbers"), ({"betas": (0.9,)}, "expected two numbers"),
+    ({"betas": (0.9, "a")}, r"betas\[1\] must be a number"), ({"eps": "a"}, "eps must be a number")])
+def test_options_of_adam_are_numbers(options, message):
+    """Refused when the optimizer is made."""
+    with pytest.raises(ArgumentError, match=message):
+        nbgrad.optim.Adam([nbgrad.nn.Parameter(nbgrad.ones(2))], **options)
+
+
+@pytest.mark.parametrize("option", ["lr", "momentum", "dampening", "weight_decay"])
+def test_options_of_sgd_are_numbers(option):
+    """Refused when the optimizer is made."""
+    with pytest.raises(ArgumentError, match=f"SGD: {option} must be a number, got 'a'"):
+        nbgrad.optim.SGD([nbgrad.nn.Parameter(nbgrad.ones(2))], **{option: "a"})
+
+
+def test_modules_take_their_argument_by_name():
+    """``input``, and ``input1``, ``input2`` of losses of pairs."""
+    linear, value = nbgrad.nn.Linear(4, 2), x()
+    assert nbgrad.equal(linear(input=value), linear(value))
+    for module in (nbgrad.nn.ReLU(), nbgrad.nn.Softmax(1), nbgrad.nn.Identity(), nbgrad.nn.LayerNorm(4), nbgrad.nn.Dropout(0.0),
+                   nbgrad.nn.Flatten(), nbgrad.nn.Sequential(linear, nbgrad.nn.Tanh())):
+        assert nbgrad.equal(module(input=value), module(value))
+    assert nbgrad.nn.MSELoss()(input=value, target=value).item() == 0
+    ones = nbgrad.ones(3)
+    assert nbgrad.nn.MarginRankingLoss()(input1=ones, input2=ones, target=ones).item() == 0
