@@ -6,6 +6,7 @@ import ctypes
 import numpy as np
 import pytest
 
+import nbgrad
 from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build, traced
 from nbgrad.kernels.cpu.store import Loader, Store
@@ -78,10 +79,27 @@ def constant(x):
     return 1.0
 
 
+def straight(x):
+    """A function that can be traced."""
+    return x * x
+
+
 @pytest.mark.parametrize("function", [branching, counting, constant])
-def test_what_cannot_be_traced_is_left_to_numba(function):
+def test_what_cannot_be_traced_is_left_to_numba(function, monkeypatch):
     """Branches, whole numbers and constants are not traced, and that is no error."""
-    assert traced.traced({"scalar": function}, BY_DTYPE["float32"], "float32") == {}
+    for each in (function, straight):
+        monkeypatch.setattr(each, "booleans", (False,), raising=False)
+    found = traced.traced({"scalar": function, "precise": straight}, BY_DTYPE["float32"], "float32")
+    assert list(found) == ["precise"]
+
+
+def test_functions_of_unknown_operands_are_left_to_numba():
+    """Only functions that say which operands are elements of the dtype are traced: those of conversions take other numbers."""
+    assert traced.traced({"scalar": straight}, BY_DTYPE["float32"], "float32") == {}
+    with nbgrad.no_grad():
+        z = nbgrad.tensor([0.1 + 0.2j], dtype=nbgrad.complex128)
+        assert (z.to(nbgrad.complex64).to(nbgrad.complex128) - z).abs().item() < 1e-7
+        assert nbgrad.tensor([0.1], dtype=nbgrad.float64).to(nbgrad.complex128).real.item() == 0.1
 
 
 def test_kernels_that_reassociate_are_not_traced(monkeypatch):

@@ -152,7 +152,8 @@ def traced(functions: dict[str, Callable], source: dict[str, Any], dtype: str) -
     """Those of the given functions that can be traced, as intrinsics.
 
     Args:
-        functions: by the name under which a kernel calls them; ``booleans`` says which of their operands are truth values.
+        functions: by the name under which a kernel calls them. Only those of ``codegen`` are traced, whose ``booleans`` says which
+            operands are truth values: all others are elements of the dtype, which conversions' are not.
         source: as of ``instantiate``.
         dtype: float32 or float64.
     """
@@ -162,7 +163,9 @@ def traced(functions: dict[str, Callable], source: dict[str, Any], dtype: str) -
     rules = llvm_prims(lambda rule: rule, types, dtype, f"llvm.rint.f{real.bitwidth}")
     target = {name: primitive(rule) for name, rule in rules.items()}
     for name, function in functions.items():
-        booleans = getattr(function, "booleans", None) or (False,) * function.__code__.co_argcount
+        booleans = getattr(function, "booleans", None)
+        if booleans is None:
+            continue
         kinds = tuple(types.boolean if boolean else real for boolean in booleans)
         try:
             made[name] = as_intrinsic(instantiate(function, target, source, dtype, cache=copies), kinds)
