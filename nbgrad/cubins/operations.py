@@ -25,7 +25,7 @@ from ..kernels.cuda.templates import Operand, array, number
 from ..kernels.prims import PRIMS
 from ..lowering.elementwise import Formula
 from ..ops.core import OPS, Elementwise
-from ..ops.expr import ZERO, evaluate, operation as expression_of, postorder, symbol
+from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, postorder, symbol
 from ..optim import rules as updates
 
 __all__ = ["COMPLEXES", "FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards",
@@ -35,7 +35,7 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in floa
 COMPLEXES = ("complex64", "complex128")
 INTEGERS = ("int32", "int64", "uint8")  # uint8 serves bool too, whose bytes are the numbers 0 and 1
 TAKES_INTEGERS = ("promote", "integer", "first")  # of Elementwise.policy; the others convert integers first
-DIVIDES = frozenset(("floor_divide", "trunc_divide", "remainder", "fmod"))
+DIVIDES = frozenset(("floor_divide", "trunc_divide", "remainder", "fmod", "gcd", "lcm"))
 
 
 class Operation(NamedTuple):
@@ -101,10 +101,16 @@ def dtypes_of(op: Elementwise) -> Iterable[str]:
 def reason_against(op: Elementwise, dtype: str) -> str | None:
     """Why there is no kernel of ``op`` at ``dtype``; None if there is one."""
     made = forward(op, dtype)
-    if is_integer(made.dtype) and op.expression().op in KNOWN_FOR_INTEGERS:
+    if is_integer(made.dtype) and is_constant_of_integers(op.expression()):
         return "of integers it is a constant: a fill"
     unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS) - {"complex"}
     return f"there is no scalar function {', '.join(sorted(unknown))}" if unknown else None
+
+
+def is_constant_of_integers(found: Expr) -> bool:
+    """Whether it asks what no integer is: for NaN or an infinity, also with more to ask (``isposinf``)."""
+    return found.op in KNOWN_FOR_INTEGERS or (
+        found.op == "bitwise_and" and any(KNOWN_FOR_INTEGERS.get(arg.op) == "False" for arg in found.args))
 
 
 # ---- the forms of an operation -------------------------------------------------------------------------------------

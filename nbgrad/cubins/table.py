@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
 from ..kernels.cuda.access import compute_dtype, vector_lanes
 from ..kernels.cuda.build import Recipe, right_everywhere
-from ..kernels.cuda.gates import Gate, gates_for
+from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.monoids import MONOIDS, folds, monoid
 from ..kernels.cuda.random import random_fill, random_source
 from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
@@ -27,6 +27,8 @@ MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves 
 # Every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s. A complex function has a
 # sine and a cosine.
 MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
+# Sums of many terms, each a power: one at a time, and what spills (at most 192 bytes, float64) is little beside the work.
+SERIES = ("zeta",)
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
@@ -75,6 +77,8 @@ def lanes_of(operation: Operation) -> int:
     lanes, most = vector_lanes([*arrays, *operation.outputs]), MOST_LOADED // max(len(arrays), 1)
     if is_guarded(operation):
         most = min(most, MOST_GUARDED[dtype_of(operation.dtype).category])
+    if operation.scalar.__name__.startswith(SERIES):
+        most = 1
     while lanes > most:
         lanes //= 2
     return lanes
@@ -143,7 +147,10 @@ def entry(template: Template, operation: Operation, **source) -> Entry:
     """A template around an operation's scalar function."""
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
     integers = operation.divides or is_guarded(operation)
-    return Entry(recipe.name, recipe, gates_for(template, operation.dtype, integers))
+    gates = gates_for(template, operation.dtype, integers)
+    if operation.scalar.__name__.startswith(SERIES):
+        gates = tuple(gate for gate in gates if gate is not no_spills)
+    return Entry(recipe.name, recipe, gates)
 
 
 def identity(x):
