@@ -27,6 +27,7 @@ from .grad_mode import mode
 from .graph import grad_dtype_of
 from .layout import Layout, layout_of
 from .locks import new_rlock
+from .tables import keep
 from .tensor import Tensor, native, new_meta
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
@@ -154,10 +155,7 @@ def new_into_plan(held: Tensor, g: Tensor):
     plan = None if held.layout.special or g.layout.special else INPLACE_PLAN(held, g)
     if plan is not None and len(plan.layouts) != 1:
         plan = None
-    if len(_into_plans) > 4096:
-        _into_plans.clear()
-    _into_plans[held.layout, g.layout] = plan
-    return plan
+    return keep(_into_plans, (held.layout, g.layout), plan)
 
 
 # For the sums of a pass: the plan of ``x += y`` where both have that layout, None where one kernel cannot do it directly.
@@ -166,10 +164,8 @@ sum_plans: dict[Layout, object] = {}
 
 def plan_sum(held: Tensor, g: Tensor) -> Tensor:
     """``held + g``; leaves the plan for adding two tensors of this layout in place."""
-    if len(sum_plans) > 4096:
-        sum_plans.clear()
     layout = held.layout
-    sum_plans[layout] = new_into_plan(held, g) if layout.dense and not layout.conj and not layout.neg else None
+    keep(sum_plans, layout, new_into_plan(held, g) if layout.dense and not layout.conj and not layout.neg else None)
     return ADD(held, g)
 
 

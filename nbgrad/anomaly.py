@@ -37,6 +37,7 @@ from .kernels.cpu.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
 from .layout import Layout
 from .locks import new_lock
 from .saved import writes, written
+from .tables import keep
 from .tensor import Tensor, native
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled",
@@ -207,9 +208,7 @@ def has_nan(x: Tensor) -> bool:
     """Whether a tensor holds a NaN, where its layout is new to the native search or none for it."""
     layout = x.layout
     if layout not in _sizes:
-        if len(_sizes) >= 4096:
-            _sizes.clear()
-        _sizes[layout] = scan_size(layout)
+        keep(_sizes, layout, scan_size(layout))
     return layout.dtype.differentiable and bool(np.isnan(elements(whole(x))).any())
 
 

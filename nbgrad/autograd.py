@@ -19,6 +19,7 @@ from .graph_task import Captures, Target, current_graph_task, queue_callback, ta
 from .layout import Layout
 from .node import Node
 from .overrides import handle_function, has_function
+from .tables import keep
 from .tensor import Tensor, native, require_differentiable
 
 __all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
@@ -306,9 +307,7 @@ def implicit_seed(op: str, layout: Layout) -> Tensor:
             one = CALLS["new_full"](layout, 1.0)
         finally:
             mode.enabled = enabled
-        if len(_ones) > 256:
-            _ones.clear()
-        _ones[layout] = one
+        keep(_ones, layout, one, 256)
     return one
 
 

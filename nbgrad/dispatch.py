@@ -30,11 +30,11 @@ from .ops.core import Elementwise
 from .ops.expr import postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .saved import RawSaved, alias_with, require_history, saved_tensors_hooks, tangents_of, unpack
+from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
 
-MOST_PLANS = 4096
 NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -179,14 +179,6 @@ def plan_key(operands: tuple):
         return operands[0].layout
     key = tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
     return key[0] if len(key) == 2 and key[0] is key[1] else key
-
-
-def keep(plans: dict, key, plan):
-    """Put a plan into a table that never outgrows ``MOST_PLANS``; returns the plan."""
-    if len(plans) >= MOST_PLANS:
-        plans.clear()
-    plans[key] = plan
-    return plan
 
 
 def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
@@ -465,11 +457,8 @@ class ElementwiseRule(Rule):
             made = Plan(record, (plan.operands[self.wanted[0]].template,) * len(self.computed), layouts)
         if backs is None:
             backs = plan.backs[self.mask] = {}
-        elif len(backs) > 64:
-            backs.clear()
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
-        backs[key] = made
-        return made
+        return keep(backs, key, made, 64)
 
     def new_back_plan(self, plan: ElementwisePlan, layouts: tuple) -> Plan:
         """The plan of the fused backward kernel for a cotangent, and saved values, of these layouts."""

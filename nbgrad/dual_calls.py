@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from .dispatch import CALLS, find_plan, keep, launched
+from .dispatch import CALLS, find_plan, launched
 from .grad_mode import mode, special
 from .graph import requires_grad
 from .interpreters import Call, is_marked, quick_calls, run_plainly
@@ -26,6 +26,7 @@ from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement
 from .ops.expr import ZERO, evaluate, operation, symbol
 from .rules import record_result
+from .tables import keep
 from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, sight, tangent_of
 from .tensor import Tensor, native
 

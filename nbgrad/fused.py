@@ -12,6 +12,7 @@ from .errors import ArgumentError, DTypeError, ShapeError
 from .layout import Layout
 from .lowering.elementwise import Formula, elementwise_plan
 from .ops.expr import Expr, constant, scalar, symbol
+from .tables import keep
 from .tensor import Tensor, native
 from .views import check_inplace
 
@@ -60,10 +61,7 @@ def fused_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Ten
     key = (rule, len(outputs), tuple(scalars), *[x.layout for x in tensors])
     plan = _plans.get(key)
     if plan is None:
-        plan = make_plan(rule, len(outputs), tuple(x.layout for x in tensors), tuple(scalars))
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
-        _plans[key] = plan
+        plan = keep(_plans, key, make_plan(rule, len(outputs), tuple(x.layout for x in tensors), tuple(scalars)), MOST_PLANS)
     for x in outputs:
         if not x.storage.writable or x.layout.expanded:
             check_inplace("fused_update", x, False)

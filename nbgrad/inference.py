@@ -20,6 +20,7 @@ from .kernels.cpu.launch import Plan
 from .layout import Layout, marked_layout
 from .ops.core import Op
 from .storage import IN_INFERENCE_MODE
+from .tables import keep
 from .tensor import ASK, Tensor, native
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
@@ -223,7 +224,6 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
 # marked layouts in its operands' and results' places. The next one of its layouts costs 0.5 us instead of 10, if no other special
 # mode is active anywhere (``special`` has one member, see grad_mode.Inferring).
 
-MOST_PLANS = 4096
 NEVER: list = []        # what native calls test instead of ``special``
 Quick = Any             # a Plan; a QuickView; the ordinary ViewPlan of an ordinary tensor's view
 
@@ -273,13 +273,6 @@ def learn(quick: dict, plans: dict, operands: tuple, out: Any) -> None:
         return
     if out.layout is marked_layout(plan.outs[0].layout, INFERENCE):
         keep(quick, key_of(layouts), plan_like(plan, layouts, (out,)))
-
-
-def keep(plans: dict, key: Any, plan: Quick) -> None:
-    """Put a plan into a table that never outgrows ``MOST_PLANS``."""
-    if len(plans) >= MOST_PLANS:
-        plans.clear()
-    plans[key] = plan
 
 
 def is_simple(layout: Layout | type) -> bool:

@@ -21,6 +21,7 @@ from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
 from .saved import active_hooks
+from .tables import keep
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, rebase
 
@@ -66,7 +67,7 @@ def inplace_call(op: Elementwise) -> Callable:
         plan = plans.get(key)
         if plan is None:
             check_inplace(op.name + "_", operands[0], mode.enabled and bool(gradient_mask(op, operands)))
-            plan = dispatch.keep(plans, key, inplace_plan(op, operands))
+            plan = keep(plans, key, inplace_plan(op, operands))
         return write(plan, operands[0], operands)
 
     def write(plan, x, operands):
@@ -224,7 +225,7 @@ def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
     plan = _out_plans.get(key)
     if plan is None:
-        plan = dispatch.keep(_out_plans, key, out_plan(op, operands, out))
+        plan = keep(_out_plans, key, out_plan(op, operands, out))
     for x in operands:
         if isinstance(x, Tensor) and partially_overlaps(out, x):
             raise InplaceError(f"{op.public}: out overlaps an operand in memory. Hint: clone it first.")

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable
 from .batch.levels import Level
 from .batch.tensors import Batched, wrap
 from .creation import new_full
-from .dispatch import CALLS, apply, full_like, keep
+from .dispatch import CALLS, apply, full_like
 from .dtypes import DType
 from .engine import run_backward
 from .errors import NotSupportedError
@@ -28,6 +28,7 @@ from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement, Reduction
 from .ops.expr import ZERO, Expr, evaluate
 from .rules import facts_of, tensors_in
+from .tables import keep
 from .tangents import tangent_of, visible_levels
 from .tensor import Tensor, native
 

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from numpy import generic
 
-from .dispatch import CALLS, compile_text, keep, node_template, saved_output, saved_value
+from .dispatch import CALLS, compile_text, node_template, saved_output, saved_value
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, edge_of, next_seq, requires_grad
@@ -37,6 +37,7 @@ from .saved import (
     tensors_in,
     unpack_alike,
 )
+from .tables import keep
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
 
 __all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "general_call", "movement_call", "record_run"]

@@ -19,6 +19,7 @@ from .interop import array_of
 from .memory_format import order_of, preserve_format
 from .ops.core import OPS, Elementwise
 from .overrides import functions_of
+from .questions import get_device, is_nonzero, is_same_size, is_signed
 from .rules import inplace_view
 from .storage import Storage
 from .tensor import Tensor
@@ -92,11 +93,6 @@ def is_set_to(x: Tensor, other: Tensor) -> bool:
             and x.layout.shape == other.layout.shape and x.layout.strides == other.layout.strides)
 
 
-def is_same_size(x: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape."""
-    return x.layout.shape == other.layout.shape
-
-
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
     """Memory that a GPU could fetch from without waiting.
 
@@ -118,12 +114,6 @@ def share_memory_(x: Tensor) -> Tensor:
 
 def record_stream(x: Tensor, stream: Any) -> None:
     """Accepted for torch's sake: memory on the CPU waits for no stream."""
-
-
-def get_device(x: Tensor) -> int:
-    """The number of the GPU that the elements are on; -1 for the CPU."""
-    index = x.layout.device.index
-    return -1 if index is None else index
 
 
 def dim_order(x: Tensor) -> tuple[int, ...]:
@@ -321,13 +311,12 @@ METHODS: dict[str, Callable] = {
     "share_memory_": share_memory_, "record_stream": record_stream, "get_device": get_device, "dim_order": dim_order, "new": new,
     "new_empty_strided": new_empty_strided, "resize": resize, "sum_to_size": sum_to_size, "apply_": apply_, "map_": map_,
     "map2_": map2_, "fill_diagonal_": fill_diagonal_, "const_data_ptr": Tensor.data_ptr,
-    "is_signed": lambda x: x.layout.dtype.is_signed, "is_nonzero": lambda x: bool(x),
+    "is_signed": is_signed, "is_nonzero": is_nonzero,
     "is_pinned": answer(False, "False: memory is never pinned."), "is_shared": answer(False, "False: see ``share_memory_``."),
     "is_distributed": answer(False, "False, as of all tensors."),
     "to_dense": lambda x, *args, **kwargs: x, "dense_dim": Tensor.dim, "sparse_dim": lambda x: 0,
 }
-DOCS = {"is_signed": "Whether the dtype has negative numbers.", "is_nonzero": "Whether the one element is not 0.",
-        "to_dense": "The tensor itself: there are no sparse ones.", "sparse_dim": "0: there are no sparse tensors."}
+DOCS = {"to_dense": "The tensor itself: there are no sparse ones.", "sparse_dim": "0: there are no sparse tensors."}
 
 # In-place methods of several operands, or of no operation of the table, that torch has as functions.
 ALSO_FUNCTIONS = ("addmv_", "alpha_dropout_", "as_strided_", "celu_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "detach_",

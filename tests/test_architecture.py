@@ -21,7 +21,7 @@ PACKAGE = Path(nbgrad.__file__).parent
 # From the bottom up: at the top of its file, a module imports from its own layer and those before it in this list.
 # A name stands for a module, or for a folder with all that is in it and is not named elsewhere.
 LAYERS = (
-    ("ground", "_version collector errors config locks docstrings size", "what everything may use"),
+    ("ground", "_version collector errors config locks docstrings size tables", "what everything may use"),
     ("values", "dtypes storage grad_mode", "kinds of numbers, memory, and whether calls are recorded"),
     ("operations", "ops", "what operations are: formulas, declarations; no array, no kernel, no graph"),
     ("kernels", "kernels", "machine code from formulas; no Tensor, no graph"),

@@ -12,6 +12,7 @@ import nbgrad
 from nbgrad import profile, record_function
 from nbgrad.profiling.events import EventList, FunctionEvent, FunctionEventAvg
 from nbgrad.profiling.tables import memory_text, time_text
+from tests.functions import Double
 
 
 def names(p):
@@ -100,15 +101,6 @@ def test_backward_of_an_earlier_graph(x):
 
 def test_custom_functions_and_partial_passes(x):
     """A Function's node has its name; nodes that a pass does not run leave no event."""
-    class Double(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
     z = nbgrad.ones(4, requires_grad=True)
     with profile() as p:
         nbgrad.grad((Double.apply(x) + z.exp()).sum(), x)
@@ -432,15 +424,6 @@ def test_a_profile_prints_its_table(x):
 
 def test_names_are_torchs(x):
     """Parts of an operation and forms of it go by its name; Functions by theirs, nodes and regions by their own."""
-    class Double(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
     with nbgrad.no_grad(), profile() as p:
         x.view(2, 2).T.expand(3, 2, 2).squeeze(0)
         x ** 3

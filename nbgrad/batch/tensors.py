@@ -29,6 +29,7 @@ from ..layout import Layout, layout_of, marked_layout
 from ..ops.core import Elementwise, Movement
 from ..rules import Cotangents, movement_call
 from ..saved import count_write
+from ..tables import keep
 from ..tensor import Tensor, native
 from . import levels as batch_levels
 from .levels import BATCHED, BatchingError, Level, hidden_levels
@@ -83,16 +84,13 @@ def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
 
 batch_levels.hide = wrap
 _shown: dict[tuple[Layout, int], Layout] = {}
-MOST_SHOWN = 4096
 
 
 def shown_layout(layout: Layout, depth: int) -> Layout:
     """The layout without its first dimensions, marked."""
     found = _shown.get((layout, depth))
     if found is None:
-        if len(_shown) >= MOST_SHOWN:
-            _shown.clear()
-        found = _shown[layout, depth] = marked_layout(element_layout(layout, depth), BATCHED)
+        found = keep(_shown, (layout, depth), marked_layout(element_layout(layout, depth), BATCHED))
     return found
 
 

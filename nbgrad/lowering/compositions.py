@@ -436,19 +436,24 @@ general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x,
         doc="The extremum of x and of the elements of src that index sends there along dim.")
 
 
+def places_along(dim: int, index: np.ndarray) -> tuple:
+    """Where ``index`` sends elements along a dimension, as NumPy's index; of a 0-d array the whole."""
+    places: list[np.ndarray] = list(np.indices(index.shape, sparse=True))
+    if places:
+        places[dim] = index
+    return tuple(places)
+
+
 @lowering("scatter_extremum", style="run")
 def _scatter_extremum(op, tensors, attributes):
     x, src = map(values_of, tensors)
-    dim, index = wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"])
-    places = list(np.indices(index.shape, sparse=True))
-    if places:
-        places[dim] = index
+    places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
     out = x.copy()
     if not attributes["include_self"]:
         info = (np.finfo if out.dtype.kind == "f" else np.iinfo)(out.dtype)
         least, most = (-np.inf, np.inf) if out.dtype.kind == "f" else (info.min, info.max)
-        out[tuple(places)] = least if attributes["largest"] else most
-    (np.maximum if attributes["largest"] else np.minimum).at(out, tuple(places), src)
+        out[places] = least if attributes["largest"] else most
+    (np.maximum if attributes["largest"] else np.minimum).at(out, places, src)
     return shared(out, tensors[0], tensors[0].layout.dtype)
 
 
@@ -497,14 +502,11 @@ def source_factor(g, x, src, dim, index, include_self):
 @lowering("scatter_product", style="run")
 def _scatter_product(op, tensors, attributes):
     x, src = map(values_of, tensors)
-    dim, index = wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"])
-    places = list(np.indices(index.shape, sparse=True))
-    if places:
-        places[dim] = index
+    places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
     out = x.astype(np.float64 if x.dtype.kind not in "iubc" else x.dtype)
     if not attributes["include_self"]:
-        out[tuple(places)] = 1
-    np.multiply.at(out, tuple(places), src)
+        out[places] = 1
+    np.multiply.at(out, places, src)
     return shared(out.astype(x.dtype), tensors[0], tensors[0].layout.dtype)
 
 

@@ -26,9 +26,9 @@ __all__ = ["FUNCTIONS_OF_LINALG"]
 
 
 def packed(*parts: np.ndarray) -> np.ndarray:
-    """The parts of a result in a row: see ``parts_of``. Each has the batch's dimensions and one or two of its own."""
-    batch = parts[1].shape[:-1] if parts[1].ndim < parts[0].ndim else parts[0].shape[:-2]
-    return np.concatenate([part.reshape(*batch, -1) if part.size else part.reshape(*batch, 0) for part in parts], -1)
+    """The parts of a result in a row (``parts_of``): matrices first; each with the batch's dimensions and one or two of its own."""
+    batch = parts[0].shape[:-2]
+    return np.concatenate([part.reshape(*batch, math.prod(part.shape[len(batch):])) for part in parts], -1)
 
 
 def eigh_array(x: np.ndarray, upper: bool) -> np.ndarray:
@@ -47,8 +47,7 @@ def eig_array(x: np.ndarray) -> np.ndarray:
 def svd_array(x: np.ndarray, full: bool) -> np.ndarray:
     """Singular vectors and values."""
     u, s, v = np.linalg.svd(x, full_matrices=full)
-    batch = x.shape[:-2]
-    return np.concatenate([part.reshape(*batch, math.prod(part.shape[len(batch):])) for part in (u, s.astype(u.dtype), v)], -1)
+    return packed(u, s.astype(u.dtype), v)
 
 
 def sign_array(x: np.ndarray) -> np.ndarray:

@@ -23,24 +23,20 @@ from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
 from ..storage import wrap_array
+from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
 
 __all__ = ["WRITERS", "array_of", "int64_index", "positions_tensor"]
 
-MOST_WALKS = 4096
 _walks: dict[tuple, Any] = {}
 
 
 def remembered(key: tuple, make: Callable[[], Any]) -> Any:
     """The plan of that key, or plan and walk, from a bounded table."""
     plan = _walks.get(key)
-    if plan is None:
-        if len(_walks) >= MOST_WALKS:
-            _walks.clear()
-        plan = _walks[key] = make()
-    return plan
+    return keep(_walks, key, make()) if plan is None else plan
 
 
 def array_of(x: Tensor) -> np.ndarray:

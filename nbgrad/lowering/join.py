@@ -17,6 +17,7 @@ from ..kernels.templates.join import fold, place
 from ..layout import Layout, contiguous_strides, layout_of
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering
+from ..tables import keep
 from ..tensor import Tensor, native
 from .copy import _as_bits as as_bits, bits_record, copy_plan
 
@@ -250,9 +251,7 @@ def cat_plan(op, layouts: tuple, dim: int) -> tuple:
         out = layout_of(dtype, shape, None, layouts[0].device)
         used = tuple(k for k, part in enumerate(parts) if part is not None)
         plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
-        if len(_cat_plans) >= MOST_CAT_PLANS:
-            _cat_plans.clear()
-        found = _cat_plans[layouts, dim] = (plan, used, out)
+        found = keep(_cat_plans, (layouts, dim), (plan, used, out), MOST_CAT_PLANS)
     return found
 
 

@@ -14,7 +14,7 @@ from ..dispatch import CALLS
 from ..dtypes import float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
-from ..ops.attributes import explained
+from ..ops.attributes import counted, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -164,12 +164,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     require_tensors("diff", input)
     if not input.ndim:
         raise DimError("diff: input has no dimensions, expected at least one.")
-    try:
-        n = n.__index__()
-    except AttributeError:
-        raise ArgumentError(f"diff: n must be an int, got {type(n).__name__}.") from None
-    if n < 0:
-        raise RangeError(f"diff: n is {n}, expected a number >= 0.")
+    n = counted("diff", "n", n)
     parts = [x for x in (prepend, input, append) if x is not None]
     x = CALLS["cat"](parts, dim) if len(parts) > 1 else input
     if n == 0:

@@ -12,10 +12,10 @@ from reprlib import repr as shortened
 from typing import Any, Callable, Iterable, NamedTuple
 
 from ..dtypes import DType
-from ..errors import ArgumentError, NbgradError
+from ..errors import ArgumentError, NbgradError, RangeError
 from .core import OPS, Op
 
-__all__ = ["explained", "refuse_wrong_kind"]
+__all__ = ["counted", "explained", "refuse_wrong_kind"]
 
 
 class Kind(NamedTuple):
@@ -124,3 +124,18 @@ def given(op: Op, args: tuple, named: dict[str, Any]) -> Iterable[tuple[str, Any
     except TypeError:
         return ()
     return [(name, value) for name, value in bound.items() if not hasattr(value, "layout")]
+
+
+def counted(op: str, name: str, value: Any) -> int:
+    """An attribute that says how often, as an int.
+
+    Raises:
+        ArgumentError: no whole number. RangeError: it is negative.
+    """
+    try:
+        number: int = value.__index__()
+    except AttributeError:
+        raise ArgumentError(f"{op}: {name} must be an int, got {type(value).__name__}.") from None
+    if number < 0:
+        raise RangeError(f"{op}: {name} is {number}, expected a number >= 0.")
+    return number

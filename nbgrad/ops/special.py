@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ArgumentError, DTypeError, NotSupportedError, RangeError
-from .attributes import explained
+from ..errors import DTypeError, NotSupportedError, RangeError
+from .attributes import counted, explained
 from .core import composite, elementwise, general
 from .expr import scalar
 from .variants import variant
@@ -56,12 +56,7 @@ def polygamma(n, input):
     Raises:
         RangeError: n is negative.
     """
-    try:
-        n = n.__index__()
-    except AttributeError:
-        raise ArgumentError(f"polygamma: n must be an int, got {type(n).__name__}.") from None
-    if n < 0:
-        raise RangeError(f"polygamma: n is {n}, expected a number >= 0.")
+    n = counted("polygamma", "n", n)
     if n < 2:
         return scalar.trigamma(input) if n else scalar.digamma(input)
     return scalar.zeta(n + 1.0, input) * float((-1) ** (n + 1) * math.factorial(n))

@@ -11,6 +11,7 @@ import nbgrad
 from nbgrad.function import vmap_rule
 from nbgrad.grad_mode import special
 from nbgrad.interpreters import Presence
+from tests.functions import Square
 
 F64 = nbgrad.float64
 
@@ -86,20 +87,6 @@ class Cube(nbgrad.Function):
     def backward(ctx, g):
         x, = ctx.saved_tensors
         return 3 * Square.apply(x) * g
-
-
-class Square(nbgrad.Function):
-    """x^2."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        return 2 * x * g
 
 
 # ---------------------------------------------------------------------------------------------- apply and ctx

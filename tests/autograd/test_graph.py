@@ -9,37 +9,12 @@ import pytest
 
 import nbgrad
 from nbgrad import graph
+from tests.functions import Double, Square
 
 
 def leaf(data):
     """A float64 leaf that requires grad."""
     return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
-
-
-class Double(nbgrad.Function):
-    """2 x."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-
-
-class SavedSquare(nbgrad.Function):
-    """x^2, with x saved."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        return 2 * x * g
 
 
 # ---------------------------------------------------------------------------------------------- nodes
@@ -284,7 +259,7 @@ def test_hooks_apply_to_functions():
     """``save_for_backward`` and ``saved_tensors`` go through the hooks as well."""
     x = leaf([2.0, 3.0])
     with graph.saved_tensors_hooks(lambda t: t.detach() * 10, lambda t: t):
-        y = SavedSquare.apply(x)
+        y = Square.apply(x)
     y.sum().backward()
     assert x.grad.tolist() == [40.0, 60.0]
 

@@ -13,6 +13,7 @@ import pytest
 
 import nbgrad
 from nbgrad import graph
+from tests.functions import Square
 
 
 def leaf(*values):
@@ -270,17 +271,6 @@ def test_out_is_a_write():
 
 def test_functions_save_for_backward():
     """What a Function saved is protected like what an operation saved."""
-    class Square(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            x, = ctx.saved_tensors
-            return 2 * x * g
-
     x = leaf()
     with graph.allow_mutation_on_saved_tensors():
         y = x.clone()

@@ -8,6 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad import graph
+from tests.functions import Square
 
 F64 = nbgrad.float64
 ROWS = [2, 0]
@@ -167,20 +168,6 @@ def test_raw_indices_of_a_subscript_are_a_tuple():
     assert node._saved_indices[0] is None and node._saved_indices[1] is i
     raw, = node._raw_saved_indices
     assert raw.unpack() is i and raw.data is i and raw.unpack_hook is None
-
-
-class Square(nbgrad.Function):
-    """x * x, which saves x."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        return 2 * x * g
 
 
 def test_raw_saved_tensors_are_of_one_type():

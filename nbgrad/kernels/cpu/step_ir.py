@@ -19,6 +19,19 @@ declare i32 @PyList_Append(ptr, ptr)
 @no_count = private constant [90 x i8]
     c"backward: a node has other edges than when the pass began. Hint: hooks must not set them.\\00"
 
+; Change the count of %below, which is %held now; the new count, or -9223372036854775808 with a Python error set.
+define private i64 @recount(ptr %counts, ptr %below, ptr %held, i64 %by) alwaysinline {
+entry:
+  %before = call i64 @PyLong_AsSsize_t(ptr %held)
+  %after = add i64 %before, %by
+  %object = call ptr @PyLong_FromSsize_t(i64 %after)
+  %not_set = call i32 @PyDict_SetItem(ptr %counts, ptr %below, ptr %object)
+  call void @Py_DecRef(ptr %object)
+  %set = icmp eq i32 %not_set, 0
+  %result = select i1 %set, i64 %after, i64 -9223372036854775808
+  ret i64 %result
+}
+
 ; Whether nobody else can see what is written to %tensor, of which %own references are the caller's: NOTE [Sums].
 define private i1 @alone(ptr %tensor, i32 %own) {
 entry:
@@ -292,12 +305,8 @@ refuse:
   call void @PyErr_SetString(ptr %error, ptr @no_count)
   br label %fail
 subtract:
-  %before = call i64 @PyLong_AsSsize_t(ptr %count_object)
-  %left = sub i64 %before, 1
-  %left_object = call ptr @PyLong_FromSsize_t(i64 %left)
-  %not_counted = call i32 @PyDict_SetItem(ptr %counts, ptr %below, ptr %left_object)
-  call void @Py_DecRef(ptr %left_object)
-  %counted = icmp eq i32 %not_counted, 0
+  %left = call i64 @recount(ptr %counts, ptr %below, ptr %count_object, i64 -1)
+  %counted = icmp ne i64 %left, -9223372036854775808
   br i1 %counted, label %ask_ready, label %fail
 ask_ready:
   %is_ready = icmp eq i64 %left, 0
@@ -518,12 +527,8 @@ append:
   %appended = icmp eq i32 %not_appended, 0
   br i1 %appended, label %again, label %fail
 further:
-  %before = call i64 @PyLong_AsSsize_t(ptr %seen)
-  %sum = add i64 %before, 1
-  %sum_object = call ptr @PyLong_FromSsize_t(i64 %sum)
-  %not_counted = call i32 @PyDict_SetItem(ptr %counts, ptr %below, ptr %sum_object)
-  call void @Py_DecRef(ptr %sum_object)
-  %counted = icmp eq i32 %not_counted, 0
+  %sum = call i64 @recount(ptr %counts, ptr %below, ptr %seen, i64 1)
+  %counted = icmp ne i64 %sum, -9223372036854775808
   br i1 %counted, label %again, label %fail
 again:
   %alive_now = phi i1 [%alive, %take], [true, %ask_append], [true, %append], [true, %further]
