@@ -82,29 +82,29 @@ class enforce_grad_layout_policy:       # torch's name
 
 def accumulate(leaf: Tensor, g: Tensor | None) -> None:
     """Add the cotangent ``g`` to the leaf's gradient. The caller may hold ``g`` in one variable and nowhere else."""
-    meta = leaf.meta
+    meta = leaf._meta_
     if g is not None:
-        if leaf.edge is not None:
+        if leaf._edge_ is not None:
             raise GradError("AccumulateGrad: the leaf was moved into the graph's interior: an in-place operation that autograd "
                             "recorded changed it after this graph was made. Hint: change leaves under no_grad().")
-        if leaf.needs_grad:
+        if leaf._needs_grad_:
             if meta is None:
-                meta = leaf.meta = new_meta()
+                meta = leaf._meta_ = new_meta()
             with LOCKS[id(leaf) >> 4 & 63]:
                 held = meta.grad
                 if held is None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
-                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g.edge is None else CLONE(g)
+                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g._edge_ is None else CLONE(g)
                     elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE
-                          and g.meta is None and g.edge is None
-                          and getrefcount(g.storage) <= OWN_STORAGE and getrefcount(g.storage.array) <= OWN_ARRAY):
+                          and g._meta_ is None and g._edge_ is None
+                          and getrefcount(g._storage_) <= OWN_STORAGE and getrefcount(g._storage_.array) <= OWN_ARRAY):
                         meta.grad = g
                     else:
                         meta.grad = own_copy(leaf, g)
                 elif mode.enabled:
                     meta.grad = ADD(held, g)
-                elif g.meta is None:
+                elif g._meta_ is None:
                     add_into(held, g)
                 else:       # it may have a tangent
                     ADD_INTO(held, g)
@@ -144,7 +144,7 @@ def add_into(held: Tensor, g: Tensor) -> None:
         plan = _into_plans[held.layout, g.layout]
     except KeyError:
         plan = new_into_plan(held, g)
-    if plan is None or not held.storage.writable:
+    if plan is None or not held._storage_.writable:
         ADD_INTO(held, g)
     else:
         native.into(plan, held, g)

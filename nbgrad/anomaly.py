@@ -216,7 +216,7 @@ def elements(x: Tensor) -> np.ndarray:
     """A tensor's memory as it lies, whatever its bits and marks say."""
     layout, size = x.layout, x.layout.dtype.itemsize
     strides = tuple(stride * size for stride in layout.strides)
-    return np.ndarray(layout.shape, layout.descr, x.storage.array.view(np.uint8), x.offset, strides)
+    return np.ndarray(layout.shape, layout.descr, x._storage_.array.view(np.uint8), x._offset_, strides)
 
 
 @cache
@@ -258,7 +258,7 @@ def watched_run(node: Node, g, create_graph: bool, task: GraphTask):
 
 def refuse_nan(node: Node, position: int) -> None:
     """Raise the error of a node that returned NaN; results are counted by the node's operands."""
-    places = node.rule.places(node)
+    places = node._rule_.places(node)
     number = position if places is None else places[1][position]
     raise GradError(f"Function '{node.name()}' returned nan values in its {number}th output.\n"
                     "Hint: the warning shows the line that recorded it; 0 * inf, inf - inf and sqrt at 0 are usual causes.")
@@ -460,12 +460,12 @@ def node_in(error: BaseException) -> Node | None:
 
 def saved_states(node: Node) -> Iterator[str]:
     """A line for every saved tensor of a node: what it is, and whether it is as it was."""
-    for slot, name in enumerate(node.rule.saved_names):
-        value, expected = getattr(node, f"s{slot}"), getattr(node, f"v{slot}")
+    for slot, name in enumerate(node._rule_.saved_names):
+        value, expected = getattr(node, f"_s{slot}_"), getattr(node, f"_v{slot}_")
         if isinstance(value, Tensor):
-            layout, version = value.layout, value.storage.version
+            layout, version = value.layout, value._storage_.version
             text = f"Saved '{name}': {layout.dtype.name} {list(layout.shape)}, version {version}, expected {expected}"
             yield text + "".join(f"\n  version {before + 1} was written at {place.line()}"
-                                 for before, place in writes.get(value.storage, ()) if place is not None and before >= expected)
+                                 for before, place in writes.get(value._storage_, ()) if place is not None and before >= expected)
         elif value is None and expected is not None:
             yield f"Saved '{name}': freed by an earlier pass"

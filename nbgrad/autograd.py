@@ -165,7 +165,7 @@ def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize
         GradError: ``inputs[position]`` was not used, and that is not allowed.
     """
     if g is not None:
-        return g.detach() if not create_graph and g.needs_grad and requires_grad(g) else g
+        return g.detach() if not create_graph and g._needs_grad_ and requires_grad(g) else g
     if not allow_unused:
         raise GradError(f"grad: inputs[{position}] was not used to compute the outputs. "
                         "Hint: allow_unused=True gives None, materialize_grads=True zeros.")
@@ -174,7 +174,7 @@ def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize
     if not isinstance(x, Tensor):
         raise GradError(f"grad: materialize_grads with an unused GradientEdge at inputs[{position}]: it has no shape of its own.")
     zeros = CALLS["zeros_like"](x)
-    zeros.needs_grad = bool(create_graph)
+    zeros._needs_grad_ = bool(create_graph)
     return zeros
 
 
@@ -222,9 +222,9 @@ def place_of(op: str, x, position: int) -> tuple[Target, int]:
         return target(node_of(op, x)), x.output_nr
     if not isinstance(x, Tensor):
         raise GradError(f"{op}: inputs[{position}] must be a Tensor or a GradientEdge, got {type(x).__name__}.")
-    if not x.needs_grad or not requires_grad(x):
+    if not x._needs_grad_ or not requires_grad(x):
         raise GradError(f"{op}: inputs[{position}] does not require grad.")
-    edge = x.edge or edge_of(x)
+    edge = x._edge_ or edge_of(x)
     return (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
 
 
@@ -279,13 +279,13 @@ def root_edge(op: str, root):
         node = node_of(op, root)
         if type(node) is AccumulateGrad:
             return node.variable
-        return node if root.output_nr == 0 and node.outputs == 1 else Edge(node, root.output_nr)
+        return node if root.output_nr == 0 and node._outputs_ == 1 else Edge(node, root.output_nr)
     if not isinstance(root, Tensor):
         raise RootError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
-    if not root.needs_grad or not requires_grad(root):
+    if not root._needs_grad_ or not requires_grad(root):
         raise GradError(f"{op}: the root does not require grad and has no grad_fn. "
                         "Hint: was it computed under no_grad(), or from tensors that do not require grad?")
-    edge = root.edge or edge_of(root)
+    edge = root._edge_ or edge_of(root)
     if edge is None:
         raise GradError(f"{op}: the root is a view without history (made under no_grad()).")
     return edge
@@ -373,7 +373,7 @@ class Variable(metaclass=VariableMeta):
         if requires_grad:
             require_differentiable("Variable", data.layout.dtype)
         x = native.alias(data)
-        x.needs_grad = bool(requires_grad)
+        x._needs_grad_ = bool(requires_grad)
         return x
 
 

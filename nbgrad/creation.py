@@ -75,7 +75,7 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
     """
     if requires_grad:
         require_differentiable(op, x.layout.dtype)
-        x.needs_grad = True
+        x._needs_grad_ = True
         if unusual:
             note_leaf(x)
     return made(x) if special else x
@@ -199,7 +199,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
     layout = layout_for("empty_strided", (), shape, dtype, device)
     span = 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if layout.numel else 0
     memory = empty_of(layout_of(layout.dtype, (span,)))
-    return leaf("empty_strided", new_tensor(memory.storage, layout_of(layout.dtype, shape, strides)), requires_grad)
+    return leaf("empty_strided", new_tensor(memory._storage_, layout_of(layout.dtype, shape, strides)), requires_grad)
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
@@ -277,7 +277,7 @@ def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad:
             [0., 1., 0.]])
     """
     out = zeros(size=(n, n if m is None else m), dtype=dtype, device=device)
-    np.fill_diagonal(out.storage.array.reshape(out.layout.shape), 1)
+    np.fill_diagonal(out._storage_.array.reshape(out.layout.shape), 1)
     return leaf("eye", out, requires_grad)
 
 
@@ -326,7 +326,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     layout = layout_for("arange", (), (count,), dtype, device)
     out = allocated("arange", layout, np.empty)
     # Each element has one rounding, of start + i * step in int64 or float64.
-    out.storage.array[:] = start + np.arange(count, dtype=np.int64 if integers else np.float64) * step
+    out._storage_.array[:] = start + np.arange(count, dtype=np.int64 if integers else np.float64) * step
     return leaf("arange", out, requires_grad)
 
 
@@ -529,7 +529,7 @@ def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None,
     if shared is None:
         return leaf("asarray", tensor(obj, dtype=dtype), bool(requires_grad))
     out = convert(shared, wanted or shared.layout.dtype, bool(copy))
-    if requires_grad is False and out.needs_grad and has_grad(out):
+    if requires_grad is False and out._needs_grad_ and has_grad(out):
         return native.alias(out)
     return leaf("asarray", out, True) if requires_grad and not has_grad(out) else out
 
@@ -568,7 +568,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
-    return levels.hide(factory(whole(x), *args, **kwargs), x.levels)
+    return levels.hide(factory(whole(x), *args, **kwargs), x._levels_)
 
 
 def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,

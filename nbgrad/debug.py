@@ -39,7 +39,7 @@ class Tracer:
 
     def recorded(self, node) -> None:
         """Called with each new node."""
-        print(f"nbgrad:   recorded {node.name()} seq {node.seq}", file=sys.stderr)
+        print(f"nbgrad:   recorded {node.name()} seq {node._seq_}", file=sys.stderr)
 
 
 class Checker:
@@ -55,9 +55,9 @@ class Checker:
         results = [x for x in (out if isinstance(out, tuple) else (out,)) if isinstance(x, Tensor)]
         for x in (*tensors, *results):
             low, high = span(x)
-            if low < 0 or high > x.storage.array.nbytes:
+            if low < 0 or high > x._storage_.array.nbytes:
                 raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of "
-                                  f"{x.storage.array.nbytes}.")
+                                  f"{x._storage_.array.nbytes}.")
         if any(has_nan(x) for x in results) and not any(has_nan(x) for x in tensors):
             raise KernelError(f"{op.name}: made a NaN of operands that have none: {', '.join(map(describe, operands))}.")
 
@@ -67,7 +67,7 @@ class Checker:
 
 def has_nan(x: Tensor) -> bool:
     """Whether a floating tensor's storage holds a NaN."""
-    array = x.storage.array
+    array = x._storage_.array
     return array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 

@@ -25,7 +25,7 @@ from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
-from .node import Rule
+from .node import Rule, blank_node, saved_slots
 from .ops.core import Elementwise
 from .ops.expr import postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
@@ -118,9 +118,9 @@ def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) 
     if attributes is not None or is_marked(operands):
         return None
     out = launched(op, operands)
-    if out.edge is not None:
+    if out._edge_ is not None:
         for active in tuple(special):
-            active.recorded(out.edge)
+            active.recorded(out._edge_)
     return out
 
 
@@ -142,7 +142,7 @@ def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
     """
     dtype = operands[0].layout.dtype
     if not dtype.differentiable:        # what is stored as integers has no history
-        operands = tuple(native.alias(x) if isinstance(x, Tensor) and x.needs_grad and not x.layout.special else x
+        operands = tuple(native.alias(x) if isinstance(x, Tensor) and x._needs_grad_ and not x.layout.special else x
                          for x in operands)
     return tuple(x if isinstance(x, Tensor) else stored_number(op.name, x, dtype) for x in operands)
 
@@ -168,7 +168,7 @@ def gradient_mask(op: Elementwise, operands: tuple) -> int:
     """The operands that need a gradient, as bits."""
     mask = 0
     for k, (x, differentiable) in enumerate(zip(operands, op.differentiable)):
-        if differentiable and isinstance(x, Tensor) and x.needs_grad and requires_grad(x):
+        if differentiable and isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
             mask |= 1 << k
     return mask
 
@@ -418,7 +418,7 @@ class ElementwiseRule(Rule):
             return super().saved(node, name)
         own = self.saved_names[slot]
         if self.is_number(own):
-            value = (node.v0, node.v1, node.v2)[slot]
+            value = (node._v0_, node._v1_, node._v2_)[slot]
             return CALLS["asarray"](value) if name == "other" else value        # torch has made a tensor of it
         return saved_value(node, slot, own == "out")
 
@@ -439,7 +439,7 @@ class ElementwiseRule(Rule):
 
     def back_plan(self, node: Node, g: Tensor, saved: tuple) -> Plan:
         """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
-        plan = node.plan
+        plan = node._plan_
         layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
         backs = plan.backs[self.mask]
         usual = self._usual(plan, saved)
@@ -503,7 +503,7 @@ class ElementwiseRule(Rule):
         if self.symbolic is None:
             self.symbolic = self.generate_symbolic()
         results = self.symbolic(g, *values.values())
-        return self.reduce(node.plan, results) if node.plan.reduced else results
+        return self.reduce(node._plan_, results) if node._plan_.reduced else results
 
     def generate_symbolic(self) -> Callable:
         """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
@@ -572,8 +572,8 @@ _TORCH_NAMES = {"x": ("self", "input"), "y": ("other", "exponent"), "out": ("res
 
 def saved_value(node: Node, slot: int, is_output: bool):
     """What a slot holds, for introspection."""
-    value, version = ((node.s0, node.v0), (node.s1, node.v1), (node.s2, node.v2))[slot]
-    if not isinstance(value, Tensor) or value.storage.version != version:
+    value, version = ((node._s0_, node._v0_), (node._s1_, node._v1_), (node._s2_, node._v2_))[slot]
+    if not isinstance(value, Tensor) or value._storage_.version != version:
         value = unpack(node, slot)
     return saved_output(node, value) if is_output else value
 
@@ -593,15 +593,15 @@ class WrittenRegion(NamedTuple):
 
 def saved_output(node: Node, alias: Tensor) -> Tensor:
     """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
-    if type(node.attrs) is WrittenRegion:
-        outer, layout, offset, geometry = node.attrs
-        base = native.tensor(layout.template, alias.storage, offset, True, None)
-        base.edge = outer()
+    if type(node._attrs_) is WrittenRegion:
+        outer, layout, offset, geometry = node._attrs_
+        base = native.tensor(layout.template, alias._storage_, offset, True, None)
+        base._edge_ = outer()
         out = geometry.of(base)
-        out.meta.tangent = tangents_of(alias)
+        out._meta_.tangent = tangents_of(alias)
         return out
     out = alias_with(alias, tangents_of(alias))
-    out.edge, out.needs_grad = node, True
+    out._edge_, out._needs_grad_ = node, True
     return out
 
 
@@ -657,32 +657,28 @@ def generate(rule: ElementwiseRule) -> Callable:
 
 def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
     """A node to copy: all that nodes of one rule share."""
-    template = Node()
-    for slot in Node.__slots__:
-        if slot not in ("seq", "plan", "edges", "__weakref__") and not (slot[0] in "sv" and slot[1:].isdigit()
-                                                                          and int(slot[1:]) < saved):
-            setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = rule, backward, outputs
+    template = blank_node(Node, ("_seq_", "_plan_", "_edges_", *saved_slots(saved)))
+    template._rule_, template._backward_, template._outputs_ = rule, backward, outputs
     return template
 
 
 def refuse_gradient(node: Node, g, create_graph: bool):
     """The ``backward`` of an operation that has no derivative."""
-    raise NotSupportedError(f"{node.rule.name}: it has no derivative. Hint: detach its operands, or see its documentation.")
+    raise NotSupportedError(f"{node._rule_.name}: it has no derivative. Hint: detach its operands, or see its documentation.")
 
 
 def backward_text(rule: ElementwiseRule) -> str:
     """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel."""
     lines = ["def backward(node, g, create_graph):", "    hooked = None"]
     for i, name in enumerate(rule.saved_names):
-        lines.append(f"    {name} = node.s{i}")
+        lines.append(f"    {name} = node._s{i}_")
         if not rule.is_number(name):
-            lines.append(f"    if {name}.storage.version != node.v{i}: {name} = hooked = unpack(node, {i})")
+            lines.append(f"    if {name}._storage_.version != node._v{i}_: {name} = hooked = unpack(node, {i})")
     saved = "".join(f", {name}" for name in rule.saved_names)
     values = ", ".join(f"{name!r}: {name}" for name in rule.saved_names)
     lines.append(f"    if create_graph: return rule.differentiable(node, g, {{{values}}})")
     if rule.computed:
-        lines += [f"    try: back = node.plan.backs[{rule.mask}][g.layout]",
+        lines += [f"    try: back = node._plan_.backs[{rule.mask}][g.layout]",
                   "    except (TypeError, KeyError): back = None",
                   "    if back is None or hooked is not None:",
                   f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}})",
@@ -692,7 +688,7 @@ def backward_text(rule: ElementwiseRule) -> str:
     parts = ["g" if result is symbol("g") else f"r[{position(rule.computed, result)}]" if many else "r"
              for result in rule.results]
     value = "r" if many and parts == [f"r[{k}]" for k in range(len(parts))] else ", ".join(parts)
-    lines += [f"    value = {value}", "    if node.plan.reduced: return rule.reduce(node.plan, value)", "    return value"]
+    lines += [f"    value = {value}", "    if node._plan_.reduced: return rule.reduce(node._plan_, value)", "    return value"]
     return "\n".join(lines) + "\n"
 
 
@@ -734,7 +730,7 @@ def bare_caller(op: Elementwise, plans: dict, *records: Callable) -> Callable:
 def unary(op: Elementwise, plans: dict) -> Callable:
     """The call of a one-operand operation."""
     def record(plan, out, x):
-        if mode.enabled and differentiable and (x.needs_grad is not ASK or requires_grad(x)):
+        if mode.enabled and differentiable and (x._needs_grad_ is not ASK or requires_grad(x)):
             plan.records[1](plan, out, x)
 
     def slow(x):
@@ -764,8 +760,8 @@ def binary(op: Elementwise, plans: dict) -> Callable:
     def record(plan, out, x, y):
         # The thread-local mode costs 30 ns: it is read only where something would be recorded.
         if mode.enabled:
-            needs = x.needs_grad
-            wants = y.needs_grad if isinstance(y, Tensor) else False
+            needs = x._needs_grad_
+            wants = y._needs_grad_ if isinstance(y, Tensor) else False
             if needs is ASK:
                 needs = requires_grad(x)
             if wants is ASK:
@@ -775,7 +771,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
                 plan.records[mask](plan, out, x, y)
 
     def record_second(plan, out, x, y):     # x is a number
-        if mode.enabled and right and (y.needs_grad is not ASK or requires_grad(y)):
+        if mode.enabled and right and (y._needs_grad_ is not ASK or requires_grad(y)):
             plan.records[2](plan, out, x, y)
 
     def slow(x, y):
@@ -812,7 +808,7 @@ def nary(op: Elementwise) -> Callable:
         if plan is None:
             return general(op, operands)
         out = native.fresh(plan, *operands)
-        if any([isinstance(x, Tensor) and x.needs_grad for x in operands]) and mode.enabled:  # noqa: C419  (a list is faster)
+        if any([isinstance(x, Tensor) and x._needs_grad_ for x in operands]) and mode.enabled:  # noqa: C419  (a list is faster)
             mask = gradient_mask(op, operands)
             if mask:
                 plan.records[mask](plan, out, *operands)

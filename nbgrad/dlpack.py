@@ -46,7 +46,7 @@ def to_dlpack(x: Tensor, *, stream=None, max_version: tuple[int, int] | None = N
         GradError: the tensor requires grad. BufferError: lazy conjugation, which the protocol cannot say, or read-only
             memory for a consumer that could not know.
     """
-    if x.needs_grad and requires_grad(x):
+    if x._needs_grad_ and requires_grad(x):
         raise GradError("__dlpack__: the tensor requires grad, and a capsule has no history. Hint: x.detach().")
     if x.layout.conj or x.layout.neg:
         raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. "
@@ -117,8 +117,8 @@ def from_dlpack(x) -> Tensor:
     if not exporter.relabelled:
         return out
     layout = layout_of(bfloat16, out.layout.shape, out.layout.strides)
-    out.storage.array = out.storage.array.view(bfloat16.numpy)
-    return new_tensor(out.storage, layout)
+    out._storage_.array = out._storage_.array.view(bfloat16.numpy)
+    return new_tensor(out._storage_, layout)
 
 
 def install_dlpack() -> dict:

@@ -56,15 +56,15 @@ def elementwise_call(op: Elementwise, operands: tuple, level: DualLevel) -> Tens
             if x.layout.special:
                 return None
             key.append(x.layout)
-            recorded = recorded or x.needs_grad
-            if x.meta is not None:
+            recorded = recorded or x._needs_grad_
+            if x._meta_ is not None:
                 t = sole_tangent(x, level)
                 if t is MANY:
                     return None
                 if t is not None:
                     key.append(t.layout)
                     tangents.append(t)
-                    recorded = recorded or t.needs_grad
+                    recorded = recorded or t._needs_grad_
                     mask |= bit
         else:
             key.append(type(x))
@@ -81,7 +81,7 @@ MANY: Any = object()
 
 def sole_tangent(x: Tensor, level: DualLevel) -> Any:
     """The tangent of ``x`` at the innermost level; ``MANY`` where this thread sees one at another, or one that is dual itself."""
-    meta = x.meta
+    meta = x._meta_
     held = meta.tangent
     if meta.base is None and not held:
         return None
@@ -93,7 +93,7 @@ def sole_tangent(x: Tensor, level: DualLevel) -> Any:
     t = held.get(number) if held else None
     if t is None:           # a view may inherit from its base
         t = None if meta.base is None else tangent_of(x, number)
-    if t is not None and (t.layout.special or len(dual_levels) > 1 and t.meta is not None and has_outer_tangent(t)):
+    if t is not None and (t.layout.special or len(dual_levels) > 1 and t._meta_ is not None and has_outer_tangent(t)):
         return MANY
     return t
 
@@ -107,7 +107,7 @@ def has_outer_tangent(x: Tensor) -> bool:
 def is_recorded(tensors: tuple) -> bool:
     """Whether a call of these would be recorded."""
     for x in tensors:
-        if isinstance(x, Tensor) and x.needs_grad and requires_grad(x):
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
             return True
     return False
 
@@ -124,8 +124,8 @@ def launched_with_tangent(op: Elementwise, operands: tuple, tangents: list[Tenso
     if plan is None:
         return None
     out, tangent = native.fresh(plan, *operands, *tangents)
-    out.meta = dual_meta({level.number: tangent})
-    level.keep(out.meta)
+    out._meta_ = dual_meta({level.number: tangent})
+    level.keep(out._meta_)
     return out
 
 
@@ -187,7 +187,7 @@ def operand_tangent(x: Any, level: DualLevel) -> Any:
     """The tangent of an operand; ``MANY`` where an interpreter must look."""
     if not isinstance(x, Tensor) or x.layout.special:
         return MANY
-    return None if x.meta is None else sole_tangent(x, level)
+    return None if x._meta_ is None else sole_tangent(x, level)
 
 
 def sequence_tangents(members: tuple | list, level: DualLevel) -> Any:
@@ -254,8 +254,8 @@ def pushed_forward(op: General, plan: Plan, operands: tuple, tangents: dict[str,
         total = term if total is None else beneath(0, CALLS["add"], total, term)
     out = native.fresh(plan, *operands)
     if total is not None:
-        out.meta = dual_meta({level.number: total})
-        level.keep(out.meta)
+        out._meta_ = dual_meta({level.number: total})
+        level.keep(out._meta_)
     return out
 
 

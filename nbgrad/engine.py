@@ -107,7 +107,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 settle_leaf(node, buffers.pop(node, None), task)
             else:
                 ties += 1
-                heappush(heap, (-node.seq, ties, node))
+                heappush(heap, (-node._seq_, ties, node))
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
@@ -117,7 +117,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
         node = heappop(heap)[2]
         while node is not None:         # what becomes ready alone need not go through the heap
             # A pass that captures runs a plain node between roots and inputs in the same way: only ends and hooks are special.
-            if node.meta is None and (plain or (node in needed and node not in wanted)):
+            if node._meta_ is None and (plain or (node in needed and node not in wanted)):
                 ready = step(work, node)
             else:
                 g = run(node, buffers.pop(node, None), create_graph, task)
@@ -134,12 +134,12 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                         node = below
                     else:
                         ties += 1
-                        heappush(heap, (-below.seq, ties, below))
+                        heappush(heap, (-below._seq_, ties, below))
                 if node is None:
                     break
-            if heap and -heap[0][0] > node.seq:
+            if heap and -heap[0][0] > node._seq_:
                 ties += 1
-                node = heappushpop(heap, (-node.seq, ties, node))[2]
+                node = heappushpop(heap, (-node._seq_, ties, node))[2]
 
 
 def advance(work: tuple, node: Node):
@@ -159,7 +159,7 @@ def run_plain(work: tuple, node: Node):
     current, _, buffers, create_graph, _ = work
     current["node"] = node
     g = buffers.pop(node, None)
-    return node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
+    return node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
 
 
 def send(work: tuple, node: Node, grads, frees: bool):
@@ -173,10 +173,10 @@ def send(work: tuple, node: Node, grads, frees: bool):
         The nodes and leaves for which everything has arrived by now, in the order of the edges; a single Node alone.
     """
     _, counts, buffers, create_graph, _ = work
-    edges = node.edges
-    if frees and node.rule.frees:
-        node.s0 = node.s1 = node.s2 = node.attrs = None
-        node.backward = freed_backward
+    edges = node._edges_
+    if frees and node._rule_.frees:
+        node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
+        node._backward_ = freed_backward
     if len(edges) == 1:
         grads = (grads,)
     ready = []
@@ -232,16 +232,16 @@ watchers: list[Any] = []
 
 def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
     """What ``walk`` does with a node: run it right here, if it is a plain one."""
-    if node.meta is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
+    if node._meta_ is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
         state.node = node
-        return node.backward(node, g, create_graph) if g is not None or node.rule.takes_undefined else None
+        return node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
     return run_special(node, g, create_graph, task)
 
 
 def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf whose gradient is complete: accumulate it, or capture it where it is wanted. Nobody else holds ``g``."""
     if task.needed is None or leaf in task.needed:
-        meta = leaf.meta
+        meta = leaf._meta_
         if meta is None or (meta.hooks is None and meta.accumulator is None):
             accumulate(leaf, g)
             return
@@ -253,10 +253,10 @@ def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
 def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> None:
     """Add ``g`` to what the node behind ``edge`` will receive."""
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
-    if not isinstance(node, Tensor) and node.outputs != 1:
+    if not isinstance(node, Tensor) and node._outputs_ != 1:
         slots = buffers.get(node)
         if slots is None:
-            slots = buffers[node] = [None] * node.outputs
+            slots = buffers[node] = [None] * node._outputs_
         slots[nr] = g if slots[nr] is None else accumulation.ADD(slots[nr], g)
         return
     held = buffers.get(node)
@@ -272,8 +272,8 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
     if not task.runs(node):
         return None
-    grads = list(g) if node.outputs != 1 and g is not None else [g] * 1 if node.outputs == 1 else [None] * node.outputs
-    meta = node.meta
+    grads = list(g) if node._outputs_ != 1 and g is not None else [g] * 1 if node._outputs_ == 1 else [None] * node._outputs_
+    meta = node._meta_
     state.node = node
     if meta is not None:
         run_tensor_hooks(node, grads)
@@ -289,10 +289,10 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
             changed = hook(tuple(grads))
             if changed is not None:
                 grads = list(replaced("pre-hook", grads, changed))
-    if all(x is None for x in grads) and not node.rule.takes_undefined:
+    if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
     else:
-        results = node.backward(node, grads[0] if node.outputs == 1 else grads, create_graph)
+        results = node._backward_(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
     return results
@@ -308,19 +308,19 @@ def capture(node: Target, grads: list, task: GraphTask) -> None:
 
 def run_post_hooks(node: Node, results, grads: tuple):
     """Call the node's hooks with a gradient for every operand, also for those that need none."""
-    inputs, places = node.spread(results), node.rule.places(node)
-    for hook in tuple(node.meta.post_hooks.values()):
+    inputs, places = node.spread(results), node._rule_.places(node)
+    for hook in tuple(node._meta_.post_hooks.values()):
         changed = hook(inputs, grads)
         if changed is not None:
             inputs = replaced("hook", inputs, changed)
     if places is not None:
         inputs = tuple(inputs[position] for position in places[1])
-    return inputs[0] if len(node.edges) == 1 else inputs
+    return inputs[0] if len(node._edges_) == 1 else inputs
 
 
 def run_tensor_hooks(node: Node, grads: list) -> None:
     """Call the hooks of every output, in order of output and registration."""
-    for nr, hooks in node.meta.tensor_hooks.items():
+    for nr, hooks in node._meta_.tensor_hooks.items():
         for hook in tuple(hooks.values()):
             grads[nr] = call_tensor_hook(hook, grads[nr])
 
@@ -365,14 +365,14 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
     """Add to the gradient that a non-leaf keeps."""
     if tensor is None or g is None:
         return
-    meta = tensor.meta = tensor.meta or new_meta()
+    meta = tensor._meta_ = tensor._meta_ or new_meta()
     meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
 
 
 def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf that does something to its gradient, or hands it to those who asked for it, or whose AccumulateGrad has hooks."""
     state.node = leaf
-    meta = leaf.meta
+    meta = leaf._meta_
     if meta is not None and meta.hooks is not None:
         g = run_leaf_hooks(leaf, g, meta.hooks)
     if leaf in task.wanted:
@@ -380,7 +380,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     if task.needed is not None and leaf not in task.needed:
         return
     node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
-    rare = hooks_at_rest(leaf, task) if node is None else node.meta
+    rare = hooks_at_rest(leaf, task) if node is None else node._meta_
     if rare is not None:
         for hook in tuple(rare.pre_hooks.values()):
             changed = hook((g,))

@@ -221,7 +221,7 @@ class Forward:
 
     def concerns(self, call: Call) -> bool:
         """Calls with an operand that may be dual; ``run`` looks closer."""
-        return bool(dual_levels) and any(x.meta is not None for x in call.tensors())
+        return bool(dual_levels) and any(x._meta_ is not None for x in call.tensors())
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on the values; then the tangents of its results, level by level."""
@@ -241,7 +241,7 @@ def levels_of(call: Call) -> list[int]:
     found = []
     for level in visible_levels():
         for x in call.tensors():
-            if x.meta is not None and tangent_of(x, level) is not None:
+            if x._meta_ is not None and tangent_of(x, level) is not None:
                 found.append(level)
                 break
     return found
@@ -305,8 +305,8 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
 
 def values_before(call: Call, needed: set[str]) -> Call:
     """The call with copies of the operands that it overwrites and whose values are needed later."""
-    memory = call.operands[0].storage
-    kept = tuple(CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x.storage is memory else x
+    memory = call.operands[0]._storage_
+    kept = tuple(CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x._storage_ is memory else x
                  for name, x in zip(call.op.operands, call.operands))
     return call.with_operands(kept)
 

@@ -271,7 +271,7 @@ def once_differentiable(backward: Callable) -> Callable:
             results = backward(ctx, *grads)
         finally:
             mode.enabled = enabled
-        if not enabled or not any(isinstance(g, Tensor) and g.needs_grad and requires_grad(g) for g in grads):
+        if not enabled or not any(isinstance(g, Tensor) and g._needs_grad_ and requires_grad(g) for g in grads):
             return results
         many = results if isinstance(results, tuple) else (results,)
         marked = tuple(mark_final(x, grads) if isinstance(x, Tensor) else x for x in many)

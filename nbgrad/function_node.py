@@ -104,7 +104,7 @@ class Saved:
 
     def __init__(self, value: Tensor | None, output: int | None):
         self.value: Tensor | SavedTensor | None = value
-        self.version, self.output = value.storage.version if value is not None else None, output
+        self.version, self.output = value._storage_.version if value is not None else None, output
 
     def shown(self, ctx: BackwardCFunction) -> Tensor | None:
         """The tensor with its history: a result's is the node itself."""
@@ -112,7 +112,7 @@ class Saved:
         if self.output is None:
             return value
         again = alias_with(value, tangents_of(value))
-        again.edge, again.needs_grad = result_edge(ctx, self.output), True
+        again._edge_, again._needs_grad_ = result_edge(ctx, self.output), True
         return again
 
     def pack(self, ctx: BackwardCFunction, pack: Callable, unpack: Callable) -> None:
@@ -138,20 +138,20 @@ class Saved:
             again = unpacked(value)
             if self.output is not None:
                 again = alias_with(again, tangents_of(again))
-                again.edge, again.needs_grad = result_edge(ctx, self.output), True
+                again._edge_, again._needs_grad_ = result_edge(ctx, self.output), True
             return again
-        if value is not None and value.storage.version != self.version:
+        if value is not None and value._storage_.version != self.version:
             raise VersionError(
-                f"{ctx.rule.name}: saved tensor {position} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in "
-                f"place: it is at version {value.storage.version}, expected {self.version}"
-                f"{writer_of(value.storage, self.version)}.\nHint: clone it before the update, or find the update with "
+                f"{ctx._rule_.name}: saved tensor {position} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified "
+                f"in place: it is at version {value._storage_.version}, expected {self.version}"
+                f"{writer_of(value._storage_, self.version)}.\nHint: clone it before the update, or find the update with "
                 "nbgrad.detect_anomaly().")
         return self.shown(ctx)
 
 
 def result_edge(ctx: BackwardCFunction, k: int) -> Node | Edge:
     """Where the cotangent of a result goes."""
-    return ctx if ctx.outputs == 1 else Edge(ctx, k)
+    return ctx if ctx._outputs_ == 1 else Edge(ctx, k)
 
 
 class RawFunctionSaved(RawSaved):
@@ -172,7 +172,7 @@ class RawFunctionSaved(RawSaved):
 
     def unpack(self) -> Tensor | None:
         """The saved tensor, as ``backward`` sees it."""
-        if self.ctx.freed:
+        if self.ctx._freed_:
             raise freed_error(self.ctx)
         return self.saved.unpack(self.ctx, self.position)
 
@@ -184,7 +184,7 @@ class RawFunctionSaved(RawSaved):
         """
         if isinstance(self.saved.value, SavedTensor):
             raise GradError("register_hooks: the saved tensor has hooks already.")
-        if self.ctx.freed:
+        if self.ctx._freed_:
             raise freed_error(self.ctx)
         if self.saved.value is None:
             raise GradError("register_hooks: None was saved, which needs no hooks.")
@@ -201,9 +201,9 @@ class BackwardCFunction(Node, FunctionCtx):
     """
 
     __slots__ = ("needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "materialize_grads",
-                 "input_layouts", "freed")
+                 "_input_layouts_", "_freed_")
     _forward_cls: Any
-    s0: Any
+    _s0_: Any
     needs_input_grad: tuple[bool, ...]
 
     @property
@@ -215,9 +215,9 @@ class BackwardCFunction(Node, FunctionCtx):
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
-        if self.freed:
+        if self._freed_:
             raise freed_error(self)
-        return tuple(saved.unpack(self, k) for k, saved in enumerate(self.s0 or ()))
+        return tuple(saved.unpack(self, k) for k, saved in enumerate(self._s0_ or ()))
 
     @property
     def saved_variables(self) -> tuple:
@@ -227,13 +227,13 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        if self.freed:
+        if self._freed_:
             raise freed_error(self)
-        return tuple(RawFunctionSaved(self, saved, k) for k, saved in enumerate(self.s0 or ()))
+        return tuple(RawFunctionSaved(self, saved, k) for k, saved in enumerate(self._s0_ or ()))
 
     @property
     def _input_metadata(self) -> list:
-        return [None if template is None else template.layout for template in self.plan.outs]
+        return [None if template is None else template.layout for template in self._plan_.outs]
 
     def apply(self, *grads: Any) -> Any:
         """Call the Function's ``backward`` by hand."""
@@ -246,7 +246,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def maybe_clear_saved_tensors(self) -> None:
         """Free what was saved, unless the running pass keeps its graph."""
         if not state.keep_graph:
-            self.s0, self.freed = None, True
+            self._s0_, self._freed_ = None, True
 
     def __getattr__(self, name: str):
         raise AttributeError(f"{self.name()}: ctx has no attribute {name!r}.")
@@ -262,7 +262,7 @@ class FunctionRule(Rule):
 
     def saved_results(self, node: Node, nr: int) -> list:
         """What ``save_for_backward`` kept of a result."""
-        return [saved.value for saved in node.s0 or () if saved.output == nr]
+        return [saved.value for saved in node._s0_ or () if saved.output == nr]
 
 
 class FunctionPlan:
@@ -285,19 +285,20 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
     layouts: list = []
     for x in args:
         if isinstance(x, Tensor):
-            wanted = bool(x.needs_grad) and requires_grad(x)
-            edges.append((x.edge or edge_of(x)) if wanted and record else None)
+            wanted = bool(x._needs_grad_) and requires_grad(x)
+            edges.append((x._edge_ or edge_of(x)) if wanted and record else None)
             layouts.append(x.layout)
         else:
             wanted = False
             layouts.append(None)
         needs.append(wanted)
-    ctx.edges, ctx.needs_input_grad, ctx.input_layouts = tuple(edges), tuple(needs), tuple(layouts)
+    ctx._edges_, ctx.needs_input_grad, ctx._input_layouts_ = tuple(edges), tuple(needs), tuple(layouts)
     number_node(ctx)
-    ctx.rule, ctx.backward, ctx.outputs = rule, function_backward, 1
-    ctx.s0 = ctx.s1 = ctx.s2 = ctx.v0 = ctx.v1 = ctx.v2 = ctx.attrs = ctx.meta = ctx.plan = ctx.saved_for_forward = None
+    ctx._rule_, ctx._backward_, ctx._outputs_ = rule, function_backward, 1
+    ctx._s0_ = ctx._s1_ = ctx._s2_ = ctx._v0_ = ctx._v1_ = ctx._v2_ = None
+    ctx._attrs_ = ctx._meta_ = ctx._plan_ = ctx.saved_for_forward = None
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
-    ctx.materialize_grads, ctx.freed = True, False
+    ctx.materialize_grads, ctx._freed_ = True, False
     return ctx
 
 
@@ -305,9 +306,9 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
 
 def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     """Run a Function's ``backward`` and check what it returns."""
-    grads = (g,) if ctx.outputs == 1 else tuple(g) if g is not None else (None,) * ctx.outputs
+    grads = (g,) if ctx._outputs_ == 1 else tuple(g) if g is not None else (None,) * ctx._outputs_
     if ctx.materialize_grads:
-        grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx.plan.outs))
+        grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
     results = ctx.apply(*grads)
     ctx.maybe_clear_saved_tensors()
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
@@ -320,13 +321,13 @@ def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
     Raises:
         GradError: their number is wrong, or one is no tensor or belongs to no tensor. ShapeError, DTypeError: of a wrong form.
     """
-    name, count = ctx.rule.name, len(ctx.input_layouts)
+    name, count = ctx._rule_.name, len(ctx._input_layouts_)
     if len(results) > count and all(r is None for r in results[count:]):
         results = results[:count]
     if len(results) != count:
         raise GradError(f"{name}: backward returned {len(results)} gradients, expected {count}, one for every argument of forward.")
     checked: list[Tensor | None] = []
-    for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx.input_layouts)):
+    for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx._input_layouts_)):
         if value is not None and not isinstance(value, Tensor):
             raise GradError(f"{name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
         if layout is not None:
@@ -365,12 +366,12 @@ def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tange
     made = ctx.apply_jvp(*tangents)
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(results):
-        raise GradError(f"{ctx.rule.name}: jvp returned {len(made)} tangents, expected {len(results)}, one for every result.")
+        raise GradError(f"{ctx._rule_.name}: jvp returned {len(made)} tangents, expected {len(results)}, one for every result.")
     for k, (t, x) in enumerate(zip(made, results)):
-        check_tangent(f"{ctx.rule.name}: jvp", k, t, x)
+        check_tangent(f"{ctx._rule_.name}: jvp", k, t, x)
         if t is not None and k in ctx.non_differentiable:
-            raise GradError(f"{ctx.rule.name}: jvp returned a tangent for result {k}, which forward marked as not differentiable; "
-                            "expected None.")
+            raise GradError(f"{ctx._rule_.name}: jvp returned a tangent for result {k}, which forward marked as not "
+                            "differentiable; expected None.")
     return made
 
 

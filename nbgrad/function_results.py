@@ -19,7 +19,7 @@ from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
 from .grad_mode import mode, special
 from .graph import edge_of, number_node, requires_grad
 from .inference import is_inference, refuse_saving
-from .node import Node, Rule
+from .node import Node, Rule, blank_node
 from .rules import FUNCTION
 from .saved import active_hooks, count_write
 from .tensor import ASK, Tensor, native
@@ -49,10 +49,10 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
     if ctx.dirty_tensors:
         note_writes(ctx, results)
     require_tensors("mark_non_differentiable", ctx.non_differentiable)
-    ctx.outputs, ctx.plan = max(len(results), 1), FunctionPlan(results)
+    ctx._outputs_, ctx._plan_ = max(len(results), 1), FunctionPlan(results)
     wrapped = [finish_result(ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
     if record and ctx.to_save:
-        ctx.s0 = save(ctx, args, results)
+        ctx._s0_ = save(ctx, args, results)
     marked = ctx.non_differentiable
     # Of those only the places are kept: the node must not own its results.
     ctx.non_differentiable = tuple(k for k, x in enumerate(results) if contains(marked, x)) if marked else ()
@@ -65,8 +65,8 @@ def note_writes(ctx: BackwardCFunction, results: tuple) -> None:
     require_tensors("mark_dirty", ctx.dirty_tensors)
     for x in ctx.dirty_tensors:
         if not contains(results, x):
-            raise GradError(f"{ctx.rule.name}: an input marked dirty was not returned by forward.")
-        count_write(x.storage)
+            raise GradError(f"{ctx._rule_.name}: an input marked dirty was not returned by forward.")
+        count_write(x._storage_)
 
 
 def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record: bool) -> Tensor:
@@ -80,10 +80,10 @@ def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record
         x = alias_view(x)
     edge = result_edge(ctx, k)
     if is_view(x):
-        x.meta.node, x.meta.version, x.meta.creation = edge, x.storage.version, FUNCTION
-        if x.meta.base.needs_grad and x.needs_grad is ASK:
+        x._meta_.node, x._meta_.version, x._meta_.creation = edge, x._storage_.version, FUNCTION
+        if x._meta_.base._needs_grad_ and x._needs_grad_ is ASK:
             return x
-    x.edge, x.needs_grad = edge, True
+    x._edge_, x._needs_grad_ = edge, True
     return x
 
 
@@ -93,25 +93,26 @@ def without_history(x: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
         return alias_view(x) if is_input and not is_dirty else x
     if is_input or is_view(x):
         return native.alias(x)
-    x.needs_grad, x.edge = False, None
+    x._needs_grad_, x._edge_ = False, None
     return x
 
 
 def written_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, is_input: bool) -> Tensor:
     """A tensor that ``forward`` changed in place: it, or its base, gets the history."""
     if not is_input:
-        warnings.warn(f"{ctx.rule.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
+        warnings.warn(f"{ctx._rule_.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
                       UserWarning, stacklevel=4)
-    check_inplace(ctx.rule.name, x, True)
-    if not (is_view(x) and x.needs_grad is ASK):
+    check_inplace(ctx._rule_.name, x, True)
+    if not (is_view(x) and x._needs_grad_ is ASK):
         rebase(x, result_edge(ctx, k), None, None)
         return x
-    if ctx.outputs != 1:
-        raise InplaceError(f"{ctx.rule.name}: a view was changed in place by a Function of several results. Hint: clone the view.")
-    base = x.meta.base
+    if ctx._outputs_ != 1:
+        raise InplaceError(f"{ctx._rule_.name}: a view was changed in place by a Function of several results. "
+                           "Hint: clone the view.")
+    base = x._meta_.base
     tensors = [a for a in args if isinstance(a, Tensor)]
     slot = next((k for k, a in enumerate(tensors) if a is x), None)
-    rebase(x, ctx, slot, edge_of(base) if base.needs_grad else None)
+    rebase(x, ctx, slot, edge_of(base) if base._needs_grad_ else None)
     return x
 
 
@@ -132,7 +133,7 @@ def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[Saved, ..
             raise ArgumentError(f"save_for_backward: expected tensors or None, got {type(x).__name__}. "
                                 "Hint: store other values as attributes of ctx.")
         if x is not None and is_inference(x):
-            refuse_saving(ctx.rule.name)
+            refuse_saving(ctx._rule_.name)
         output = None if x is None else output_of(ctx, args, results, x)
         saved.append(Saved(x if output is None else native.alias(x), output))
     hooks = active_hooks() if special else None
@@ -168,12 +169,10 @@ def twice_backward(node: Node, g, create_graph: bool):
 
 def mark_final(x: Tensor, grads: tuple) -> Tensor:
     """An alias of ``x`` whose node refuses to run."""
-    node = Node()
-    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "attrs", "meta"):
-        setattr(node, slot, None)
-    node.edges = tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g.needs_grad and requires_grad(g))
-    node.rule, node.backward, node.outputs, node.plan = TWICE, twice_backward, 1, FunctionPlan((x,))
+    node = blank_node(Node)
+    node._edges_ = tuple(edge_of(g) for g in grads if isinstance(g, Tensor) and g._needs_grad_ and requires_grad(g))
+    node._rule_, node._backward_, node._outputs_, node._plan_ = TWICE, twice_backward, 1, FunctionPlan((x,))
     number_node(node)
     out = native.alias(x)
-    out.edge, out.needs_grad = node, True
+    out._edge_, out._needs_grad_ = node, True
     return out

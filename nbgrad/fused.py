@@ -63,7 +63,7 @@ def fused_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Ten
     if plan is None:
         plan = keep(_plans, key, make_plan(rule, len(outputs), tuple(x.layout for x in tensors), tuple(scalars)), MOST_PLANS)
     for x in outputs:
-        if not x.storage.writable or x.layout.expanded:
+        if not x._storage_.writable or x.layout.expanded:
             check_inplace("fused_update", x, False)
     count = len(outputs)
     rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts):], *scalars.values())

@@ -71,7 +71,7 @@ def note_leaf(x: Any) -> None:
     """Let a leaf that a transformed function makes belong to the innermost run of reverse mode: NOTE [Transforms]."""
     for transform in reversed(mode.transforms):
         if hasattr(transform, "live"):
-            x.__dict__["_run"] = transform
+            x.__dict__["_run_"] = transform
             return
 
 
@@ -416,7 +416,7 @@ class _unsafe_preserve_version_counter(ModeContext):        # torch's name
 
     def __exit__(self, *error: object) -> None:
         for x, version in zip(self.tensors, self.versions):
-            x.storage.version = version
+            x._storage_.version = version
 
     def clone(self):
         """A fresh context for the same tensors."""

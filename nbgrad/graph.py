@@ -13,7 +13,7 @@ from .dtypes import DType
 from .errors import GradError
 from .grad_mode import refuse_in_transform
 from .locks import new_rlock
-from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, NodeMeta, RemovableHandle, Rule, add_hook, node_meta, shown
+from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, NodeMeta, RemovableHandle, Rule, add_hook, blank_node, node_meta, shown
 from .tensor import ASK, Tensor, native, new_meta
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
@@ -71,9 +71,9 @@ class AccumulateGrad(Node):
     requires_grad = True
 
     def __del__(self) -> None:
-        rare = self.meta
-        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self.variable.meta is not None:
-            self.variable.meta.accumulator = Resting(rare, next_seq())
+        rare = self._meta_
+        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self.variable._meta_ is not None:
+            self.variable._meta_.accumulator = Resting(rare, next_seq())
 
     @property
     def _input_metadata(self) -> list:
@@ -90,12 +90,9 @@ leaf_backward: Callable = None       # type: ignore[assignment]
 def accumulator_builder() -> Callable:
     """``build(leaf)`` -> AccumulateGrad; made when first used."""
     global _new_accumulator
-    template = AccumulateGrad()
-    for slot in Node.__slots__:
-        if not slot.startswith("__"):
-            setattr(template, slot, None)
-    template.seq, template.rule, template.edges, template.outputs = LEAF_SEQ, LeafRule(), (), 1
-    template.backward = leaf_backward
+    template = blank_node(AccumulateGrad)
+    template._seq_, template._rule_, template._edges_, template._outputs_ = LEAF_SEQ, LeafRule(), (), 1
+    template._backward_ = leaf_backward
     _new_accumulator = native.builder(template, ("variable",))
     return _new_accumulator
 
@@ -103,9 +100,9 @@ def accumulator_builder() -> Callable:
 def new_accumulator(leaf: Tensor) -> AccumulateGrad:
     """Make the leaf's AccumulateGrad; of two threads that meet here the second one gets the first one's."""
     with _making_accumulators:
-        meta = leaf.meta
+        meta = leaf._meta_
         if meta is None:
-            meta = leaf.meta = new_meta()
+            meta = leaf._meta_ = new_meta()
         node = meta.accumulator() if meta.accumulator is not None else None
         if node is None:
             node = (_new_accumulator or accumulator_builder())(leaf)
@@ -119,12 +116,12 @@ def accumulator_of(leaf: Tensor, seq: int = -1) -> AccumulateGrad:
     Args:
         seq: of the node whose edge leads there; one recorded after the death of an AccumulateGrad with hooks gets one without.
     """
-    holder = None if leaf.meta is None else leaf.meta.accumulator
+    holder = None if leaf._meta_ is None else leaf._meta_.accumulator
     node = None if holder is None else holder()
     if node is None:
         node = new_accumulator(leaf)
         if type(holder) is Resting and seq < holder.seq:
-            node.meta = holder.hooks
+            node._meta_ = holder.hooks
     return node
 
 
@@ -137,20 +134,20 @@ view_edge: Callable = None           # type: ignore[assignment]
 
 def edge_of(x: Tensor):
     """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true: see NOTE [Edges] in node.py."""
-    edge = x.edge
+    edge = x._edge_
     if edge is not None:
         return edge
-    if x.needs_grad is ASK:
+    if x._needs_grad_ is ASK:
         return view_edge(x)
-    return x if x.needs_grad else None
+    return x if x._needs_grad_ else None
 
 
 def requires_grad(x: Tensor) -> bool:
     """Whether gradients flow into ``x``. A view is asked: its base may have got a history since, or have been cut off its own."""
-    needs = x.needs_grad
+    needs = x._needs_grad_
     if needs is ASK:
-        meta = x.meta
-        return (meta.node is not None or meta.base.needs_grad) and x.layout.dtype.differentiable
+        meta = x._meta_
+        return (meta.node is not None or meta.base._needs_grad_) and x.layout.dtype.differentiable
     return needs
 
 
@@ -176,7 +173,7 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
 
 def leaf_hooks(leaf: Tensor) -> LeafHooks:
     """The leaf's hooks, made on first use; a leaf that has them, even none, is no longer an ordinary one to the engine."""
-    meta = leaf.meta = leaf.meta or new_meta()
+    meta = leaf._meta_ = leaf._meta_ or new_meta()
     if meta.hooks is None:
         meta.hooks = LeafHooks()
     return meta.hooks
@@ -184,7 +181,7 @@ def leaf_hooks(leaf: Tensor) -> LeafHooks:
 
 def grad_dtype_of(leaf: Tensor) -> DType | None:
     """The dtype that the leaf's gradients have; None: any."""
-    hooks = None if leaf.meta is None else leaf.meta.hooks
+    hooks = None if leaf._meta_ is None else leaf._meta_.hooks
     return leaf.layout.dtype if hooks is None or hooks.grad_dtype is OWN_DTYPE else hooks.grad_dtype
 
 
@@ -194,9 +191,9 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable) -> RemovableHa
         raise GradError("register_post_accumulate_grad_hook: expected a leaf that requires grad. "
                         "Hint: register_hook works on other tensors.")
     leaf_hooks(x)       # the engine announces the leaf's node to hooks
-    if x.meta.post_hooks is None:
-        x.meta.post_hooks = Hooks()
-    return add_hook(x.meta.post_hooks, hook)
+    if x._meta_.post_hooks is None:
+        x._meta_.post_hooks = Hooks()
+    return add_hook(x._meta_.post_hooks, hook)
 
 
 def retain_grad(x: Tensor) -> None:
@@ -211,7 +208,7 @@ def retain_grad(x: Tensor) -> None:
     edge = edge_of(x)
     if edge is None or edge is x:
         return
-    meta = x.meta = x.meta or new_meta()
+    meta = x._meta_ = x._meta_ or new_meta()
     meta.retains = True
     note_retained(x, edge)
 
@@ -220,8 +217,8 @@ def note_retained(x: Tensor, edge, old_edge=None) -> None:
     """Tell the node behind ``edge`` that ``x`` keeps its gradient; the newest value's node alone does."""
     if old_edge is not None:
         node, nr = (old_edge.node, old_edge.nr) if type(old_edge) is Edge else (old_edge, 0)
-        if isinstance(node, Node) and node.meta is not None:
-            node.meta.retains.pop(nr, None)
+        if isinstance(node, Node) and node._meta_ is not None:
+            node._meta_.retains.pop(nr, None)
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     node_meta(node).retains[nr] = ref(x)
 

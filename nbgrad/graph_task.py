@@ -64,7 +64,7 @@ def survey(roots: Iterable[Target]) -> Survey:
 
 def look_below(counts: dict[Target, int], nodes: list[Node], ends: list[Node], node: Node) -> None:
     """Note in a survey where the edges of a node lead."""
-    edges = [edge for edge in node.edges if edge is not None]
+    edges = [edge for edge in node._edges_ if edge is not None]
     if not edges:
         ends.append(node)
     for below in map(target, edges):
@@ -103,7 +103,7 @@ def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target
         node = stack.pop()
         if node is None:            # all below the node beneath it has been looked at
             node = stack.pop()
-            for edge in node.edges:
+            for edge in node._edges_:
                 below = edge if type(edge) is Node or edge is None else target(edge)
                 if below in needed or below in wanted:
                     needed.add(node)
@@ -111,7 +111,7 @@ def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target
         elif node not in seen and not isinstance(node, Tensor):
             seen.add(node)
             stack += (node, None)
-            for edge in node.edges:
+            for edge in node._edges_:
                 if type(edge) is Node:
                     if edge not in seen:
                         stack.append(edge)
@@ -183,30 +183,30 @@ class GraphTask:
         counts, ties = count_edges(self.roots), count()
         free = [node for node, edges in counts.items() if not edges]
         yield from (leaf for leaf in free if isinstance(leaf, Tensor))
-        ready = sorted((-node.seq, next(ties), node) for node in free if not isinstance(node, Tensor))
+        ready = sorted((-node._seq_, next(ties), node) for node in free if not isinstance(node, Tensor))
         while ready:
             node = heappop(ready)[2]
             if self.runs(node):
                 yield node
-            for below in map(target, node.edges):
+            for below in map(target, node._edges_):
                 if below is None:
                     continue
                 counts[below] -= 1
                 if counts[below]:
                     continue
                 if not isinstance(below, Tensor):
-                    heappush(ready, (-below.seq, next(ties), below))
+                    heappush(ready, (-below._seq_, next(ties), below))
                 elif self.runs(below):
                     yield below
 
 
 def hooks_at_rest(leaf: Tensor, task: GraphTask) -> NodeMeta | None:
     """The hooks of an AccumulateGrad that nobody holds, if the pass comes to its leaf from a node that was recorded before."""
-    resting = None if leaf.meta is None else leaf.meta.accumulator
+    resting = None if leaf._meta_ is None else leaf._meta_.accumulator
     if type(resting) is not Resting:
         return None
-    older = (node for node in task.seen if not isinstance(node, Tensor) and node.seq < resting.seq)
-    return resting.hooks if any(target(edge) is leaf for node in older for edge in node.edges) else None
+    older = (node for node in task.seen if not isinstance(node, Tensor) and node._seq_ < resting.seq)
+    return resting.hooks if any(target(edge) is leaf for node in older for edge in node._edges_) else None
 
 
 # ---- what a thread's pass shows ------------------------------------------------------------------------------------

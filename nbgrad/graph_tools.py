@@ -201,9 +201,9 @@ class SavedCopies:
         """Guard the tensor's storage."""
         handle = Saved()
         self.original[handle] = tensor
-        if tensor.storage not in self.handles:
-            self.guard(tensor.storage)
-        self.handles.setdefault(tensor.storage, WeakSet()).add(handle)
+        if tensor._storage_ not in self.handles:
+            self.guard(tensor._storage_)
+        self.handles.setdefault(tensor._storage_, WeakSet()).add(handle)
         return handle
 
     def guard(self, saved: storage.Storage) -> None:
@@ -293,7 +293,7 @@ class _unsafe_preserve_version_counter:      # torch's name
     """
 
     def __init__(self, tensors: Tensor | tuple[Tensor, ...]):
-        self.storages = [x.storage for x in ((tensors,) if isinstance(tensors, Tensor) else tensors)]
+        self.storages = [x._storage_ for x in ((tensors,) if isinstance(tensors, Tensor) else tensors)]
         self.versions = [written.version for written in self.storages]
 
     def __enter__(self) -> None:

@@ -26,7 +26,7 @@ def unserializable_hook(f: Callable) -> Callable:
 
 def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warn about the hooks of a leaf that is pickled; a Parameter's are its module's affair."""
-    hooks = tensor.meta.hooks if tensor.meta is not None and not isinstance(tensor, Parameter) else None
+    hooks = tensor._meta_.hooks if tensor._meta_ is not None and not isinstance(tensor, Parameter) else None
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__nbgrad_unserializable__"):
             warnings.warn(f"pickle: the hook {getattr(hook, '__name__', hook)!r} stays behind. Hint: decorate it with "

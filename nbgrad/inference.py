@@ -45,8 +45,8 @@ def mark(x: Tensor) -> Tensor:
     """Make a tensor an inference tensor: one that nobody else has seen."""
     if isinstance(x.layout.special, bool):
         x.layout = marked_layout(x.layout, INFERENCE)
-    if x.storage.writable:
-        x.storage.writable = IN_INFERENCE_MODE
+    if x._storage_.writable:
+        x._storage_.writable = IN_INFERENCE_MODE
     return x
 
 
@@ -77,9 +77,9 @@ def require_ordinary(op: str, x: Tensor) -> None:
 
 def plain(x: Tensor, recorded: bool) -> Tensor:
     """An ordinary tensor on the memory of an inference tensor; where calls are recorded, a leaf's gradient goes to the leaf."""
-    out = native.tensor(x.layout.unmarked().template, x.storage, x.offset, False, None)
-    if recorded and x.needs_grad is True:
-        out.edge, out.needs_grad = x.edge or accumulator_of(x), True
+    out = native.tensor(x.layout.unmarked().template, x._storage_, x._offset_, False, None)
+    if recorded and x._needs_grad_ is True:
+        out._edge_, out._needs_grad_ = x._edge_ or accumulator_of(x), True
     return out
 
 
@@ -171,33 +171,33 @@ def without_recording(below: Callable[[Call], Any], call: Call) -> Any:
 def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
     """Results inside of the mode: NOTE [Inference tensors], 1 and 2."""
     operands = list(tensors_in((call.operands, call.out)))
-    owners = {id(x.storage): x for x in operands}
+    owners = {id(x._storage_): x for x in operands}
     known = {id(x): x for x in operands} | stand_ins.originals
 
     def finish(x: Tensor) -> Tensor:
         if id(x) in known:
             return known[id(x)]
-        owner = owners.get(id(x.storage))
+        owner = owners.get(id(x._storage_))
         if owner is None:
             return mark(x)
         if owner.layout.special is INFERENCE:
-            x.meta, x.needs_grad = None, False
+            x._meta_, x._needs_grad_ = None, False
             return mark(x)
-        if x.needs_grad is ASK:
-            x.meta.creation = INFERENCE
+        if x._needs_grad_ is ASK:
+            x._meta_.creation = INFERENCE
         return x
     return replaced(result, finish)
 
 
 def finish_outside(result: Any, stand_ins: StandIns) -> Any:
     """Results outside of the mode: NOTE [Inference tensors], 3; views are inference tensors too."""
-    known, storages = stand_ins.originals, {id(x.storage) for x in stand_ins.tensors}
+    known, storages = stand_ins.originals, {id(x._storage_) for x in stand_ins.tensors}
 
     def finish(x: Tensor) -> Tensor:
         if id(x) in known:
             return known[id(x)]
-        if id(x.storage) in storages:
-            x.meta, x.edge, x.needs_grad = None, None, False
+        if id(x._storage_) in storages:
+            x._meta_, x._edge_, x._needs_grad_ = None, None, False
             return mark(x)
         return x
     return replaced(result, finish)
@@ -210,10 +210,10 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
         GradError: it did.
     """
     first = next(tensors_in(result), None)
-    edge = first.edge if first is not None else None
+    edge = first._edge_ if first is not None else None
     node = edge.node if type(edge) is Edge else edge
     if isinstance(node, Node):
-        saved = (node.s0, node.s1, node.s2, getattr(node.attrs, "attributes", None))
+        saved = (node._s0_, node._s1_, node._s2_, getattr(node._attrs_, "attributes", None))
         if any(id(x) in stand_ins.originals for x in tensors_in(saved)):
             refuse_saving(op)
 
@@ -250,8 +250,8 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
             made.append(native.caller(quick, NEVER, miss, record_nothing, None, mode, (False, False)))
         out = made[0](*operands)
         # A type that overrides operations may have returned anything.
-        if type(out) is Tensor and out.layout.special is INFERENCE and out.storage.writable:
-            out.storage.writable = IN_INFERENCE_MODE
+        if type(out) is Tensor and out.layout.special is INFERENCE and out._storage_.writable:
+            out._storage_.writable = IN_INFERENCE_MODE
         return out
     return call
 
@@ -327,17 +327,17 @@ def run_quickly(op: Op, plan: Quick, tensors: tuple) -> Any:
     if type(plan) is Plan:
         out = native.fresh(plan, *tensors)
         if type(out) is not tuple:
-            out.storage.writable = IN_INFERENCE_MODE
+            out._storage_.writable = IN_INFERENCE_MODE
             return out
         for x in out:
-            x.storage.writable = IN_INFERENCE_MODE
+            x._storage_.writable = IN_INFERENCE_MODE
         return out
     x = tensors[0]
     if type(plan) is QuickView:
-        return native.tensor(plan.template, x.storage, x.offset + plan.offset, False, None)
+        return native.tensor(plan.template, x._storage_, x._offset_ + plan.offset, False, None)
     function: Any = calls[op.name]
     out = function.view(x, plan)
-    out.meta.creation = INFERENCE
+    out._meta_.creation = INFERENCE
     return out
 
 
@@ -406,7 +406,7 @@ def version(x: Tensor) -> int:
     """
     if x.layout.special is INFERENCE:
         raise GradError("_version: inference tensors have no version counter. Hint: clone it outside of inference mode.")
-    return x.storage.version
+    return x._storage_.version
 
 
 def install_inference(all_calls: dict[str, Callable]) -> None:

@@ -126,40 +126,40 @@ def apart(op: Elementwise, x: Tensor, y):
 
 def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:
     """Make the node of an in-place call, before the write; the function returned completes it after the write."""
-    is_view = x.needs_grad is ASK
+    is_view = x._needs_grad_ is ASK
     old_edge = None
-    if is_view and x.meta.base.needs_grad:
-        old_edge = edge_of(x.meta.base)
+    if is_view and x._meta_.base._needs_grad_:
+        old_edge = edge_of(x._meta_.base)
     before = native.alias(x)
     if mask & 1:
-        before.edge, before.needs_grad = edge_of(x), True
+        before._edge_, before._needs_grad_ = edge_of(x), True
     holder = native.alias(x)
     rule_saved = saved_names(op, plan, mask)
     if op.operands[0] in rule_saved:
         kept = dispatch.CALLS["clone"](holder)      # an alias without history: nothing is recorded
-        kept.edge, kept.needs_grad = before.edge, before.needs_grad
+        kept._edge_, kept._needs_grad_ = before._edge_, before._needs_grad_
         before = kept
     plan.records[mask](plan, holder, before, *operands[1:])
-    node = holder.edge
+    node = holder._edge_
 
     def finish():
-        for k, name in enumerate(node.rule.saved_names):
+        for k, name in enumerate(node._rule_.saved_names):
             if name == "out":
-                setattr(node, f"v{k}", x.storage.version)
+                setattr(node, f"_v{k}_", x._storage_.version)
         rebase(x, node, 0 if mask & 1 else None, old_edge)
     return finish
 
 
 def shares_memory(x: Tensor, y) -> bool:
     """Whether ``y`` is a tensor on the storage of ``x``."""
-    return isinstance(y, Tensor) and y.storage is x.storage
+    return isinstance(y, Tensor) and y._storage_ is x._storage_
 
 
 def old_value(y: Tensor) -> Tensor:
     """A copy of an operand in the memory that is about to be written, with the operand's place in the graph."""
     kept = dispatch.CALLS["clone"](native.alias(y))
-    if y.needs_grad and requires_grad(y):
-        kept.edge, kept.needs_grad = edge_of(y), True
+    if y._needs_grad_ and requires_grad(y):
+        kept._edge_, kept._needs_grad_ = edge_of(y), True
     return kept
 
 
@@ -214,14 +214,14 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
 def wants_gradient(operands: tuple) -> bool:
     """Whether gradients flow into one of the tensors among the operands."""
     for x in operands:
-        if isinstance(x, Tensor) and x.needs_grad and requires_grad(x):
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
             return True
     return False
 
 
 def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     """``out=`` beneath all interpreters."""
-    out.storage.require_writable(op.name)
+    out._storage_.require_writable(op.name)
     key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
     plan = _out_plans.get(key)
     if plan is None:
@@ -261,15 +261,15 @@ def span(x: Tensor) -> tuple[int, int]:
     """First and past-the-last byte that a tensor touches."""
     layout, size = x.layout, x.layout.dtype.itemsize
     if not layout.numel:
-        return x.offset, x.offset
+        return x._offset_, x._offset_
     low = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t < 0) * size
     high = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t > 0) * size
-    return x.offset + low, x.offset + high + size
+    return x._offset_ + low, x._offset_ + high + size
 
 
 def distance(x: Tensor, y: Tensor) -> int | None:
     """Bytes from the start of x's memory to that of y's, or None where they cannot share any."""
-    a, b = x.storage.array, y.storage.array
+    a, b = x._storage_.array, y._storage_.array
     if a is b:
         return 0
     if a.flags.owndata or b.flags.owndata:      # memory of our own is one array's alone
@@ -289,4 +289,4 @@ def overlapping(x: Tensor, y: Tensor) -> bool:
 def partially_overlaps(x: Tensor, y: Tensor) -> bool:
     """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
     same = x.layout is y.layout or (x.layout.shape == y.layout.shape and x.layout.strides == y.layout.strides)
-    return not (same and distance(x, y) == x.offset - y.offset) and overlapping(x, y)
+    return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)

@@ -28,13 +28,13 @@ __all__ = ["array_of", "from_numpy", "install_doors", "values_of"]
 
 def array_of(x: Tensor) -> np.ndarray:
     """An array on the tensor's memory, whatever autograd says; lazy conjugation and negation are not seen by it."""
-    layout, storage = x.layout, x.storage
+    layout, storage = x.layout, x._storage_
     require_values("numpy", layout)
     if layout.device.type != "cpu":
         raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
     size = layout.descr.itemsize
     # The buffer goes through uint8, which every dtype has: bfloat16 exports none, and views may change the dtype.
-    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x.offset if layout.numel
+    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x._offset_ if layout.numel
                                    else 0,
                                    tuple(s * size for s in layout.strides))
     if storage.writable is False:
@@ -65,7 +65,7 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     """
     if force:
         return values_of(x)
-    if x.needs_grad and requires_grad(x):
+    if x._needs_grad_ and requires_grad(x):
         raise GradError("numpy: the tensor requires grad, and an array has no history. Hint: x.detach().numpy().")
     if x.layout.conj or x.layout.neg:
         raise ShapeError("numpy: the tensor is lazily conjugated or negated, and an array cannot be. "
@@ -136,17 +136,17 @@ def item(x: Tensor):
     layout = x.layout
     if layout.numel != 1:
         raise ShapeError(f"item: the tensor has {layout.numel} elements, expected 1. Hint: x.tolist().")
-    array = x.storage.array
+    array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):
-        return array.item(x.offset // layout.descr.itemsize)        # 130 ns; a view of the array costs 1.2 us
+        return array.item(x._offset_ // layout.descr.itemsize)        # 130 ns; a view of the array costs 1.2 us
     return values_of(x).item()
 
 
 def tolist(x: Tensor):
     """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
-    layout, array = x.layout, x.storage.array
+    layout, array = x.layout, x._storage_.array
     if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
-        first = x.offset // layout.descr.itemsize
+        first = x._offset_ // layout.descr.itemsize
         return array[first:first + layout.numel].reshape(layout.shape).tolist()     # 16 elements 1.5 -> 0.5 us
     return values_of(x).tolist()
 

@@ -197,10 +197,10 @@ def announce(out: Any, mark: int) -> None:
     if not isinstance(first, Tensor):
         return
     # A write through a view gives its base a new node; the view's own is made when somebody asks for it.
-    edges = (first.edge,) if first.needs_grad is not ASK else (first.meta.base.edge, first.meta.node)
+    edges = (first._edge_,) if first._needs_grad_ is not ASK else (first._meta_.base._edge_, first._meta_.node)
     for edge in edges:
         node = edge.node if type(edge) is Edge else edge
-        if isinstance(node, Node) and node.seq > mark:
+        if isinstance(node, Node) and node._seq_ > mark:
             for active in tuple(special):
                 active.recorded(node)
             return

@@ -29,7 +29,7 @@ def unwatched(storage: Storage, version: int = 0) -> Storage:
 
 def get_data(x: Tensor) -> Tensor:
     """The same memory without history, with a version of its own: autograd does not notice writes to it."""
-    return native.tensor(x.layout.template, unwatched(x.storage), x.offset, False, None)
+    return native.tensor(x.layout.template, unwatched(x._storage_), x._offset_, False, None)
 
 
 def set_data(x: Tensor, value: Tensor) -> None:
@@ -43,7 +43,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if requires_grad(x) and not value.layout.dtype.differentiable:
         raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
                          "expected a floating or complex tensor.")
-    x.storage, x.offset, x.layout = unwatched(value.storage, x.storage.version), value.offset, value.layout
+    x._storage_, x._offset_, x.layout = unwatched(value._storage_, x._storage_.version), value._offset_, value.layout
 
 
 def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
@@ -67,10 +67,10 @@ def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
         raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
                            "Hint: x.detach(), or no_grad().")
     if is_inference(x):
-        x.storage.require_writable("set_")
+        x._storage_.require_writable("set_")
     leave_base(x)
-    x.storage.tell_guard()
-    x.storage, x.offset, x.layout = unwatched(source.storage, x.storage.version + 1), source.offset, source.layout
+    x._storage_.tell_guard()
+    x._storage_, x._offset_, x.layout = unwatched(source._storage_, x._storage_.version + 1), source._offset_, source.layout
     return x
 
 
@@ -87,9 +87,9 @@ def resize_(x: Tensor, *sizes) -> Tensor:
         raise GradError("resize_: the tensor requires grad, and elements that come or go have no gradient. Hint: x.detach().")
     shape = shape_of("resize_", sizes)
     layout = layout_of(x.layout.dtype, shape, None, x.layout.device, x.layout.conj, x.layout.neg)
-    size, storage = layout.dtype.itemsize, x.storage
+    size, storage = layout.dtype.itemsize, x._storage_
     storage.require_writable("resize_")
-    needed = x.offset + layout.numel * size
+    needed = x._offset_ + layout.numel * size
     if needed > storage.array.nbytes:
         grow(storage, needed)
     leave_base(x)
@@ -100,8 +100,8 @@ def resize_(x: Tensor, *sizes) -> Tensor:
 
 def leave_base(x: Tensor) -> None:
     """A view that gets another place is no view of its base any more: no movement leads to it."""
-    if x.meta is not None and x.meta.base is not None:
-        x.needs_grad, x.meta = x.needs_grad is True, None
+    if x._meta_ is not None and x._meta_.base is not None:
+        x._needs_grad_, x._meta_ = x._needs_grad_ is True, None
 
 
 def grow(storage: Storage, nbytes: int) -> None:

@@ -3,7 +3,7 @@
 A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
 tensors that it produced, so that graphs die by reference counting alone.
 
-NOTE [Edges]: an entry of ``Node.edges`` is None, a Node (its output 0), an Edge (another output), or, for a leaf, *the leaf*: the
+NOTE [Edges]: an entry of ``Node._edges_`` is None, a Node (its output 0), an Edge (another output), or, for a leaf, *the leaf*: the
 graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``next_functions``, ``get_gradient_edge``), is held by
 the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us
 a leaf and step).
@@ -21,8 +21,8 @@ from .grad_mode import mode, special
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
 
-__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "node_meta",
-           "shown"]
+__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "blank_node",
+           "node_meta", "saved_slots", "shown"]
 
 
 class RemovableHandle:
@@ -163,7 +163,7 @@ class Rule:
 
     def saved_results(self, node: Node, nr: int) -> list:
         """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
-        return [getattr(node, f"s{k}") for k, name in enumerate(self.saved_names) if name == "out"]
+        return [getattr(node, f"_s{k}_") for k, name in enumerate(self.saved_names) if name == "out"]
 
     def shown_names(self) -> list[str]:
         """The names that ``dir`` lists of what nodes keep: torch's."""
@@ -179,7 +179,7 @@ class Placed:
     of nodes, which set and copy the slots of Node, do not.
     """
 
-    __slots__ = ("_place",)
+    __slots__ = ("_place_",)
 
 
 class Node(Placed):
@@ -190,7 +190,7 @@ class Node(Placed):
         rule: what differentiates it: name, names of saved values (see dispatch.py).
         plan: the plan that computed it; ``plan.outs`` describes the results.
         edges: per differentiable operand a Node, an Edge, or None.
-        s0..s2, v0..v2: saved values and their versions.
+        _s0_.._s2_, _v0_.._v2_: saved values and their versions.
         attrs: other arguments, by position.
         backward: ``backward(node, g, create_graph)`` -> cotangents: one for one edge, else a sequence.
         outputs: number of results; with more than one ``g`` is a list.
@@ -201,22 +201,23 @@ class Node(Placed):
     ('SumBackward0', 'MulBackward0')
     """
 
-    __slots__ = ("seq", "rule", "plan", "edges", "s0", "s1", "s2", "v0", "v1", "v2", "attrs", "backward", "outputs",
-                 "meta", "__weakref__")
-    edges: tuple
+    __slots__ = ("_seq_", "_rule_", "_plan_", "_edges_", "_s0_", "_s1_", "_s2_", "_v0_", "_v1_", "_v2_", "_attrs_", "_backward_",
+                 "_outputs_", "_meta_", "__weakref__")
+    _edges_: tuple
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``."""
-        name = self.rule.node_name
-        return name if isinstance(name, str) else name(self.plan.facts)
+        name = self._rule_.node_name
+        return name if isinstance(name, str) else name(self._plan_.facts)
 
     @property
     def next_functions(self) -> tuple:
         """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
-        if any(e is not None and not isinstance(e, (Node, Edge)) for e in self.edges):
-            self.edges = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e, self.seq) for e in self.edges)
-        pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self.edges)
-        places = self.rule.places(self)
+        if any(e is not None and not isinstance(e, (Node, Edge)) for e in self._edges_):
+            self._edges_ = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e, self._seq_)
+                                 for e in self._edges_)
+        pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self._edges_)
+        places = self._rule_.places(self)
         if places is None:
             return pairs
         total, positions = places
@@ -228,31 +229,31 @@ class Node(Placed):
     @property
     def requires_grad(self) -> bool:
         """Whether a gradient is wanted of an operand."""
-        return any(edge is not None for edge in self.edges)
+        return any(edge is not None for edge in self._edges_)
 
     def _sequence_nr(self) -> int:
         """The sequence number."""
-        return self.seq
+        return self._seq_
 
     def _set_sequence_nr(self, number: int) -> None:
         """Change the sequence number, and with it the node's turn in passes."""
-        self.seq = number
+        self._seq_ = number
 
     def __call__(self, *grads):
         """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
-        if len(grads) != self.outputs:
-            raise ArgumentError(f"{self.name()}: got {len(grads)} gradients, expected {self.outputs}, one for each result.")
-        undefined = all(g is None for g in grads) and not self.rule.takes_undefined
-        results = None if undefined else self.backward(self, grads[0] if self.outputs == 1 else list(grads),
+        if len(grads) != self._outputs_:
+            raise ArgumentError(f"{self.name()}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
+        undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
+        results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
                                                           mode.enabled or bool(special))      # kernels know no special modes
         inputs = self.spread(results)
         return inputs[0] if len(inputs) == 1 else inputs
 
     def spread(self, results) -> tuple:
         """What ``backward`` returned, as one cotangent for each operand."""
-        count = len(self.edges)
+        count = len(self._edges_)
         inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
-        places = self.rule.places(self)
+        places = self._rule_.places(self)
         if places is None:
             return inputs
         total, positions = places
@@ -266,13 +267,13 @@ class Node(Placed):
         """A dict for the user's own use; anomaly mode puts ``traceback_`` and ``parent_`` into it."""
         meta = node_meta(self)
         if meta.metadata is None:
-            place = getattr(self, "_place", None)
+            place = getattr(self, "_place_", None)
             meta.metadata = {} if place is None else place.metadata()
         return meta.metadata
 
     @property
     def _input_metadata(self) -> list:
-        return [template.layout for template in self.plan.outs]
+        return [template.layout for template in self._plan_.outs]
 
     def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
@@ -293,18 +294,32 @@ class Node(Placed):
 
     def __getattr__(self, name: str):
         if name.startswith("_raw_saved_"):
-            return self.rule.raw_saved(self, name[len("_raw_saved_"):])
+            return self._rule_.raw_saved(self, name[len("_raw_saved_"):])
         if name.startswith("_saved_"):
-            return self.rule.saved(self, name[len("_saved_"):])
+            return self._rule_.saved(self, name[len("_saved_"):])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
     def __dir__(self):
-        names = self.rule.shown_names()
-        raw = [name for name in names if self.rule.slot(name) is not None]
+        names = self._rule_.shown_names()
+        raw = [name for name in names if self._rule_.slot(name) is not None]
         return [*super().__dir__(), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+def blank_node(kind: type[Node], unset: tuple[str, ...] = ()) -> Node:
+    """A node whose slots are None, but for those that somebody else fills in: they stay unset."""
+    node = kind()
+    for slot in Node.__slots__:
+        if slot not in unset and not slot.startswith("__"):
+            setattr(node, slot, None)
+    return node
+
+
+def saved_slots(count: int) -> tuple[str, ...]:
+    """The slots of the first ``count`` saved values, each with that of its version."""
+    return tuple(f"_{kind}{k}_" for k in range(count) for kind in "sv")
 
 
 class Edge:
@@ -334,6 +349,6 @@ def class_named(name: str) -> type[Node]:
 
 def node_meta(node: Node) -> NodeMeta:
     """The node's NodeMeta, made on first use."""
-    if node.meta is None:
-        node.meta = NodeMeta()
-    return node.meta
+    if node._meta_ is None:
+        node._meta_ = NodeMeta()
+    return node._meta_

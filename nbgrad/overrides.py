@@ -203,11 +203,11 @@ def on_plain(call: Call, below: Callable[[Call], Any]) -> Any:
 def twin(x: Tensor) -> Tensor:
     """A plain tensor in the place of ``x``."""
     plain: Tensor = object.__new__(Tensor)
-    plain.storage, plain.offset, plain.layout = x.storage, x.offset, plain_layout(x)
-    plain.needs_grad, plain.edge = x.needs_grad, x.edge
-    if x.edge is None and x.needs_grad is True:
-        plain.edge = accumulator_of(x)
-    plain.meta = x.meta if x.needs_grad is ASK or (x.meta is not None and x.meta.tangent is not None) else None
+    plain._storage_, plain._offset_, plain.layout = x._storage_, x._offset_, plain_layout(x)
+    plain._needs_grad_, plain._edge_ = x._needs_grad_, x._edge_
+    if x._edge_ is None and x._needs_grad_ is True:
+        plain._edge_ = accumulator_of(x)
+    plain._meta_ = x._meta_ if x._needs_grad_ is ASK or (x._meta_ is not None and x._meta_.tangent is not None) else None
     return plain
 
 

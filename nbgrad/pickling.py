@@ -48,7 +48,7 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
 def reduce_tensor(x: Tensor, protocol):
     """Storage, layout and the state that makes a leaf; hooks, gradient and history stay behind."""
     warn_if_has_hooks(x)
-    return tensor_of, (type(x), x.storage, x.layout, x.offset, bool(requires_grad(x)), attributes_of(x))
+    return tensor_of, (type(x), x._storage_, x.layout, x._offset_, bool(requires_grad(x)), attributes_of(x))
 
 
 def attributes_of(x: Tensor) -> dict | None:
@@ -60,14 +60,14 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
               grad: Tensor | None = None) -> Tensor:
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)
-    new.storage, new.offset = storage, offset
+    new._storage_, new._offset_ = storage, offset
     new.layout = layout if kind._mark is None else marked_layout(layout.unmarked(), kind._mark)
-    new.edge, new.needs_grad, new.meta = None, needs_grad, None
+    new._edge_, new._needs_grad_, new._meta_ = None, needs_grad, None
     if attributes:
         vars(new).update(attributes)
     if grad is not None:
-        new.meta = new_meta()
-        new.meta.grad = grad
+        new._meta_ = new_meta()
+        new._meta_.grad = grad
     return new
 
 
@@ -85,8 +85,8 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
     if not x.is_leaf:
         raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {x.grad_fn.name()}. "
                         "Hint: x.detach(), or x.clone() to stay in the graph.")
-    grad = None if x.meta is None or isinstance(x, Parameter) else x.meta.grad
-    new = tensor_of(type(x), copy.deepcopy(x.storage, memo), x.layout.unmarked(), x.offset, bool(requires_grad(x)), None,
+    grad = None if x._meta_ is None or isinstance(x, Parameter) else x._meta_.grad
+    new = tensor_of(type(x), copy.deepcopy(x._storage_, memo), x.layout.unmarked(), x._offset_, bool(requires_grad(x)), None,
                     copy.deepcopy(grad, memo))
     memo[id(x)] = made(new)
     vars(new).update(copy.deepcopy(vars(x), memo))
@@ -98,12 +98,12 @@ def copy_tensor(x: Tensor) -> Tensor:
     if type(x) is Tensor:
         new = native.alias(x)
     else:
-        new = tensor_of(type(x), x.storage, x.layout, x.offset, False, None)
-    new.edge, new.needs_grad = x.edge, x.needs_grad
-    if x.meta is not None and x.meta.base is not None:
-        new.meta = new_meta()
+        new = tensor_of(type(x), x._storage_, x.layout, x._offset_, False, None)
+    new._edge_, new._needs_grad_ = x._edge_, x._needs_grad_
+    if x._meta_ is not None and x._meta_.base is not None:
+        new._meta_ = new_meta()
         for name in ("base", "chain", "creation", "version", "node"):
-            setattr(new.meta, name, getattr(x.meta, name))
+            setattr(new._meta_, name, getattr(x._meta_, name))
     vars(new).update(vars(x))
     return new
 

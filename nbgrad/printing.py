@@ -215,8 +215,8 @@ def suffixes_of(x: Tensor) -> list[str]:
         except InplaceError:
             return [*parts, "grad_fn=<Invalid>"]
         parts.append("requires_grad=True" if node is None else f"grad_fn=<{node.name()}>")
-    if x.meta is not None and x.meta.tangent:
-        parts += [f"tangent={tangent}" for tangent in x.meta.tangent.values()]
+    if x._meta_ is not None and x._meta_.tangent:
+        parts += [f"tangent={tangent}" for tangent in x._meta_.tangent.values()]
     return parts
 
 

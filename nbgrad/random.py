@@ -262,7 +262,7 @@ def draw_floating(op: str, distribution: str, layout: Layout, generator, a: floa
     pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2)), generator, a, b)
     if open_levels:
         return CALLS["view_as_complex"](pairs)
-    out = new_tensor(wrap_array(pairs.storage.array.view(layout.descr)), layout.like())
+    out = new_tensor(wrap_array(pairs._storage_.array.view(layout.descr)), layout.like())
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
 
 
@@ -514,7 +514,7 @@ def levels_to_draw(x: Tensor) -> tuple:
         BatchingError: ``x`` differs over a level for which the same numbers are wanted.
     """
     levels = random_levels()
-    if is_batched(x) and not set(x.levels) <= set(levels):
+    if is_batched(x) and not set(x._levels_) <= set(levels):
         raise BatchingError("vmap: with randomness='same' what numbers are drawn by (probabilities, weights, means) must be the "
                             "same for the whole batch too. Hint: randomness='different'.")
     return levels

@@ -21,7 +21,7 @@ from .inference import general_in_mode, is_inference, refuse_saving
 from .interpreters import Call, interpret, is_marked, quick_call
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
-from .node import Rule
+from .node import Rule, blank_node, saved_slots
 from .ops.attributes import refuse_wrong_kind
 from .ops.core import General, Movement, Op
 from .ops.shown import CONSTANTS, NAMES, shown
@@ -199,9 +199,9 @@ class GeneralRule(Rule):
         slot = self.slot(name)
         if slot is not None:
             return saved_value(node, slot, self.saved_names[slot] == "out")
-        if node.backward is freed_backward:
+        if node._backward_ is freed_backward:
             raise freed_error(node)
-        facts = node.plan.facts if type(node.attrs) is not Guarded else {**node.plan.facts, **node.attrs.values()}
+        facts = node._plan_.facts if type(node._attrs_) is not Guarded else {**node._plan_.facts, **node._attrs_.values()}
         renamed, constants = NAMES.get(self.name, {}), CONSTANTS.get(self.name, {})
         if (own := renamed.get(name, name)) in facts:
             return shown(self.name, name, facts[own])
@@ -222,7 +222,7 @@ class GeneralRule(Rule):
         found = raw_attributes(node, name)
         if not found:
             return super().saved(node, name)
-        return tuple(found) if isinstance(node.attrs.attributes[name], (tuple, list)) else found[0]
+        return tuple(found) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
 
     def backward(self, node: Node, g, create_graph: bool):
         """Evaluate the formulas: text made when first used, kept for all nodes."""
@@ -233,19 +233,19 @@ class GeneralRule(Rule):
         """``backward(node, g, create_graph)``: check versions, call the formulas with what they name."""
         lines = ["def backward(node, g, create_graph):"]
         for i, name in enumerate(self.saved_names):
-            lines += [f"    {name} = node.s{i}",
-                      f"    if {name} is None or {name}.storage.version != node.v{i}: {name} = unpack_alike(node, {i})"]
+            lines += [f"    {name} = node._s{i}_",
+                      f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})"]
         lines += self.histories()
         known = {"g", *self.saved_names}
         if any(p not in known for names in self.params for p in names):
-            lines += ["    facts = node.plan.facts",
-                      "    given = facts if node.attrs is None else node.attrs.values()"]
+            lines += ["    facts = node._plan_.facts",
+                      "    given = facts if node._attrs_ is None else node._attrs_.values()"]
         attributes = attribute_names(self.op)
         source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in self.params for p in names}
         calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" for k, names in enumerate(self.params)]
         if self.spread:
             lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
-                      "    return results[0] if len(node.edges) == 1 else results"]
+                      "    return results[0] if len(node._edges_) == 1 else results"]
         else:
             lines.append(f"    return {', '.join(calls)}")
         scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
@@ -288,15 +288,10 @@ def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
 def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1, keeps: bool = False) -> tuple[GeneralRule, Callable]:
     """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``; ``keeps``: attributes hold tensors."""
     rule = GeneralRule(op, wanted, keeps)
-    slots = ["seq", "plan", "edges", "attrs"]
-    for i in range(len(rule.saved_names)):
-        slots += [f"s{i}", f"v{i}"]
-    template = Node()
-    for slot in Node.__slots__:
-        if slot not in slots and not slot.startswith("__"):
-            setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = rule, rule.generate(), outputs
-    return rule, native.builder(template, tuple(slots), True)
+    slots = ("_seq_", "_plan_", "_edges_", "_attrs_", *saved_slots(len(rule.saved_names)))
+    template = blank_node(Node, slots)
+    template._rule_, template._backward_, template._outputs_ = rule, rule.generate(), outputs
+    return rule, native.builder(template, slots, True)
 
 
 @cache
@@ -316,7 +311,7 @@ def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict
     saved: list = []
     for name in rule.saved_names:
         value = native.alias(out) if name == "out" else tensors[name]
-        saved += [value, value.storage.version]
+        saved += [value, value._storage_.version]
     return build(next_seq(), plan, edges, guarded, *saved)
 
 
@@ -324,7 +319,7 @@ def needs_gradient(x) -> bool:
     """Whether ``x`` is a tensor into which gradients flow."""
     if not isinstance(x, Tensor):
         return False
-    needs = x.needs_grad
+    needs = x._needs_grad_
     return requires_grad(x) if needs is ASK else needs
 
 
@@ -332,13 +327,13 @@ def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guard
     """Give the first result of an operation its node, if an operand needs a gradient."""
     mask, bit = 0, 1
     for name, x in zip(op.operands, tensors):
-        if x.needs_grad and name in op.vjps and needs_gradient(x):
+        if x._needs_grad_ and name in op.vjps and needs_gradient(x):
             mask |= bit
         bit <<= 1
     if mask and out.layout.dtype.differentiable:
         recorder(op, mask, guarded is not None)(plan, out, *tensors)
         if guarded is not None:
-            out.edge.attrs = guarded
+            out._edge_._attrs_ = guarded
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
@@ -559,7 +554,7 @@ def planned_text(op: General, aliases: list[str]) -> str:
     parameters = argument_text(op, "_defaults", tuple(aliases))
     key = ", ".join([f"{n}.layout" for n in operands] + attributes)
     passed = ", ".join(names)
-    needs = " or ".join(f"{n}.needs_grad" for n in operands)
+    needs = " or ".join(f"{n}._needs_grad_" for n in operands)
     lines = [f"def call({parameters}):",
              *([f"    if {' or '.join(f'{n} is not None' for n in aliases)}: return respelled(({passed},), {', '.join(aliases)})"]
                if aliases else []),
@@ -572,7 +567,7 @@ def planned_text(op: General, aliases: list[str]) -> str:
         # The recorder at once: a sum with grad 1.2 -> 0.8 us (benchmarks/test_overhead.py).
         x = operands[0]
         lines += ["        first = out[0] if type(out) is tuple else out",
-                  f"        if ({x}.needs_grad is True or requires_grad({x})) and first.layout.dtype.differentiable:",
+                  f"        if ({x}._needs_grad_ is True or requires_grad({x})) and first.layout.dtype.differentiable:",
                   f"            recorder(op, 1)(plan, first, {x})"]
     else:
         lines.append(f"        record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)")
@@ -671,7 +666,7 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
         record_variadic(op, tensors, attributes, out)
     else:
         for x in tensors:
-            if isinstance(x, Tensor) and x.needs_grad:
+            if isinstance(x, Tensor) and x._needs_grad_:
                 plan, guarded = run_plan(op, tensors, attributes, out)
                 record_result(op, plan, tensors, out, guarded)
                 break
@@ -707,9 +702,9 @@ def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) 
     needs = [needs_gradient(x) for x in members]
     if True in needs and out.layout.dtype.differentiable:
         plan, guarded = run_plan(op, tensors, attributes, out)
-        edges = tuple([(x.edge or edge_of(x)) if n else None for x, n in zip(members, needs)])
-        out.edge = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
-        out.needs_grad = True
+        edges = tuple([(x._edge_ or edge_of(x)) if n else None for x, n in zip(members, needs)])
+        out._edge_ = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
+        out._needs_grad_ = True
 
 
 def intercept_general(op: Op, tensors: tuple, attributes: dict):
@@ -783,9 +778,9 @@ class ViewRule(GeneralRule):
 
     def backward(self, node: Node, g, create_graph: bool):
         """The inverse movement of the cotangent; of several, which the inverse joins."""
-        plan = node.plan
+        plan = node._plan_
         if self.op.multiple:
-            g = Cotangents.filled(g if node.outputs > 1 else [g], plan)
+            g = Cotangents.filled(g if node._outputs_ > 1 else [g], plan)
         rest = plan.rest
         if rest is None:
             if len(self.positions) == len(self.rest):
@@ -824,18 +819,15 @@ class Cotangents(tuple):
 @lru_cache(maxsize=256)
 def view_node_template(op: Movement, outputs: int = 1) -> Node:
     """What the nodes of a movement share."""
-    rule, template = ViewRule(op), Node()
-    for slot in Node.__slots__:
-        if slot not in ("seq", "plan", "edges") and not slot.startswith("__"):
-            setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = rule, rule.backward, outputs
+    rule, template = ViewRule(op), blank_node(Node, ("_seq_", "_plan_", "_edges_"))
+    template._rule_, template._backward_, template._outputs_ = rule, rule.backward, outputs
     return template
 
 
 @lru_cache(maxsize=256)
 def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
     """``new_node(seq, plan, edges)`` of a movement."""
-    return native.builder(view_node_template(op, outputs), ("seq", "plan", "edges"), True)
+    return native.builder(view_node_template(op, outputs), ("_seq_", "_plan_", "_edges_"), True)
 
 
 def viewer(op: Movement) -> Callable:
@@ -930,8 +922,8 @@ def nested_meta(x: Tensor, meta: Meta, plan: ViewPlan, which: int | None, creati
 
     A view that was made a leaf of its own is a base to its views: their cotangents go to it.
     """
-    version = x.storage.version
-    if meta.base is None or x.needs_grad is True:
+    version = x._storage_.version
+    if meta.base is None or x._needs_grad_ is True:
         return view_meta_builder()(x, (None, plan, which), creation, version, node)
     if creation is DEFAULT:
         creation = meta.creation
@@ -950,32 +942,32 @@ def plain_view(op: Movement, find: Callable) -> Callable:
 def record_view(op: Movement, x: Tensor, plan: ViewPlan) -> Node | None:
     """The node of a view, if it is recorded."""
     if mode.enabled and needs_gradient(x):
-        return view_node_builder(op, len(plan.outs))(next_seq(), plan, (x.edge or edge_of(x),))
+        return view_node_builder(op, len(plan.outs))(next_seq(), plan, (x._edge_ or edge_of(x),))
     return None
 
 
 def one_view(op: Movement, x: Tensor, plan: ViewPlan) -> Tensor:
     """What the native call does, for views of views too."""
-    meta = nested_meta(x, x.meta or META_TEMPLATE, plan, None, DEFAULT if mode.enabled else NO_GRAD, record_view(op, x, plan))
-    return native.tensor(plan.outs[0], x.storage, x.offset + plan.offset, ASK, meta)
+    meta = nested_meta(x, x._meta_ or META_TEMPLATE, plan, None, DEFAULT if mode.enabled else NO_GRAD, record_view(op, x, plan))
+    return native.tensor(plan.outs[0], x._storage_, x._offset_ + plan.offset, ASK, meta)
 
 
 def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]:
     """The results of a movement that returns several; ``op.untracked`` ones share memory without being views to autograd."""
     node = record_view(op, x, plan)
     edges = [None if node is None else Edge(node, k) if len(plan.outs) > 1 else node for k in range(len(plan.outs))]
-    wrap, storage = native.tensor, x.storage
+    wrap, storage = native.tensor, x._storage_
     if getattr(op, "untracked", False):
-        return tuple(untracked_view(wrap(template, storage, x.offset + offset, False, None), edge)
+        return tuple(untracked_view(wrap(template, storage, x._offset_ + offset, False, None), edge)
                      for template, offset, edge in zip(plan.outs, plan.offset, edges))
-    meta, creation = x.meta or META_TEMPLATE, MULTI_OUTPUT if mode.enabled else NO_GRAD
-    return tuple(wrap(template, storage, x.offset + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
+    meta, creation = x._meta_ or META_TEMPLATE, MULTI_OUTPUT if mode.enabled else NO_GRAD
+    return tuple(wrap(template, storage, x._offset_ + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
                  for k, (template, offset) in enumerate(zip(plan.outs, plan.offset)))
 
 
 def untracked_view(x: Tensor, edge) -> Tensor:
     """Give an alias its edge."""
-    x.edge, x.needs_grad = edge, edge is not None
+    x._edge_, x._needs_grad_ = edge, edge is not None
     return x
 
 
@@ -989,22 +981,22 @@ def inplace_view(name: str) -> Callable:
         from .views import check_inplace
         check_inplace(name + "_", x, mode.enabled and needs_gradient(x))
         view = getattr(x, name)(*args, **kwargs)
-        if not mode.enabled and x.edge is not None and view.layout.shape != x.layout.shape:
+        if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
             # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
             mode.enabled = True
             try:
                 view = getattr(x, name)(*args, **kwargs)
             finally:
                 mode.enabled = False
-        own, meta = x.meta, view.meta
-        x.layout, x.offset = view.layout, view.offset
-        count_write(x.storage)
-        if own is not None and own.base is not None and x.needs_grad is ASK:
+        own, meta = x._meta_, view._meta_
+        x.layout, x._offset_ = view.layout, view._offset_
+        count_write(x._storage_)
+        if own is not None and own.base is not None and x._needs_grad_ is ASK:
             own.chain = meta.chain
             if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
-                own.node, own.version = meta.node, x.storage.version
+                own.node, own.version = meta.node, x._storage_.version
         elif meta is not None and meta.node is not None:
-            x.edge, x.needs_grad = meta.node, True
+            x._edge_, x._needs_grad_ = meta.node, True
         if own is not None and own.tangent:
             for tangent in own.tangent.values():        # its layout follows
                 getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own

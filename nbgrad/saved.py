@@ -1,6 +1,6 @@
 """What nodes keep for backward: versions, saved-tensor hooks, and what is said when something was written to or freed.
 
-NOTE [Saved]: what a rule mentions is kept in the slots ``s0..s2`` with the version it had in ``v0..v2``.
+NOTE [Saved]: what a rule mentions is kept in the slots ``_s0_.._s2_`` with the version it had in ``_v0_.._v2_``.
   1. an operand  -> the tensor itself, so that user attributes and identity survive;
   2. the result  -> an alias of its memory without history (the tensor itself would make a cycle tensor -> node -> tensor);
   3. a number    -> the number, in both slots;
@@ -40,7 +40,7 @@ class SavedTensor:
         self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, value.layout, edge, tangent
         self.limits = None if value.layout.dtype.differentiable else limits_of(value)
 
-    class storage:          # looked at as `saved.storage.version` by generated code
+    class _storage_:          # looked at as `saved._storage_.version` by generated code
         """Never at the version that a node noted."""
 
         version = None
@@ -55,26 +55,26 @@ def unpack(node: Node, slot: int):
         VersionError: the tensor was modified after it was saved.
         GradError: the graph was freed.
     """
-    value, expected = ((node.s0, node.v0), (node.s1, node.v1), (node.s2, node.v2))[slot]
+    value, expected = ((node._s0_, node._v0_), (node._s1_, node._v1_), (node._s2_, node._v2_))[slot]
     if isinstance(value, SavedTensor):
         return unpacked(value)
     if value is None and expected is not None:
         raise freed_error(node)
     # An in-place result was written by this very node; whatever came later is the user's.
-    raise version_error(node.rule.name, f"saved tensor '{node.rule.saved_names[slot]}'", value, expected)
+    raise version_error(node._rule_.name, f"saved tensor '{node._rule_.saved_names[slot]}'", value, expected)
 
 
 def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionError:
     """The error of a tensor that was written to after ``op`` saved it."""
     return VersionError(
         f"{op}: {what} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
-        f"it is at version {value.storage.version}, expected {expected}{writer_of(value.storage, expected)}.\n"
+        f"it is at version {value._storage_.version}, expected {expected}{writer_of(value._storage_, expected)}.\n"
         "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly().")
 
 
 def unpack_alike(node: Node, slot: int):
     """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
-    value, behind = unpack(node, slot), (node.s0, node.s1, node.s2)[slot]
+    value, behind = unpack(node, slot), (node._s0_, node._s1_, node._s2_)[slot]
     return fitted(node.name(), value, behind)
 
 
@@ -105,8 +105,8 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
     Raises:
         GradError: ``detach_()`` was called on it.
     """
-    edge = node.edges[place]
-    if not value.needs_grad and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
+    edge = node._edges_[place]
+    if not value._needs_grad_ and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
         raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
                         "place after it was used. Hint: y = x.detach() instead of x.detach_().")
 
@@ -129,7 +129,7 @@ class Kept:
         value: Any = self.value
         if type(value) is SavedTensor:
             return fitted(self.op, unpacked(value), value)
-        if value.storage.version != self.version:
+        if value._storage_.version != self.version:
             raise version_error(self.op, f"saved tensor '{self.name}'", value, self.version)
         return value
 
@@ -146,14 +146,14 @@ class Guarded:
 
     def __init__(self, op: str, attributes: dict, tensors: list[Tensor]):
         self.op, self.attributes = op, attributes
-        self.versions: list | None = [(x, x.storage.version) for x in tensors]
+        self.versions: list | None = [(x, x._storage_.version) for x in tensors]
 
     def values(self) -> dict:
         """The attributes, if none of their tensors was written to."""
         if self.versions is None:
             return {name: with_tensors(value, Kept.current, Kept) for name, value in self.attributes.items()}
         for x, version in self.versions:
-            if x.storage.version != version:
+            if x._storage_.version != version:
                 name = next(name for name, value in self.attributes.items() if any(x is y for y in tensors_in((value,))))
                 raise version_error(self.op, f"saved tensor '{name}'", x, version)
         return self.attributes
@@ -248,7 +248,7 @@ def increment_version(tensors) -> None:
         if not isinstance(x, Tensor):
             raise GradError(f"increment_version: expected tensors in the iterable, got {type(x).__name__}.")
     for x in tensors:
-        count_write(x.storage)
+        count_write(x._storage_)
 
 
 # ---- saved-tensor hooks --------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class saved_tensors_hooks:      # torch's name
         """Pack what a new node saved, if these are the innermost hooks of this thread."""
         pairs = _hook_stack.pairs
         if pairs and pairs[-1] is self.pair:
-            pack_node(node.rule.keeper(node), *self.pair)
+            pack_node(node._rule_.keeper(node), *self.pair)
 
 
 @contextmanager
@@ -349,15 +349,15 @@ class RawSaved:
 
     @property
     def name(self) -> str:
-        return self.node.rule.saved_names[self.slot]
+        return self.node._rule_.saved_names[self.slot]
 
     @property
     def value(self) -> Any:
-        return getattr(self.node, f"s{self.slot}")
+        return getattr(self.node, f"_s{self.slot}_")
 
     @value.setter
     def value(self, value: Any) -> None:
-        setattr(self.node, f"s{self.slot}", value)
+        setattr(self.node, f"_s{self.slot}_", value)
 
     @property
     def data(self) -> Any:
@@ -373,7 +373,7 @@ class RawSaved:
 
     def unpack(self) -> Tensor | None:
         """The saved tensor, as ``backward`` sees it."""
-        return self.node.rule.saved(self.node, self.name)
+        return self.node._rule_.saved(self.node, self.name)
 
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack the saved tensor now; once only.
@@ -398,7 +398,7 @@ def behind_hooks(node: Node, name: str, value: Tensor, pack: Callable, unpack_ho
     if name != "out":
         return pack_tensor(value, pack, unpack_hook)
     shown = native.alias(value)
-    shown.edge, shown.needs_grad = node, True
+    shown._edge_, shown._needs_grad_ = node, True
     saved = pack_tensor(shown, pack, unpack_hook)
     saved.edge = None           # these would make a cycle: node -> saved -> node
     if saved.packed is shown:
@@ -420,7 +420,7 @@ class RawAttribute(RawSaved):
 
     @property
     def value(self) -> Any:
-        return None if self.node.attrs is None else self.kept.value
+        return None if self.node._attrs_ is None else self.kept.value
 
     @value.setter
     def value(self, value: Any) -> None:
@@ -435,20 +435,20 @@ class RawAttribute(RawSaved):
 
 def raw_attributes(node: Node, name: str | None = None) -> list[RawSaved]:
     """The tensors that a node keeps in its attributes, or in the attribute of that name."""
-    attrs = node.attrs
+    attrs = node._attrs_
     entries = attrs.entries() if type(attrs) is Guarded else ()
     return [RawAttribute(node, kept) for kept in entries if name in (None, kept.name)]
 
 
 def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
     """Replace a node's saved tensors by what ``pack`` makes of them: operands and attributes by torch's names, then the result."""
-    if type(node.attrs) is not Guarded:
-        for slot, name in slots_in_order(node.rule.saved_names):
+    if type(node._attrs_) is not Guarded:
+        for slot, name in slots_in_order(node._rule_.saved_names):
             value = getattr(node, slot)
             if isinstance(value, Tensor):
                 setattr(node, slot, behind_hooks(node, name, value, pack, unpack_hook))
         return
-    places = [RawSaved(node, slot) for slot in range(len(node.rule.saved_names))]
+    places = [RawSaved(node, slot) for slot in range(len(node._rule_.saved_names))]
     for place in sorted((*places, *raw_attributes(node)), key=packing_order):
         if isinstance(place.value, Tensor):
             place.pack(pack, unpack_hook)
@@ -457,7 +457,7 @@ def pack_node(node: Node, pack: Callable, unpack_hook: Callable) -> None:
 @cache
 def slots_in_order(saved_names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The slots of a rule that keeps nothing else, and what is in them, as torch packs them."""
-    return [(f"s{saved_names.index(name)}", name) for name in sorted(saved_names, key=torch_order)]
+    return [(f"_s{saved_names.index(name)}_", name) for name in sorted(saved_names, key=torch_order)]
 
 
 def packing_order(place: RawSaved) -> tuple[bool, str]:
@@ -472,7 +472,7 @@ def torch_order(name: str) -> tuple[bool, str]:
 
 def tangents_of(x: Tensor) -> dict | None:
     """The slot of a tensor's tangents: ``{level: tangent}``."""
-    return None if x.meta is None else x.meta.tangent
+    return None if x._meta_ is None else x._meta_.tangent
 
 
 def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
@@ -481,16 +481,16 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
     Raises:
         VersionError: ``pack`` changed the tensor in place.
     """
-    version, enabled = value.storage.version, mode.enabled
+    version, enabled = value._storage_.version, mode.enabled
     mode.enabled = False
     try:
         packed = pack(value)
     finally:
         mode.enabled = enabled
-    if value.storage.version != version:
+    if value._storage_.version != version:
         raise VersionError("saved_tensors_hooks: pack_hook modified its argument in place. Hint: clone it first.")
     # What comes back takes the operand's place in the graph; a result's place is this very node, which adds itself.
-    edge = edge_of(value) if value.needs_grad and requires_grad(value) else None
+    edge = edge_of(value) if value._needs_grad_ and requires_grad(value) else None
     return SavedTensor(packed, unpack_hook, value, accumulator_of(value) if edge is value else edge, tangents_of(value))
 
 
@@ -506,7 +506,7 @@ def unpacked(saved: SavedTensor) -> Tensor:
     if saved.edge is not None or saved.tangent:
         value = alias_with(value, saved.tangent)
     if saved.edge is not None:
-        value.edge, value.needs_grad = saved.edge, True
+        value._edge_, value._needs_grad_ = saved.edge, True
     return value
 
 
@@ -514,8 +514,8 @@ def alias_with(x: Tensor, tangent: dict | None) -> Tensor:
     """An alias without history; with the tangents of what it stands for."""
     out = native.alias(x)
     if tangent:
-        out.meta = new_meta()
-        out.meta.tangent = tangent
+        out._meta_ = new_meta()
+        out._meta_.tangent = tangent
     return out
 
 

@@ -1,7 +1,7 @@
 """What forward mode knows of a tensor: its tangents, one for every level of differentiation.
 
-A level is one differentiation along a direction. ``x.meta.tangent`` is ``{number of the level: tangent}``, or None. A tangent is an
-ordinary tensor: it is computed by calls, recorded if recording is on, and it may have tangents of its own, of outer levels.
+A level is one differentiation along a direction. ``x._meta_.tangent`` is ``{number of the level: tangent}``, or None. A tangent is
+an ordinary tensor: it is computed by calls, recorded if recording is on, and it may have tangents of its own, of outer levels.
 
 NOTE [Levels]: inner levels have higher numbers. What a thread computes sees the levels below ``sight.below`` alone. The tangents of
   a result are computed level by level, outer ones first, each where it and all further inside cannot be seen: so a tangent of level
@@ -161,7 +161,7 @@ def sees_no_tangent(operands: tuple) -> bool:
         return False
     if sight.below > outermost[0].number:
         for x in operands:
-            if isinstance(x, Tensor) and x.meta is not None:
+            if isinstance(x, Tensor) and x._meta_ is not None:
                 return False
     return True
 
@@ -173,7 +173,7 @@ bystanders[DualLevel] = sees_no_tangent
 
 def tangent_of(x: Tensor, level: int) -> Tensor | None:
     """The tangent of ``x`` at a level; for a view without one its part of the base's, if that has one."""
-    meta = x.meta
+    meta = x._meta_
     if meta is None:
         return None
     held = meta.tangent
@@ -221,9 +221,9 @@ dual_meta = native.builder(template_of_dual(), ("tangent",))
 
 def hold(x: Tensor, level: int, tangent: Tensor) -> None:
     """Keep a tangent until the level ends."""
-    meta = x.meta
+    meta = x._meta_
     if meta is None:
-        meta = x.meta = dual_meta({level: tangent})
+        meta = x._meta_ = dual_meta({level: tangent})
     elif meta.tangent is None:
         meta.tangent = {level: tangent}
     else:
@@ -247,10 +247,10 @@ def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
     """Make ``tangent`` (None: zero) that of ``x``, which was just written to, in place: views of the old one see it."""
     held = tangent_of(x, level)
     if held is None and tangent is not None:
-        if x.meta is None or x.meta.base is None or is_severed(x.meta):
+        if x._meta_ is None or x._meta_.base is None or is_severed(x._meta_):
             give(x, level, CALLS["clone"](tangent))
             return
-        base = x.meta.base
+        base = x._meta_.base
         hold(base, level, zeros_in_place_of(base, base.layout.dtype))
         held = tangent_of(x, level)
     if held is not None and tangent is not None:
@@ -266,7 +266,7 @@ def hidden_levels_of(x: Tensor) -> set[Level]:
     """The levels of a batch that tangents of ``x`` depend on and ``x`` does not."""
     value = whole(x)
     tangents = [tangent_of(value, level) for level in visible_levels()]
-    return {each for t in tangents if t is not None and is_batched(t) for each in t.levels}
+    return {each for t in tangents if t is not None and is_batched(t) for each in t._levels_}
 
 
 def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
@@ -277,7 +277,7 @@ def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     hidden = hidden_levels_of(x).intersection(levels)
     if not hidden:
         return x
-    own = x.levels if is_batched(x) else ()
+    own = x._levels_ if is_batched(x) else ()
     wanted = tuple(sorted({*own, *hidden}, key=number_of))
     value = beneath(0, lambda: CALLS["contiguous_copy"](lowered(x, wanted)))
     for level in visible_levels():
@@ -294,27 +294,27 @@ batch_levels.duals, batch_levels.expose = dual_levels, exposed
 def batched_zeros_in_place_of(x: Tensor, dtype, levels: tuple[Level, ...]) -> Tensor:
     """Zeros that may differ over a batch, each in the place of ``x`` in a storage of the size of its own."""
     own, strides = x.layout, list[int]()
-    step = x.storage.array.nbytes // own.dtype.itemsize
+    step = x._storage_.array.nbytes // own.dtype.itemsize
     for level in reversed(levels):
         strides.insert(0, step)
         step *= level.size
     shape = (*(level.size for level in levels), *own.shape)
     placed = layout_of(dtype, shape, (*strides, *own.strides), own.device, own.conj, own.neg)
-    flat, offset = new_full(layout_of(dtype, (step,)), 0), x.offset // own.dtype.itemsize * dtype.itemsize
-    return lifted(native.tensor(placed.template, flat.storage, offset, False, None), levels)
+    flat, offset = new_full(layout_of(dtype, (step,)), 0), x._offset_ // own.dtype.itemsize * dtype.itemsize
+    return lifted(native.tensor(placed.template, flat._storage_, offset, False, None), levels)
 
 
 def widened(x: Tensor, level: int, held: Tensor, tangent: Tensor) -> Tensor:
     """The tangent of ``x``, which was the same for a whole batch, with room for what differs over it."""
-    if not is_batched(tangent) or (is_batched(held) and held.levels == tangent.levels):
+    if not is_batched(tangent) or (is_batched(held) and held._levels_ == tangent._levels_):
         return held
-    owner = x if x.meta.base is None or is_severed(x.meta) else x.meta.base
+    owner = x if x._meta_.base is None or is_severed(x._meta_) else x._meta_.base
     old: Any = tangent_of(owner, level)
     new = batched_zeros_in_place_of(owner, old.layout.dtype, levels_of((old, tangent)))
     CALLS["copy_"](new, old)
     hold(owner, level, new)
     if owner is not x:
-        x.meta.tangent.pop(level, None)
+        x._meta_.tangent.pop(level, None)
     found: Any = tangent_of(x, level)
     return found
 
@@ -328,7 +328,7 @@ def has_memory(x: Tensor) -> bool:
 
 def share_memory(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors lie in one storage."""
-    return all(has_memory(t) or is_batched(t) for t in (x, y)) and x.storage is y.storage
+    return all(has_memory(t) or is_batched(t) for t in (x, y)) and x._storage_ is y._storage_
 
 
 def fitted(tangent: Tensor, x: Tensor) -> Tensor:
@@ -336,7 +336,7 @@ def fitted(tangent: Tensor, x: Tensor) -> Tensor:
     own, layout = x.layout, tangent.layout
     if not (has_memory(x) and has_memory(tangent)) or lies_alike(tangent, x):
         return tangent
-    if own.dense and not x.offset and x.storage.array.nbytes == own.numel * own.dtype.itemsize:
+    if own.dense and not x._offset_ and x._storage_.array.nbytes == own.numel * own.dtype.itemsize:
         placed = layout_of(layout.dtype, own.shape, own.strides, own.device, own.conj, own.neg)
         return CALLS["clone_like"](tangent, placed)
     return CALLS["copy_"](zeros_in_place_of(x, layout.dtype), tangent)
@@ -346,21 +346,21 @@ def lies_alike(tangent: Tensor, x: Tensor) -> bool:
     """Whether two tensors have the same place in storages of the same size."""
     own, layout = x.layout, tangent.layout
     size, other = own.dtype.itemsize, layout.dtype.itemsize
-    if x.storage.array.nbytes // size != tangent.storage.array.nbytes // other:
+    if x._storage_.array.nbytes // size != tangent._storage_.array.nbytes // other:
         return False
-    if own is layout and x.offset == tangent.offset:
+    if own is layout and x._offset_ == tangent._offset_:
         return True
     return (own.shape == layout.shape and own.conj is layout.conj and own.neg is layout.neg
-            and (own.numel == 0 or (x.offset // size == tangent.offset // other
+            and (own.numel == 0 or (x._offset_ // size == tangent._offset_ // other
                                     and all(s == t or n == 1 for n, s, t in zip(own.shape, own.strides, layout.strides)))))
 
 
 def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
     """Zeros in the place of ``x`` in a new storage of the size of its own."""
     own = x.layout
-    memory = new_full(layout_of(dtype, (x.storage.array.nbytes // own.dtype.itemsize,)), 0)
+    memory = new_full(layout_of(dtype, (x._storage_.array.nbytes // own.dtype.itemsize,)), 0)
     placed = layout_of(dtype, own.shape, own.strides, own.device, own.conj, own.neg)
-    return native.tensor(placed.template, memory.storage, x.offset // own.dtype.itemsize * dtype.itemsize, False, None)
+    return native.tensor(placed.template, memory._storage_, x._offset_ // own.dtype.itemsize * dtype.itemsize, False, None)
 
 
 # ---- results in the graph ------------------------------------------------------------------------------------------
@@ -368,32 +368,32 @@ def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
 def share_with_saved(x: Tensor, level: int) -> None:
     """Give the tangents of a result to the alias of it that its node saved, for backward passes that differentiate forward."""
     node, nr = node_of(x)
-    for saved in () if node is None else node.rule.saved_results(node, nr):
+    for saved in () if node is None else node._rule_.saved_results(node, nr):
         if isinstance(saved, SavedTensor):
-            saved.tangent = x.meta.tangent
-        elif isinstance(saved, Tensor) and saved.storage is x.storage:
-            if saved.meta is None:
-                saved.meta = new_meta()
-            saved.meta.tangent = x.meta.tangent
-            level_of(level).keep(saved.meta)
+            saved.tangent = x._meta_.tangent
+        elif isinstance(saved, Tensor) and saved._storage_ is x._storage_:
+            if saved._meta_ is None:
+                saved._meta_ = new_meta()
+            saved._meta_.tangent = x._meta_.tangent
+            level_of(level).keep(saved._meta_)
 
 
 def share_with_overwritten(x: Tensor, name: str, tangents: dict[int, Tensor]) -> None:
     """Give the tangents that ``x`` had before a write to the copy of its old value that the write's node saved as ``name``."""
     node, _ = node_of(x)
-    if node is not None and name in node.rule.saved_names:
-        saved = getattr(node, f"s{node.rule.saved_names.index(name)}")
-        if isinstance(saved, Tensor) and saved.storage is not x.storage:
+    if node is not None and name in node._rule_.saved_names:
+        saved = getattr(node, f"_s{node._rule_.saved_names.index(name)}_")
+        if isinstance(saved, Tensor) and saved._storage_ is not x._storage_:
             for level, tangent in tangents.items():
                 hold(saved, level, tangent)
 
 
 def node_of(x: Tensor) -> tuple[Node | None, int]:
     """The node that computed a tensor, or that of the write to it if it is a view; and which result it is."""
-    edge = x.edge
-    if edge is None and x.meta is not None and x.meta.base is not None:
-        edge = x.meta.base.edge
+    edge = x._edge_
+    if edge is None and x._meta_ is not None and x._meta_.base is not None:
+        edge = x._meta_.base._edge_
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     if not isinstance(node, Node):
         return None, 0
-    return (node.attrs[0], 0) if isinstance(node.rule, CopySlicesRule) and node.attrs is not None else (node, nr)
+    return (node._attrs_[0], 0) if isinstance(node._rule_, CopySlicesRule) and node._attrs_ is not None else (node, nr)

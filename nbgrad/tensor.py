@@ -1,10 +1,14 @@
 """Tensor: a layout over a storage. Its methods hang on the operation table; this file is the object itself.
 
-NOTE [Slots]: ``storage, offset, layout`` are the data; ``needs_grad, edge, meta`` the autograd state.
-  ``needs_grad``  False, True, or ASK: a view, of which a write to the base may change the answer.
-  ``edge``        None, or where the tensor's cotangent goes: a Node, or an Edge to one of a node's later outputs. Leaves
-                  and views have None here: a leaf's AccumulateGrad is held weakly, a view's node may have to be rebuilt.
-  ``meta``        None until something rare is needed: see ``Meta``.
+NOTE [Slots]: ``_storage_, _offset_, layout`` are the data; ``_needs_grad_, _edge_, _meta_`` the autograd state.
+  ``_needs_grad_``  False, True, or ASK: a view, of which a write to the base may change the answer.
+  ``_edge_``        None, or where the tensor's cotangent goes: a Node, or an Edge to one of a node's later outputs. Leaves
+                    and views have None here: a leaf's AccumulateGrad is held weakly, a view's node may have to be rebuilt.
+  ``_meta_``        None until something rare is needed: see ``Meta``.
+
+NOTE [Names of users]: a program may set any attribute on a tensor and on the ``ctx`` of a Function, and may subclass both. Names
+with one underscore on either side are ours, all others the program's: no slot that native code or the engine reads has another
+name, and none of them calls a method through an object that a program may have put attributes on.
 """
 from __future__ import annotations
 
@@ -100,14 +104,14 @@ class Tensor(Operators):
     (True, True, False)
     """
 
-    __slots__ = ("storage", "offset", "layout", "edge", "needs_grad", "meta", "__weakref__", "__dict__")
+    __slots__ = ("_storage_", "_offset_", "layout", "_edge_", "_needs_grad_", "_meta_", "__weakref__", "__dict__")
     __array_priority__ = 1000
-    storage: Storage
-    offset: int
+    _storage_: Storage
+    _offset_: int
     layout: Layout
-    edge: Any
-    needs_grad: Any             # True, False or ASK
-    meta: Any                   # Meta or None
+    _edge_: Any
+    _needs_grad_: Any             # True, False or ASK
+    _meta_: Any                   # Meta or None
     __hash__ = object.__hash__
 
     # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None (overrides.py).
@@ -168,7 +172,7 @@ class Tensor(Operators):
 
     @property
     def _version(self) -> int:
-        return self.storage.version
+        return self._storage_.version
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""
@@ -196,11 +200,11 @@ class Tensor(Operators):
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the tensor's first element."""
-        return self.offset // self.layout.dtype.itemsize
+        return self._offset_ // self.layout.dtype.itemsize
 
     def data_ptr(self) -> int:
         """Address of the first element."""
-        return self.storage.array.ctypes.data + self.offset
+        return self._storage_.array.ctypes.data + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:
         """Whether the elements lie in row-major order without gaps; or in that of a memory format."""
@@ -255,8 +259,8 @@ class Parameter(Tensor):
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         self = object.__new__(cls)
-        self.storage, self.offset, self.layout = data.storage, data.offset, data.layout
-        self.edge, self.meta, self.needs_grad = None, None, False
+        self._storage_, self._offset_, self.layout = data._storage_, data._offset_, data.layout
+        self._edge_, self._meta_, self._needs_grad_ = None, None, False
         if requires_grad:
             require_differentiable("Parameter", data.layout.dtype)
             self.requires_grad = True       # by the property, which refuses inference tensors outside of their mode
@@ -288,7 +292,7 @@ def _new_template(layout: Layout) -> Tensor:
     if layout.numel >= LARGE:
         use_blocks()
     template = object.__new__(Tensor)
-    template.layout, template.offset, template.edge, template.needs_grad, template.meta = layout, 0, None, False, None
+    template.layout, template._offset_, template._edge_, template._needs_grad_, template._meta_ = layout, 0, None, False, None
     return template
 
 

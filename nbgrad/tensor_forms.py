@@ -84,12 +84,12 @@ class UntypedStorage:
 
 def untyped_storage(x: Tensor) -> UntypedStorage:
     """The memory behind the tensor."""
-    return UntypedStorage(x.storage)
+    return UntypedStorage(x._storage_)
 
 
 def is_set_to(x: Tensor, other: Tensor) -> bool:
     """Whether both are the same part of the same memory in the same shape."""
-    return (x.storage.array is other.storage.array and x.offset == other.offset
+    return (x._storage_.array is other._storage_.array and x._offset_ == other._offset_
             and x.layout.shape == other.layout.shape and x.layout.strides == other.layout.strides)
 
 

@@ -27,9 +27,9 @@ __all__ = ["install"]
 
 def node_of(x: Tensor):
     """The node that computed the tensor; None for a leaf."""
-    edge = x.edge
+    edge = x._edge_
     if edge is None:
-        if x.needs_grad is not ASK or not requires_grad(x):
+        if x._needs_grad_ is not ASK or not requires_grad(x):
             return None
         edge = edge_of(x)
     return edge.node if type(edge) is Edge else edge
@@ -47,12 +47,12 @@ def is_leaf(x: Tensor) -> bool:
 
 def has_history(x: Tensor) -> bool:
     """Whether the tensor was computed; also of a view whose history cannot be told any more."""
-    return x.edge is not None or x.needs_grad is ASK and x.meta.node is not None and requires_grad(x)
+    return x._edge_ is not None or x._needs_grad_ is ASK and x._meta_.node is not None and requires_grad(x)
 
 
 def output_nr(x: Tensor) -> int:
     """Which result of its ``grad_fn`` the tensor is."""
-    edge = x.edge if x.needs_grad is not ASK else x.meta.node
+    edge = x._edge_ if x._needs_grad_ is not ASK else x._meta_.node
     return edge.nr if type(edge) is Edge else 0
 
 
@@ -73,9 +73,9 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
         if unusual:
             note_leaf(x)
     if value:
-        x.needs_grad = True         # a view becomes a leaf of its own, even if its base makes it require grad already
-    elif x.needs_grad is True:
-        x.needs_grad = ASK if is_view(x) else False
+        x._needs_grad_ = True         # a view becomes a leaf of its own, even if its base makes it require grad already
+    elif x._needs_grad_ is True:
+        x._needs_grad_ = ASK if is_view(x) else False
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
@@ -112,9 +112,9 @@ def detach_(x: Tensor) -> Tensor:
     """
     if is_view(x):
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
-    x.edge, x.needs_grad = None, False
-    if x.meta is not None:
-        x.meta.retains, x.meta.tangent = False, None
+    x._edge_, x._needs_grad_ = None, False
+    if x._meta_ is not None:
+        x._meta_.retains, x._meta_.tangent = False, None
     return x
 
 
@@ -122,7 +122,7 @@ def detach_(x: Tensor) -> Tensor:
 
 def get_grad(x: Tensor) -> Tensor | None:
     """The gradient accumulated so far; of leaves, and of tensors that retain it."""
-    meta = x.meta
+    meta = x._meta_
     grad = None if meta is None else meta.grad
     if grad is None and not (meta is not None and meta.retains) and has_history(x):
         warnings.warn("grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
@@ -139,9 +139,9 @@ def set_grad(x: Tensor, grad: Tensor | None) -> None:
     """
     if grad is not None:
         check_grad(x, grad)
-    if x.meta is None:
-        x.meta = new_meta()
-    x.meta.grad = grad
+    if x._meta_ is None:
+        x._meta_ = new_meta()
+    x._meta_.grad = grad
 
 
 def check_grad(x: Tensor, grad: Tensor) -> None:
@@ -180,7 +180,7 @@ def set_grad_dtype(x: Tensor, dtype: DType | None) -> None:
         raise GradError("grad_dtype: only a leaf's can be set.")
     if dtype is not None and not isinstance(dtype, DType):
         raise GradError(f"grad_dtype: expected a dtype or None, got {type(dtype).__name__}.")
-    held = None if x.meta is None else x.meta.grad
+    held = None if x._meta_ is None else x._meta_.grad
     if held is not None and dtype is not None and held.layout.dtype is not dtype:
         raise GradError(f"grad_dtype: the tensor has a gradient of {held.layout.dtype.name}, expected none or one of {dtype.name}. "
                         "Hint: set .grad = None first.")
@@ -191,9 +191,9 @@ def get_backward_hooks(x: Tensor) -> Any:
     """The tensor's hooks, ``{id: hook}``, or None."""
     edge = edge_of(x) if requires_grad(x) else None
     if edge is None or edge is x:
-        return x.meta.hooks or None if x.meta is not None else None
+        return x._meta_.hooks or None if x._meta_ is not None else None
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
-    return node.meta.tensor_hooks.get(nr) if node.meta is not None else None
+    return node._meta_.tensor_hooks.get(nr) if node._meta_ is not None else None
 
 
 def set_backward_hooks(x: Tensor, hooks: dict | None) -> None:
@@ -221,7 +221,7 @@ def delete_grad(x: Tensor) -> None:
 
 def retains_grad(x: Tensor) -> bool:
     """Whether a non-leaf keeps its gradient."""
-    return x.meta is not None and bool(x.meta.retains)
+    return x._meta_ is not None and bool(x._meta_.retains)
 
 
 def backward(x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -257,7 +257,7 @@ PROPERTIES = {
                               doc="Whether gradients flow into the tensor; of leaves assignable."),
     "data": property(get_data, set_data, doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
-    "_grad": property(lambda x: None if x.meta is None else x.meta.grad, set_grad), "_grad_fn": property(grad_fn),
+    "_grad": property(lambda x: None if x._meta_ is None else x._meta_.grad, set_grad), "_grad_fn": property(grad_fn),
     "grad_dtype": property(get_grad_dtype, set_grad_dtype, doc=get_grad_dtype.__doc__),
     "_backward_hooks": property(get_backward_hooks, set_backward_hooks), "retains_grad": property(retains_grad),
     "_base": property(base_of),

@@ -24,7 +24,7 @@ from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, note_retained, number_node
-from .node import Rule
+from .node import Rule, blank_node
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
 from .tensor import ASK, Tensor, native
 
@@ -33,12 +33,12 @@ __all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
 
 def is_view(x: Tensor) -> bool:
     """Whether ``x`` is a differentiable view of another tensor."""
-    return x.meta is not None and x.meta.base is not None
+    return x._meta_ is not None and x._meta_.base is not None
 
 
 def base_of(x: Tensor) -> Tensor | None:
     """The tensor that ``x`` is a view of, or None."""
-    return x.meta.base if x.meta is not None else None
+    return x._meta_.base if x._meta_ is not None else None
 
 
 def chain_of(meta) -> list[tuple[Any, int | None]]:
@@ -57,7 +57,8 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     steps = chain_of(meta)
     if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
         read = moved(base, [step for step in steps if step[0].op.retype is not None or step[0].op.bits is not None])
-        return CALLS["as_strided_from"](read, x.layout.shape, x.layout.strides, (x.offset - read.offset) // x.layout.dtype.itemsize)
+        offset = (x._offset_ - read._offset_) // x.layout.dtype.itemsize
+        return CALLS["as_strided_from"](read, x.layout.shape, x.layout.strides, offset)
     return moved(base, steps)
 
 
@@ -75,9 +76,9 @@ def view_edge(x: Tensor):
     Raises:
         InplaceError: its memory was changed in place, and it was made where that cannot be tracked.
     """
-    meta = x.meta
-    storage = x.storage
-    if meta.version != storage.version and meta.base.needs_grad is True:
+    meta = x._meta_
+    storage = x._storage_
+    if meta.version != storage.version and meta.base._needs_grad_ is True:
         if meta.creation is not DEFAULT:
             raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
                                "any more. Hint: make the view after the change, or both under no_grad().")
@@ -105,14 +106,14 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     Raises:
         InplaceError: a leaf that requires grad, or a view of one; a view made where it could not be tracked.
     """
-    x.storage.require_writable(op)
+    x._storage_.require_writable(op)
     if x.layout.expanded:
         raise InplaceError(f"{op}: several elements of the tensor {list(x.layout.shape)} share one memory location "
                            f"(strides {list(x.layout.strides)}). Hint: clone it first.")
     if not recorded:
         return
-    meta = x.meta
-    if meta is not None and meta.base is not None and (x.needs_grad is ASK or x.edge is not None):
+    meta = x._meta_
+    if meta is not None and meta.base is not None and (x._needs_grad_ is ASK or x._edge_ is not None):
         if meta.creation is not DEFAULT:
             raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
                                "recorded. Hint: clone it, or write under no_grad().")
@@ -121,7 +122,7 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
                                f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
                                "Hint: clone that one first.")
         # A base that was cut off its history is a leaf to the views that still have theirs.
-        if meta.base.edge is None and (meta.base.needs_grad or meta.node is not None):
+        if meta.base._edge_ is None and (meta.base._needs_grad_ or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
@@ -133,7 +134,7 @@ _WHY = {NO_GRAD: "was made under no_grad()", MULTI_OUTPUT: "one operation return
 
 def is_grad_leaf(x: Tensor) -> bool:
     """Whether ``x`` is a leaf that requires grad."""
-    return x.needs_grad is True and x.edge is None
+    return x._needs_grad_ is True and x._edge_ is None
 
 
 class CopySlicesRule(Rule):
@@ -143,7 +144,7 @@ class CopySlicesRule(Rule):
 
     def keeper(self, node: Node) -> Node:
         """The node of the write, which this one runs; itself once it was freed."""
-        return node if node.attrs is None else node.attrs[0]
+        return node if node._attrs_ is None else node._attrs_[0]
 
 
 COPY_SLICES = CopySlicesRule()
@@ -151,11 +152,11 @@ COPY_SLICES = CopySlicesRule()
 
 def copy_slices_backward(node: Node, g, create_graph: bool):
     """Cotangents of the base before the write, and of the write's other operands."""
-    write, geometry, base_layout, self_slot = node.attrs
+    write, geometry, base_layout, self_slot = node._attrs_
     total = CALLS["clone_like"](g, base_layout)
     region = geometry.of(total)
-    cotangents = write.backward(write, CALLS["clone"](region), create_graph)
-    if len(write.edges) == 1:
+    cotangents = write._backward_(write, CALLS["clone"](region), create_graph)
+    if len(write._edges_) == 1:
         cotangents = (cotangents,)
     own, others = (None, cotangents) if self_slot is None else (
         cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1:]))
@@ -164,7 +165,7 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
     else:
         CALLS["copy_"](region, own)
     result = (total, *others)
-    return result[0] if len(node.edges) == 1 else result
+    return result[0] if len(node._edges_) == 1 else result
 
 
 class Strided(NamedTuple):
@@ -193,18 +194,16 @@ def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
     """Where the view ``x`` lies in its base."""
     own, layout = base.layout, x.layout
     if own.dtype is layout.dtype and own.conj is layout.conj and own.neg is layout.neg:
-        return Strided(layout.shape, layout.strides, (x.offset - base.offset) // layout.dtype.itemsize)
-    return Replayed(tuple(chain_of(x.meta)))
+        return Strided(layout.shape, layout.strides, (x._offset_ - base._offset_) // layout.dtype.itemsize)
+    return Replayed(tuple(chain_of(x._meta_)))
 
 
 @lru_cache(maxsize=1)
 def outer_builder() -> Callable[[tuple, Any, tuple], Node]:
     """``new_node(edges, plan, attrs)`` of a base whose view was written to."""
-    template = Node()
-    for slot in ("s0", "s1", "s2", "v0", "v1", "v2", "meta"):
-        setattr(template, slot, None)
-    template.rule, template.backward, template.outputs = COPY_SLICES, copy_slices_backward, 1
-    return native.builder(template, ("edges", "plan", "attrs"))
+    template = blank_node(Node, ("_seq_", "_edges_", "_plan_", "_attrs_"))
+    template._rule_, template._backward_, template._outputs_ = COPY_SLICES, copy_slices_backward, 1
+    return native.builder(template, ("_edges_", "_plan_", "_attrs_"))
 
 
 class _BasePlan:
@@ -222,23 +221,23 @@ def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
             value does not matter); or, for a tensor that is no view, an Edge to one of the node's outputs.
         old_edge: unused for a tensor that is no view; the base's edge before the write for a view.
     """
-    meta = x.meta
-    if meta is None or meta.base is None or x.needs_grad is not ASK:
-        before = x.edge
-        x.edge, x.needs_grad = node, True
+    meta = x._meta_
+    if meta is None or meta.base is None or x._needs_grad_ is not ASK:
+        before = x._edge_
+        x._edge_, x._needs_grad_ = node, True
         if meta is not None and meta.retains:
             note_retained(x, node, before)
         return
     base = meta.base
-    others = node.edges if self_slot is None else (*node.edges[:self_slot], *node.edges[self_slot + 1:])
+    others = node._edges_ if self_slot is None else (*node._edges_[:self_slot], *node._edges_[self_slot + 1:])
     geometry = region_in(base, x)
     outer = outer_builder()((old_edge, *others), _BasePlan(base.layout), (node, geometry, base.layout, self_slot))
-    node.edges = (None,) * len(node.edges)              # the region's node is run by CopySlices alone
-    if node.attrs is None:
-        node.attrs = WrittenRegion(ref(outer), base.layout, base.offset, geometry)
+    node._edges_ = (None,) * len(node._edges_)              # the region's node is run by CopySlices alone
+    if node._attrs_ is None:
+        node._attrs_ = WrittenRegion(ref(outer), base.layout, base._offset_, geometry)
     number_node(outer)
-    base.edge, base.needs_grad = outer, True
-    if base.meta is not None and base.meta.retains:
+    base._edge_, base._needs_grad_ = outer, True
+    if base._meta_ is not None and base._meta_.retains:
         note_retained(base, outer, old_edge)
     # This view's own node is rebuilt when it is asked for; the version says so even if the write bumped nothing.
     meta.version = -1

@@ -163,7 +163,7 @@ def shown(func: Callable, x: Any, place: int | None, level: Level) -> Any:
         RangeError: no tensor, or one that differs over the batch and has no place for it.
     """
     if place is None:
-        if type(x) is Batched and level in x.levels:
+        if type(x) is Batched and level in x._levels_:
             raise RangeError(f"{title(func)}: a result differs over the batch, so its out_dim cannot be None.")
         return x
     if not isinstance(x, Tensor):

@@ -42,10 +42,10 @@ def elementwise_call(op: Any, operands: tuple) -> Any:
         layout = x.layout
         if type(x) is Batched:
             if levels is None:
-                levels, shown = x.levels, layout.ndim
-            elif (x.levels is not levels and x.levels != levels) or layout.ndim != shown:
+                levels, shown = x._levels_, layout.ndim
+            elif (x._levels_ is not levels and x._levels_ != levels) or layout.ndim != shown:
                 return None
-            values.append(x.value)
+            values.append(x._value_)
         elif layout.special:
             return None
         else:
@@ -59,7 +59,7 @@ def elementwise_call(op: Any, operands: tuple) -> Any:
                 return None
     if levels is None or most != shown or not are_open(levels):
         return None
-    if batch_levels.duals and any(isinstance(x, Tensor) and x.meta is not None and batch_levels.expose(x, levels) is not x
+    if batch_levels.duals and any(isinstance(x, Tensor) and x._meta_ is not None and batch_levels.expose(x, levels) is not x
                                   for x in operands):
         return None
     return wrap(CALLS[op.name](*values), levels)
@@ -77,12 +77,12 @@ def movement_call(op: Any, operands: tuple, attributes: dict) -> Any:
     """The same movement behind the batch."""
     x, = operands
     values = tuple(attributes.values())
-    if type(x) is not Batched or is_behind(op) or not are_open(x.levels) or not all(map(is_plain, values)):
+    if type(x) is not Batched or is_behind(op) or not are_open(x._levels_) or not all(map(is_plain, values)):
         return None
-    if batch_levels.duals and x.meta is not None and batch_levels.expose(x, x.levels) is not x:
+    if batch_levels.duals and x._meta_ is not None and batch_levels.expose(x, x._levels_) is not x:
         return None
-    made = behind_batch(op)(x.value, len(x.levels), *values)
-    return tuple([wrap(each, x.levels) for each in made]) if type(made) is tuple else wrap(made, x.levels)
+    made = behind_batch(op)(x._value_, len(x._levels_), *values)
+    return tuple([wrap(each, x._levels_) for each in made]) if type(made) is tuple else wrap(made, x._levels_)
 
 
 def general_call(op: Any, operands: tuple, attributes: dict) -> Any:

@@ -53,8 +53,8 @@ def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     Raises:
         GradError: it does not return a pair, or ``out_dims`` that do not fit the output.
     """
-    in_dims = map_leaves(lambda x: 0 if type(x) is Batched and level in x.levels else None, args)
-    shown = map_leaves(lambda x: lowered(x, (level,)) if type(x) is Batched and level in x.levels else x, args)
+    in_dims = map_leaves(lambda x: 0 if type(x) is Batched and level in x._levels_ else None, args)
+    shown = map_leaves(lambda x: lowered(x, (level,)) if type(x) is Batched and level in x._levels_ else x, args)
     before, state.levels = state.levels, tuple(each for each in state.levels if each is not level)
     try:
         made: Any = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *shown)
@@ -99,7 +99,7 @@ class ElementCtx(FunctionCtx):
 
 def value_of(x: Any) -> Any:
     """The tensor that a batched one hides."""
-    return x.value if type(x) is Batched else x
+    return x._value_ if type(x) is Batched else x
 
 
 def are_batched(values: tuple) -> tuple[bool, ...]:
@@ -143,7 +143,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
                 results = cls._backward_method()(element, *wrapped(grads, (True,) * len(grads), levels))
             results = results if isinstance(results, tuple) else (results,)
             return (None, None, *(cotangent(cls, k, g, mapped, levels, layout) for k, (g, mapped, layout) in
-                                  enumerate(zip(results, ctx.mapped, ctx.input_layouts[2:]))))
+                                  enumerate(zip(results, ctx.mapped, ctx._input_layouts_[2:]))))
 
         @staticmethod
         def jvp(ctx, _levels, _mapped, *tangents):

@@ -67,10 +67,10 @@ def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs
         if isinstance(x, Tensor) and set(levels_of((x,))) < set(depends):
             raise GradError(f"grad: inputs[{position}] is the same for the whole batch that vmap maps over and an output is not, "
                             "so the gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...).")
-    values = [x.value if type(x) is Batched else x for x in wanted]
+    values = [x._value_ if type(x) is Batched else x for x in wanted]
     seeds = [seed(root, g) for root, g in zip(roots, cotangents)]
-    results = grad([x.value if type(x) is Batched else x for x in roots], values, seeds, **options)
-    found = [None if g is None else lifted(g, x.levels) if type(x) is Batched else g for g, x in zip(results, wanted)]
+    results = grad([x._value_ if type(x) is Batched else x for x in roots], values, seeds, **options)
+    found = [None if g is None else lifted(g, x._levels_) if type(x) is Batched else g for g, x in zip(results, wanted)]
     return dict(zip(inputs, found)) if isinstance(inputs, dict) else tuple(found)
 
 
@@ -86,7 +86,7 @@ def seed(root: Any, g: Tensor | None) -> Tensor | None:
         if root.layout.numel != 1 or not root.layout.dtype.is_floating_point:
             raise GradError(f"grad: a cotangent can be left out for real roots of one element only, this one is "
                             f"{root.layout.dtype.name} {list(root.layout.shape)}.")
-        return CALLS["new_full"](root.value.layout.like(), 1)
+        return CALLS["new_full"](root._value_.layout.like(), 1)
     if g.layout.shape != root.layout.shape:
         raise ShapeError(f"grad: a cotangent has shape {list(g.layout.shape)}, its root {list(root.layout.shape)}.")
-    return lowered(g, root.levels)
+    return lowered(g, root._levels_)

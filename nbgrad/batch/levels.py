@@ -128,4 +128,4 @@ def is_batched(x: Any) -> bool:
 
 def whole(x: Any) -> Any:
     """The tensor that holds the batch of a batched one; any other itself."""
-    return x.value if x.layout.special is BATCHED else x
+    return x._value_ if x.layout.special is BATCHED else x

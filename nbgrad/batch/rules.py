@@ -97,7 +97,7 @@ def as_a_row(call: Call, batch: Batch) -> Any:
     if call.attributes[name] is not None:
         return behind(call, batch)
     x, = call.operands
-    row = wrap(CALLS["reshape"](x.value, (*batch.sizes, -1 if x.layout.numel else 0)), batch.levels)
+    row = wrap(CALLS["reshape"](x._value_, (*batch.sizes, -1 if x.layout.numel else 0)), batch.levels)
     made = CALLS[call.op.name](row, **{**call.attributes, name: 0})
     if name == "dims":
         return CALLS["reshape"](made, x.layout.shape)
@@ -109,7 +109,7 @@ def sum_over(call: Call, batch: Batch) -> Any:
     """Sum down to a shape of fewer dimensions."""
     x, shape = call.operands[0], call.attributes["shape"]
     inner = (*batch.sizes, *(1,) * (x.layout.ndim - len(shape)), *shape)
-    made = CALLS["sum_over"](x.value, inner) if inner != x.value.layout.shape else x.value
+    made = CALLS["sum_over"](x._value_, inner) if inner != x._value_.layout.shape else x._value_
     return batch.wrap(CALLS["view_shape"](made, (*batch.sizes, *shape)))
 
 
@@ -134,7 +134,7 @@ def clone_like(call: Call, batch: Batch) -> Any:
         step *= size or 1
     shape, strides = (*batch.sizes, *layout.shape), [*strides, *layout.strides]
     whole = layout_of(layout.dtype, shape, tuple(strides), layout.device, layout.conj, layout.neg)
-    return batch.wrap(CALLS["clone_like"](call.operands[0].value, whole))
+    return batch.wrap(CALLS["clone_like"](call.operands[0]._value_, whole))
 
 
 @batch_rule("dropout_mask")
@@ -161,7 +161,7 @@ def product(call: Call, batch: Batch) -> Any:
         return multiplied(x, y, turn_x, turn_y, batch)
     bias = call.operands[2]
     if type(x) is Batched and not has_batched((y, bias)):
-        return batch.wrap(CALLS["gemm_bias"](x.value, y, bias, turn_y))
+        return batch.wrap(CALLS["gemm_bias"](x._value_, y, bias, turn_y))
     return CALLS["add"](CALLS["gemm"](x, y, False, turn_y), bias)
 
 
@@ -243,9 +243,9 @@ def counted(level, batch: Batch, rank: int) -> Tensor:
 def index(call: Call, batch: Batch) -> Any:
     """The elements at index tensors, which may differ over the batch or not."""
     x, indices = call.operands[0], call.attributes["indices"]
-    own = x.levels if type(x) is Batched else ()
+    own = x._levels_ if type(x) is Batched else ()
     points = Points(indices, x.layout.ndim, own, batch)
-    made = CALLS["index"](x.value if own else x, points.indices)
+    made = CALLS["index"](x._value_ if own else x, points.indices)
     return batch.wrap(CALLS["permute_dims"](made, points.order))
 
 
@@ -388,7 +388,7 @@ def valid_mean(call: Call, batch: Batch) -> Any:
     if call.attributes["divide"]:
         total = total / CALLS["sum"](counts(target, ignore, x.dtype))
     wrong = ((target < 0) | (target >= classes)) & (target != ignore)
-    return total, CALLS["any"](wrong.value if type(wrong) is Batched else wrong)
+    return total, CALLS["any"](wrong._value_ if type(wrong) is Batched else wrong)
 
 
 @batch_rule("valid_share")

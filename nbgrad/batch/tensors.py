@@ -43,23 +43,23 @@ class Batched(Tensor):
     """A tensor that hides its batch dimensions: see NOTE [Batched].
 
     Attributes:
-        value: the tensor that holds the batch.
-        levels: of its leading dimensions, outermost first.
+        _value_: the tensor that holds the batch.
+        _levels_: of its leading dimensions, outermost first.
     """
 
     __slots__ = ()
     _mark = None
-    value: Tensor
-    levels: tuple[Level, ...]
+    _value_: Tensor
+    _levels_: tuple[Level, ...]
 
     # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once.
-    needs_grad = property(lambda x: requires_grad(x.value))
-    edge = property(lambda x: x.value.edge)
-    meta = property(lambda x: x.value.meta)
+    _needs_grad_ = property(lambda x: requires_grad(x._value_))
+    _edge_ = property(lambda x: x._value_._edge_)
+    _meta_ = property(lambda x: x._value_._meta_)
 
     def __repr__(self) -> str:
-        dims = ", ".join(str(level.number) for level in self.levels)
-        return f"Batched(shape={list(self.shape)}, levels=({dims}), value=\n    {str(self.value)}\n)"
+        dims = ", ".join(str(level.number) for level in self._levels_)
+        return f"Batched(shape={list(self.shape)}, levels=({dims}), value=\n    {str(self._value_)}\n)"
 
     __str__ = __format__ = lambda self, *spec: repr(self)       # type: ignore[assignment]
 
@@ -76,9 +76,9 @@ class Batched(Tensor):
 def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
     """The tensor that shows the dimensions of ``value`` behind those of ``levels``."""
     layout = shown_layout(value.layout, len(levels))
-    x: Any = native.tensor(layout.template, value.storage, value.offset, False, None)
+    x: Any = native.tensor(layout.template, value._storage_, value._offset_, False, None)
     x.__class__ = Batched
-    x.value, x.levels = value, levels
+    x._value_, x._levels_ = value, levels
     return x
 
 
@@ -125,8 +125,8 @@ def joined_levels(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Lev
     """``levels`` and those of the values and of what their tuples and lists hold."""
     for x in values:
         if type(x) is Batched:
-            if x.levels is not levels and x.levels != levels:
-                levels = tuple(sorted({*levels, *x.levels}, key=number_of)) if levels else x.levels
+            if x._levels_ is not levels and x._levels_ != levels:
+                levels = tuple(sorted({*levels, *x._levels_}, key=number_of)) if levels else x._levels_
         elif isinstance(x, (tuple, list)):
             levels = joined_levels(levels, x)
     return levels
@@ -156,7 +156,7 @@ class Batch:
         """An operand's value, laid out so that broadcasting does the rest: ``ndim`` dimensions behind the batch."""
         if type(x) is not Batched:
             return x
-        value, own = x.value, x.levels
+        value, own = x._value_, x._levels_
         shown = value.layout.ndim - len(own)
         if own == self.levels and shown == ndim:
             return value
@@ -167,8 +167,8 @@ class Batch:
     def full(self, x: Tensor, ndim: int | None = None) -> Tensor:
         """An operand with all levels in front, expanded where it does not depend on one."""
         ndim = x.layout.ndim if ndim is None else ndim
-        if type(x) is Batched and x.levels == self.levels and x.layout.ndim == ndim:
-            return x.value
+        if type(x) is Batched and x._levels_ == self.levels and x.layout.ndim == ndim:
+            return x._value_
         shape = (*self.sizes, *(1,) * (ndim - x.layout.ndim), *x.layout.shape)
         value = self.loose(x, ndim)
         return value if value.layout.shape == shape else CALLS["expand_shape"](value, shape)
@@ -188,13 +188,13 @@ class Batch:
 
 def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     """``x`` with ``levels`` as leading dimensions that show, and batched over the others that it depends on."""
-    if type(x) is Batched and x.levels == levels:
-        return x.value
+    if type(x) is Batched and x._levels_ == levels:
+        return x._value_
     if not levels:
         return x
     if batch_levels.duals:
         x = batch_levels.expose(x, levels)
-    own = x.levels if type(x) is Batched else ()
+    own = x._levels_ if type(x) is Batched else ()
     batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
     value, rest = batch.full(x), tuple(level for level in batch.levels if level not in levels)
     value = moved_levels(value, batch.levels, (*rest, *levels))
@@ -207,9 +207,9 @@ def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
         return x
     if type(x) is not Batched:
         return wrap(x, levels)
-    now = (*x.levels, *levels)
+    now = (*x._levels_, *levels)
     wanted = tuple(sorted(now, key=number_of))
-    return wrap(moved_levels(x.value, now, wanted), wanted)
+    return wrap(moved_levels(x._value_, now, wanted), wanted)
 
 
 def on_values(function: Callable, *tensors: Tensor, **options: Any) -> Any:
@@ -288,7 +288,7 @@ def promoted(op: Any, operands: tuple) -> tuple:
     if len({layout.dtype for layout in layouts}) == 1 or all(layout.ndim for layout in layouts):
         return operands
     dtype = compute_dtype(op, operands)
-    if compute_dtype(op, tuple(x.value if type(x) is Batched else x for x in operands)) is dtype:
+    if compute_dtype(op, tuple(x._value_ if type(x) is Batched else x for x in operands)) is dtype:
         return operands
     return tuple(CALLS["to_dtype"](x, dtype) if type(x) is Batched and not x.layout.ndim and name not in op.boolean else x
                  for name, x in zip(op.operands, operands))
@@ -301,7 +301,7 @@ def require_target(call: Call, batch: Batch) -> None:
         InplaceError: the tensor that is written to does not depend on all levels of the other operands.
     """
     target = call.operands[0]
-    if type(target) is not Batched or target.levels != batch.levels:
+    if type(target) is not Batched or target._levels_ != batch.levels:
         raise InplaceError(f"{call.op.name}_: vmap: a tensor that is the same for all elements of the batch would become different "
                            "ones, because another operand is mapped over and it is not. Hint: use the out-of-place form, or make "
                            "the tensor with zeros_like or new_zeros of a mapped one.")
@@ -312,13 +312,13 @@ def written(call: Call, batch: Batch) -> Any:
     require_target(call, batch)
     plain = Call(call.op, call.operands, call.attributes, call.plain)
     result = (RULES.get(call.op.name) or KINDS[call.op.kind])(plain, batch)
-    CALLS["copy_"](call.operands[0].value, batch.full(result))
+    CALLS["copy_"](call.operands[0]._value_, batch.full(result))
     return call.operands[0]
 
 
 def method(call: Call, batch: Batch) -> Any:
     """A method of Tensor that the table does not declare."""
-    result = call.plain(call.operands[0].value)
+    result = call.plain(call.operands[0]._value_)
     return wrap(result, batch.levels) if isinstance(result, Tensor) else result
 
 
@@ -329,7 +329,7 @@ def movement(call: Call, batch: Batch) -> Any:
     op, depth, args = call.op, batch.depth, tuple(call.attributes.values())
     if op in _behind:           # of a cotangent: NOTE [Batched], 3
         op, depth, args = _behind[op], depth + args[0], args[1:]
-    return batch.wrap(behind_batch(op)(call.operands[0].value, depth, *args))
+    return batch.wrap(behind_batch(op)(call.operands[0]._value_, depth, *args))
 
 
 # ``{movement behind a batch: the movement}``
@@ -427,8 +427,8 @@ def element_result(call: Call, batch: Batch, at: tuple[int, ...] | None) -> Any:
         if type(x) is Batched:
             if at is None:
                 return CALLS["new_full"](x.layout.unmarked().like(), 0)
-            value = x.value
-            for level in x.levels:
+            value = x._value_
+            for level in x._levels_:
                 value = CALLS["select"](value, 0, at[batch.levels.index(level)])
             return value
         return tuple(map(element, x)) if isinstance(x, (tuple, list)) else x
@@ -473,11 +473,11 @@ for _name in ("set_", "resize_", "resize_as_"):
 def of_value(name: str) -> property:
     """A property that the value has; a tensor is batched as the value is."""
     def get(x):
-        found = getattr(x.value, name)
-        return lifted(found, x.levels) if isinstance(found, Tensor) else found
+        found = getattr(x._value_, name)
+        return lifted(found, x._levels_) if isinstance(found, Tensor) else found
 
     def put(x, given):
-        setattr(x.value, name, lowered(given, x.levels) if isinstance(given, Tensor) else given)
+        setattr(x._value_, name, lowered(given, x._levels_) if isinstance(given, Tensor) else given)
     return property(get, put, doc=f"``{name}`` of the whole batch.")
 
 
@@ -488,8 +488,8 @@ for _name in ("grad", "requires_grad", "grad_fn", "is_leaf", "output_nr", "retai
 def on_value(name: str) -> Callable:
     """A method that concerns the value."""
     def call(x, *args, **kwargs):
-        result = getattr(x.value, name)(*args, **kwargs)
-        return x if result is x.value else lifted(result, x.levels) if isinstance(result, Tensor) else result
+        result = getattr(x._value_, name)(*args, **kwargs)
+        return x if result is x._value_ else lifted(result, x._levels_) if isinstance(result, Tensor) else result
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"``{name}`` of the whole batch."
     return call
@@ -504,17 +504,17 @@ def new_of(name: str) -> Callable:
     def call(x, *sizes, **kwargs):
         if name == "new_full":
             given = [*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs)]
-            return wrap(x.value.new_full((*batch_sizes(x), *given[0]), given[1], **kwargs), x.levels)
+            return wrap(x._value_.new_full((*batch_sizes(x), *given[0]), given[1], **kwargs), x._levels_)
         size = kwargs.pop("size", sizes)
         size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
-        return wrap(getattr(x.value, name)((*batch_sizes(x), *size), **kwargs), x.levels)
+        return wrap(getattr(x._value_, name)((*batch_sizes(x), *size), **kwargs), x._levels_)
     call.__name__ = call.__qualname__ = name
     return call
 
 
 def batch_sizes(x: Batched) -> tuple[int, ...]:
     """The sizes of a tensor's levels."""
-    return tuple(level.size for level in x.levels)
+    return tuple(level.size for level in x._levels_)
 
 
 for _name in ("new_zeros", "new_ones", "new_empty", "new_full"):
@@ -525,8 +525,8 @@ def moved_in_place(name: str) -> Callable:
     """``transpose_`` and its like: the tensor becomes its view."""
     def call(x, *args, **kwargs):
         view = getattr(x, name)(*args, **kwargs)
-        x.value, x.layout, x.offset = view.value, view.layout, view.offset
-        count_write(x.value.storage)
+        x._value_, x.layout, x._offset_ = view._value_, view.layout, view._offset_
+        count_write(x._value_._storage_)
         return x
     call.__name__ = call.__qualname__ = name + "_"
     return call

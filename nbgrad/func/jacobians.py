@@ -123,7 +123,7 @@ def columns_of(func: Callable, inputs: tuple, has_aux: bool = False, randomness:
 
 def depends_on(x: Any, level: Level) -> bool:
     """Whether a tensor differs over a level."""
-    return type(x) is Batched and level in x.levels
+    return type(x) is Batched and level in x._levels_
 
 
 def forward_columns(func: Callable, inputs: tuple) -> tuple:

@@ -45,12 +45,12 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     def functional(*args: Any, **kwargs: Any) -> Any:
         given, tree = flatten((args, kwargs))
         copies = [CALLS["clone"](x) if isinstance(x, Tensor) else x for x in given]
-        versions = [x.storage.version if isinstance(x, Tensor) else None for x in copies]
+        versions = [x._storage_.version if isinstance(x, Tensor) else None for x in copies]
         positional, named = tree.unflatten(copies)
         output = func(*positional, **named)
         same = {}
         for x, copied, version in zip(given, copies, versions):
-            if version is not None and copied.storage.version != version:
+            if version is not None and copied._storage_.version != version:
                 CALLS["copy_"](x, copied)
             elif version is not None:
                 same[id(copied)] = x
@@ -68,8 +68,8 @@ class Apart:
     def __call__(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
             return x
-        shares = x._is_view() or any(x.storage is other for other in self.seen)
-        self.seen.append(x.storage)
+        shares = x._is_view() or any(x._storage_ is other for other in self.seen)
+        self.seen.append(x._storage_)
         return CALLS["clone"](x) if shares else x
 
 
@@ -94,8 +94,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     if not isinstance(tensor, Tensor):
         raise ArgumentError(f"debug_unwrap: expected a Tensor, got {type(tensor).__name__}.")
     if type(tensor) is Batched and not recurse:
-        return lowered(tensor, tensor.levels[-1:])
-    value = tensor.value if type(tensor) is Batched else tensor
+        return lowered(tensor, tensor._levels_[-1:])
+    value = tensor._value_ if type(tensor) is Batched else tensor
     for level in reversed(visible_levels()):
         if tangent_of(value, level) is not None:
             value = unpack_dual(value, level=level).primal
@@ -106,8 +106,8 @@ def is_transformed(x: Tensor) -> bool:
     """Whether the history of a tensor leads to an argument of a transform whose function is running."""
     if not requires_grad(x):
         return False
-    if x.__dict__.get("_run") is not None:
+    if x.__dict__.get("_run_") is not None:
         return True
-    root = target(x.edge or edge_of(x))
-    return root is not None and any(isinstance(place, Tensor) and getattr(place.__dict__.get("_run"), "live", False)
+    root = target(x._edge_ or edge_of(x))
+    return root is not None and any(isinstance(place, Tensor) and getattr(place.__dict__.get("_run_"), "live", False)
                                     for place in count_edges([root]))

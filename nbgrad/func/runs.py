@@ -70,8 +70,8 @@ class sealed:
         self.func, self.arguments = func, arguments
 
     def __enter__(self) -> None:
-        found = {x.storage for x in captured(self.func) if x.storage.writable is True}
-        self.closed = found and found.difference([x.storage for x in captured(self.arguments)])
+        found = {x._storage_ for x in captured(self.func) if x._storage_.writable is True}
+        self.closed = found and found.difference([x._storage_ for x in captured(self.arguments)])
         self.seal = Seal()
         for storage in self.closed:
             storage.writable, guards[storage] = GUARDED, self.seal
@@ -131,26 +131,26 @@ def start(x: Any, run: Run) -> Tensor:
     if not isinstance(x, Tensor):
         raise RangeError(f"func: expected tensors to differentiate by, got {type(x).__name__}. Hint: argnums selects arguments.")
     require_differentiable("func", x.dtype)
-    own = x.levels if type(x) is Batched else ()
+    own = x._levels_ if type(x) is Batched else ()
     levels = tuple(sorted({*own, *(level for level in state.levels if not level.directions)}, key=number_of))
     alias = CALLS["alias"](ordinary(lowered(x, levels)))
     if not requires_grad(alias):
-        alias.needs_grad = True
-        alias.__dict__["_run"] = run
+        alias._needs_grad_ = True
+        alias.__dict__["_run_"] = run
     return lifted(alias, levels)
 
 
 def value_of(x: Tensor) -> Tensor:
     """The tensor that is in the graph."""
-    return x.value if type(x) is Batched else x
+    return x._value_ if type(x) is Batched else x
 
 
 def depends_outside(tensors: Sequence[Any], run: Run) -> bool:
     """Whether tensors depend on something that is differentiated outside of the run."""
-    roots = [target(value.edge or edge_of(value)) for value in map(value_of, tensors) if requires_grad(value)]
+    roots = [target(value._edge_ or edge_of(value)) for value in map(value_of, tensors) if requires_grad(value)]
     for place in count_edges(root for root in roots if root is not None):
         if isinstance(place, Tensor):
-            owner = place.__dict__.get("_run")
+            owner = place.__dict__.get("_run_")
             if owner is None or (owner is not run and owner.live):
                 return True
     return False

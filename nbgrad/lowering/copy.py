@@ -65,6 +65,6 @@ def into_gaps(op, tensors, attributes):
     layout, source = attributes["layout"], tensors[0]
     extent = 1 + sum((size - 1) * stride for size, stride in zip(layout.shape, layout.strides))
     memory = CALLS["new_full"](layout_of(layout.dtype, (extent,), None, layout.device), 0)
-    copy = new_tensor(memory.storage, layout)
+    copy = new_tensor(memory._storage_, layout)
     native.into(copy_plan(source.layout, layout), copy, source)
     return copy

@@ -47,8 +47,8 @@ def array_of(x: Tensor) -> np.ndarray:
         np.ndarray(
             layout.shape,
             layout.descr,
-            x.storage.array.view(np.uint8) if x.storage.array.size else b"",
-            x.offset if layout.numel else 0,
+            x._storage_.array.view(np.uint8) if x._storage_.array.size else b"",
+            x._offset_ if layout.numel else 0,
             tuple(t * size for t in layout.strides),
         )
         if layout.numel
@@ -104,7 +104,7 @@ def flags_of(count: int) -> int:
 
 def found_bad(status: Tensor) -> bool:
     """Whether a block noted an index out of range."""
-    array = status.storage.array
+    array = status._storage_.array
     return bool(array[0]) if array.size == 1 else bool(array.any())
 
 

@@ -357,7 +357,7 @@ def _repeat(op, tensors, attributes):
     wide = tuple(size for r, s in zip(repeats, full) for size in (r, s))
     copied = CALLS["contiguous_copy"](CALLS["expand_shape"](CALLS["reshape"](x, ones), wide))
     return native.tensor(
-        copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied.storage, 0, False, None
+        copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied._storage_, 0, False, None
     )
 
 

@@ -33,8 +33,8 @@ def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:
     dim = wrap(op, dim, x.layout.ndim)
     x, = arranged((x,))
     layout = x.layout
-    first = x.offset // layout.dtype.itemsize
-    array = x.storage.array[first:first + layout.numel].reshape(layout.shape or (1,))
+    first = x._offset_ // layout.dtype.itemsize
+    array = x._storage_.array[first:first + layout.numel].reshape(layout.shape or (1,))
     return array if dim == array.ndim - 1 else np.moveaxis(array, dim, -1), dim
 
 

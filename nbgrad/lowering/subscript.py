@@ -395,16 +395,16 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
 
     Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
     """
-    is_view = x.needs_grad is ASK
-    old_edge = edge_of(x.meta.base) if is_view and x.meta.base.needs_grad else None
+    is_view = x._needs_grad_ is ASK
+    old_edge = edge_of(x._meta_.base) if is_view and x._meta_.base._needs_grad_ else None
     own = needs_gradient(x)
     before, holder = native.alias(x), native.alias(x)
     if own:
-        before.edge, before.needs_grad = edge_of(x), True
+        before._edge_, before._needs_grad_ = edge_of(x), True
     operands = (before, *tensors[1:])
     plan, guarded = run_plan(op, operands, attributes, x)
     record_result(op, plan, operands, holder, guarded)
-    node = holder.edge
+    node = holder._edge_
     return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
 
 

@@ -380,7 +380,7 @@ def as_strided(x, size, stride, storage_offset=None):
             f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0."
         )
     last = first + sum((s - 1) * t for s, t in zip(size, stride))
-    available = x.storage.array.nbytes // x.itemsize
+    available = x._storage_.array.nbytes // x.itemsize
     if 0 not in size and last >= available:
         raise ShapeError(
             f"as_strided: size {list(size)} with stride {list(stride)} from {first} on reaches element {last} of a "

@@ -214,10 +214,10 @@ class Memory:
 
     def note(self, out: Any, call: Call) -> None:
         """Count what a call allocated: storages of its results that are not its operands'."""
-        given = {id(x.storage) for x in call.tensors()}
+        given = {id(x._storage_) for x in call.tensors()}
         for x in out if isinstance(out, tuple) else (out,):
-            if isinstance(x, Tensor) and id(x.storage) not in given and id(x.storage) not in self.followed:
-                self.follow(x.storage)
+            if isinstance(x, Tensor) and id(x._storage_) not in given and id(x._storage_) not in self.followed:
+                self.follow(x._storage_)
 
     def follow(self, storage: Any) -> None:
         """Add a new storage to the balance, and take it off when it is freed."""

@@ -296,7 +296,7 @@ def saved(values: Sequence[Any]) -> Callable[[], list]:
 
 def saved_entry(x: Tensor, hooks: tuple[Callable, Callable] | None) -> tuple[Tensor | SavedTensor, int]:
     """A tensor, or what hooks made of it, and its version."""
-    return (x if hooks is None else pack_tensor(x, *hooks)), x.storage.version
+    return (x if hooks is None else pack_tensor(x, *hooks)), x._storage_.version
 
 
 def restored(value: Any, version: int | None) -> Any:
@@ -307,8 +307,8 @@ def restored(value: Any, version: int | None) -> Any:
     """
     if isinstance(value, SavedTensor):
         return unpacked(value)
-    if version is not None and value.storage.version != version:
+    if version is not None and value._storage_.version != version:
         raise VersionError(
             f"checkpoint: an input ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: it is at version "
-            f"{value.storage.version}, expected {version}.\nHint: clone it before the update.")
+            f"{value._storage_.version}, expected {version}.\nHint: clone it before the update.")
     return value

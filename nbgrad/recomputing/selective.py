@@ -80,7 +80,7 @@ class Kept:
     def __init__(self, out: Any):
         self.many = isinstance(out, tuple)
         self.results: list | None = [native.alias(x) if isinstance(x, Tensor) else x for x in (out if self.many else (out,))]
-        self.versions = [x.storage.version if isinstance(x, Tensor) else None for x in self.results]
+        self.versions = [x._storage_.version if isinstance(x, Tensor) else None for x in self.results]
 
     def take(self, name: str, allow_mutation: bool) -> Any:
         """The result; it is not kept longer.
@@ -92,7 +92,7 @@ class Kept:
         if results is None:
             raise GradError(f"checkpoint: backward an extra time: the kept result of {name} was used by an earlier pass. Hint: a "
                             "region under selective checkpointing can be walked once.")
-        if not allow_mutation and any(isinstance(x, Tensor) and x.storage.version != version
+        if not allow_mutation and any(isinstance(x, Tensor) and x._storage_.version != version
                                       for x, version in zip(results, self.versions)):
             raise GradError(f"checkpoint: the kept result of {name} has been mutated in place. Hint: clone it in the function, or "
                             "pass allow_cache_entry_mutation=True.")

@@ -111,4 +111,4 @@ def test_leaves_without_hooks_remember_nothing():
     x = leaf()
     assert node_of(x).variable is x
     gc.collect()
-    assert x.meta.accumulator() is None and type(x.meta.accumulator).__name__ != "Resting"
+    assert x._meta_.accumulator() is None and type(x._meta_.accumulator).__name__ != "Resting"

@@ -29,7 +29,7 @@ def test_conj_shares_memory_and_version():
     """No element moves: the conjugate has the memory, strides and version of the tensor."""
     z = plain()
     c = z.conj()
-    assert c.is_conj() and not z.is_conj() and c.storage is z.storage and c.stride() == z.stride()
+    assert c.is_conj() and not z.is_conj() and c._storage_ is z._storage_ and c.stride() == z.stride()
     z.mul_(2)
     assert c._version == z._version == 1
     np.testing.assert_array_equal(c.numpy(force=True), 2 * DATA.conj())

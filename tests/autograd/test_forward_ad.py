@@ -48,7 +48,7 @@ def test_a_tangent_of_another_layout_is_copied():
         tangent = unpack_dual(make_dual(primal, t)).tangent
         assert tangent is not t and tangent.stride() == primal.stride() == (1, 4)
         assert tangent.storage_offset() == primal.storage_offset() == 4
-        assert tangent.storage.array.size == 12
+        assert tangent._storage_.array.size == 12
         tangent.zero_()
     assert t.sum() == 8
 

@@ -24,7 +24,7 @@ def test_the_class_of_a_node_is_named_after_the_operation():
     z = (y * 2).sum()
     product, = (node for node, _ in z.grad_fn.next_functions)
     assert [type(node).__name__ for node in (z.grad_fn, product)] == ["SumBackward0", "MulBackward0"]
-    assert type(y.edge) is Node and type(y.grad_fn).__name__ == "ExpBackward0"
+    assert type(y._edge_) is Node and type(y.grad_fn).__name__ == "ExpBackward0"
     assert type(y.grad_fn) is type(x.exp().grad_fn) and isinstance(y.grad_fn, nbgrad.autograd.graph.Node)
     assert type(nbgrad.autograd.graph.get_gradient_edge(x.sin()).node).__name__ == "SinBackward0"
     assert type(z.grad_fn.next_functions[0][0].next_functions[0][0]) is type(y.grad_fn)

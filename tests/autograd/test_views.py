@@ -451,7 +451,7 @@ def test_copy_into_a_layout_with_gaps():
     layout = nbgrad.ones(3, 4)[:, ::3].layout
     copy = CALLS["clone_like"](nbgrad.arange(6.0).view(3, 2), layout)
     assert copy.stride() == layout.strides and copy.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
-    assert copy.storage.array.size >= 1 + 2 * 4 + 3
+    assert copy._storage_.array.size >= 1 + 2 * 4 + 3
 
 
 def test_write_through_a_view_of_an_expanded_base():

@@ -204,7 +204,7 @@ define private void @give_place(ptr %node) noinline cold {
   call void @Py_IncRef(ptr %watcher)
   %place = call ptr @find_place()
   call void @Py_DecRef(ptr %watcher)
-  call void @put(ptr %node, i64 @NODE__PLACE, ptr %place)     ; null: the slot stays unset
+  call void @put(ptr %node, i64 @NODE_PLACE, ptr %place)     ; null: the slot stays unset
   ret void
 }
 

@@ -116,7 +116,7 @@ NEW_FROM_DESCR = 94                                     # index in NumPy's C API
 FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "backward", "build",
              "advance", "send", "look", "write", "first_nan")
 UNBOUND = FUNCTIONS[:7]
-NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "_place")    # that the text names
+NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "place")    # that the text names
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template", "counter_key", "dict_name",
            "new_large_array")
 DICT_NAME = "__dict__"
@@ -176,15 +176,15 @@ def _copies(slots: list[int], source: str, target: str) -> str:
 
 def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type: type, meta_type: type) -> str:
     """The module for these classes' slot offsets."""
-    at: dict[str, Any] = {f"TENSOR_{s.upper()}": slot_offset(tensor_type, s)
-                          for s in ("storage", "offset", "layout", "edge", "needs_grad", "meta")}
+    at: dict[str, Any] = {f"TENSOR_{s.upper().strip('_')}": slot_offset(tensor_type, s)
+                          for s in ("_storage_", "_offset_", "layout", "_edge_", "_needs_grad_", "_meta_")}
     at |= {f"STORAGE_{s.upper()}": slot_offset(storage_type, s) for s in ("array", "version", "writable")}
     at |= {f"LAYOUT_{s.upper()}": slot_offset(layout_type, s) for s in ("dtype", "expanded", "descr", "record", "template")}
     at |= {f"META_{s.upper()}": slot_offset(meta_type, s) for s in ("base", "version", "node")}
     at["DTYPE_DIFFERENTIABLE"] = slot_offset(DType, "differentiable")
     at |= {f"PLAN_{s.upper()}": slot_offset(Plan, s) for s in Plan.__slots__}
     at |= {f"ELEMENTWISE_{s.upper()}": slot_offset(ElementwisePlan, s) for s in ("records", "reduced", "backs")}
-    at |= {f"NODE_{s.upper()}": slot_offset(node_type, s) for s in NODE_SLOTS}
+    at |= {f"NODE_{s.upper()}": slot_offset(node_type, f"_{s}_") for s in NODE_SLOTS}
     at |= frame_words()
     at |= {"ARRAY_DATA": ARRAY_DATA, "ARRAY_BASE": ARRAY_BASE, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS}
     at |= {"MOST": MOST_OPERANDS, "LARGE_ARRAY": LARGE, "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
@@ -281,7 +281,7 @@ class Native:
         kind = type(template)
         words = [len(wanted), *wanted, len(saved)]
         for k, (position, is_number) in enumerate(saved):
-            words += [position, slot_offset(kind, f"s{k}"), slot_offset(kind, f"v{k}"), int(is_number)]
+            words += [position, slot_offset(kind, f"_s{k}_"), slot_offset(kind, f"_v{k}_"), int(is_number)]
         slots = recorded_slots(len(saved))
         return self._bound("record", (struct.pack(f"{len(words)}q", *words), template, copied_offsets(template, slots), edge_of))
 
@@ -321,7 +321,7 @@ class Native:
         computed = max(parts) + 1
         words = [len(saved), mask, 0 if parts == tuple(range(computed)) else len(parts), computed]
         for k, is_number in enumerate(saved):
-            words += [slot_offset(node_type, f"s{k}"), -1 if is_number else slot_offset(node_type, f"v{k}")]
+            words += [slot_offset(node_type, f"_s{k}_"), -1 if is_number else slot_offset(node_type, f"_v{k}_")]
         words += parts
         return self._bound("backward", (struct.pack(f"{len(words)}q", *words), slow))
 
@@ -357,7 +357,7 @@ META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")       # the sl
 
 def recorded_slots(saved: int) -> tuple[str, ...]:
     """The slots of a node that ``record`` fills in, which its template leaves unset."""
-    return ("seq", "plan", "edges", *(f"{kind}{k}" for k in range(saved) for kind in "sv"))
+    return ("_seq_", "_plan_", "_edges_", *(f"_{kind}{k}_" for k in range(saved) for kind in "sv"))
 
 
 def copied_offsets(template: Any, slots: tuple[str, ...]) -> bytes:

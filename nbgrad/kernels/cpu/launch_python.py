@@ -55,7 +55,7 @@ class Twin:
         for name in ("version", "device", "writable"):
             setattr(storage, name, getattr(self._storage_template, name))
         storage.array = np.empty(max(template.layout.numel, 0), template.layout.descr)
-        return self.tensor(template, storage, template.offset, template.needs_grad, template.meta)
+        return self.tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
 
     def _launch(self, plan, outs, operands):
         address, units, _, n_outs, n_ins = struct.unpack_from("5q", plan.record)
@@ -65,7 +65,7 @@ class Twin:
             units = outs[0].layout.numel
         codes = struct.unpack_from(f"{n_ins}q", plan.record, 64)
         params = ctypes.create_string_buffer(plan.record[64 + 8 * n_ins:])
-        kept, pointers = [], [t.storage.array.ctypes.data + t.offset for t in outs]
+        kept, pointers = [], [t._storage_.array.ctypes.data + t._offset_ for t in outs]
         for operand, code, layout in zip(operands, codes, plan.layouts):
             if code:
                 number = operand if code > 3 else float(operand) if code < 3 else operand.__index__()
@@ -76,7 +76,7 @@ class Twin:
                 if not isinstance(operand, self._tensor) or operand.layout is not layout:
                     raise RuntimeError("launch: an operand changed its type or layout during the call. "
                                        "Hint: another thread assigned its data.")
-                pointers.append(operand.storage.array.ctypes.data + operand.offset)
+                pointers.append(operand._storage_.array.ctypes.data + operand._offset_)
         arguments = (ctypes.c_void_p * (1 + len(pointers)))(ctypes.addressof(params), *pointers)
         scratch = (ctypes.c_void_p * 2)()
         _KERNEL(address)(ctypes.addressof(scratch), ctypes.addressof(scratch), 0, units, ctypes.addressof(arguments))
@@ -95,20 +95,20 @@ class Twin:
                 raise RuntimeError("launch: an operand changed its type or layout during the call. "
                                    "Hint: another thread assigned its data.")
             if self._watcher is not None:
-                self._watcher[4](out.storage)
-            out.storage.version += 1
+                self._watcher[4](out._storage_)
+            out._storage_.version += 1
         self._launch(plan, tensors[:count], tensors[count:])
 
     def tensor(self, template, storage, offset, needs_grad, meta):
         """A Tensor on memory that exists."""
         new = object.__new__(self._tensor)
-        new.layout, new.edge = template.layout, template.edge
-        new.storage, new.offset, new.needs_grad, new.meta = storage, offset, needs_grad, meta
+        new.layout, new._edge_ = template.layout, template._edge_
+        new._storage_, new._offset_, new._needs_grad_, new._meta_ = storage, offset, needs_grad, meta
         return new
 
     def alias(self, x):
         """A Tensor on x's memory and version, without history."""
-        return self.tensor(x.layout.template, x.storage, x.offset, False, None)
+        return self.tensor(x.layout.template, x._storage_, x._offset_, False, None)
 
     def watch(self, watcher: tuple | None) -> None:
         """Note the places of new nodes, and writes."""
@@ -125,11 +125,11 @@ class Twin:
 
     def _note_place(self, node) -> None:
         if self._watcher is not None:
-            node._place = self.place()
+            node._place_ = self.place()
 
     def number_node(self, node) -> None:
         """Give a node made in Python its sequence number, and its place."""
-        node.seq = self.next_seq()
+        node._seq_ = self.next_seq()
         self._note_place(node)
 
     def nan_finder(self, sizes: dict, slow: Callable) -> Callable:
@@ -162,18 +162,16 @@ class Twin:
 
     def recorder(self, template: Any, wanted, saved, edge_of: Callable) -> Callable:
         """``record(plan, out, *operands)``: give ``out`` a node like ``template``."""
-        slots = ["plan", "edges", "seq"]
-        for k in range(len(saved)):
-            slots += [f"s{k}", f"v{k}"]
-        build = self.builder(template, tuple(slots), True)
+        slots = ("_plan_", "_edges_", "_seq_", *(f"_{kind}{k}_" for k in range(len(saved)) for kind in "sv"))
+        build = self.builder(template, slots, True)
 
         def record(plan, out, *operands):
-            edges = tuple(operands[k].edge or edge_of(operands[k]) for k in wanted)
+            edges = tuple(operands[k]._edge_ or edge_of(operands[k]) for k in wanted)
             values = [plan, edges, self.next_seq()]
             for position, is_number in saved:
                 value = self.alias(out) if position < 0 else operands[position]
-                values += [value, value if is_number else value.storage.version]
-            out.edge, out.needs_grad = build(*values), True
+                values += [value, value if is_number else value._storage_.version]
+            out._edge_, out._needs_grad_ = build(*values), True
         return record
 
     def caller(self, plans: dict, special: list, slow: Callable, record: Callable, record_second: Callable | None,
@@ -185,7 +183,7 @@ class Twin:
             if plan is None or not any(isinstance(x, self._tensor) for x in operands):
                 return slow(*operands)
             out = self.fresh(plan, *operands)
-            if any(isinstance(x, self._tensor) and x.needs_grad is not False for x in operands):
+            if any(isinstance(x, self._tensor) and x._needs_grad_ is not False for x in operands):
                 (record if isinstance(operands[0], self._tensor) else record_second or record)(plan, out, *operands)
             return out
         return call
