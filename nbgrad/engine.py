@@ -26,10 +26,11 @@ from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_
 from .layout import Layout
 from .node import LeafHooks
 from .saved import freed_backward
+from .storage import LENT, wrap_array
 from .tangents import dual_levels
 from .tensor import Tensor, native, new_meta
 
-__all__ = ["run_backward", "validate_gradient", "state"]
+__all__ = ["run_backward", "validate_gradient", "owned", "state"]
 
 
 def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool,
@@ -273,6 +274,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     if not task.runs(node):
         return None
     grads = list(g) if node._outputs_ != 1 and g is not None else [g] * 1 if node._outputs_ == 1 else [None] * node._outputs_
+    grads = [owned(g) for g in grads]
     meta = node._meta_
     state.node = node
     if meta is not None:
@@ -298,6 +300,13 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     return results
 
 
+def owned(g: Tensor | None) -> Tensor | None:
+    """``g``, for users to see: on memory of its own where it lies in that of a lent cotangent, see NOTE [Lent cotangents]."""
+    if g is None or g._storage_.writable is not LENT:
+        return g
+    return native.tensor(g.layout.template, wrap_array(g._storage_.array.copy()), g._offset_, False, None)
+
+
 def capture(node: Target, grads: list, task: GraphTask) -> None:
     """Hand the complete cotangents of a node or leaf to the inputs that want them."""
     assert task.captures is not None
@@ -308,7 +317,7 @@ def capture(node: Target, grads: list, task: GraphTask) -> None:
 
 def run_post_hooks(node: Node, results, grads: tuple):
     """Call the node's hooks with a gradient for every operand, also for those that need none."""
-    inputs, places = node.spread(results), node._rule_.places(node)
+    inputs, places = tuple([owned(g) for g in node.spread(results)]), node._rule_.places(node)
     for hook in tuple(node._meta_.post_hooks.values()):
         changed = hook(inputs, grads)
         if changed is not None:
@@ -372,7 +381,7 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
 def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf that does something to its gradient, or hands it to those who asked for it, or whose AccumulateGrad has hooks."""
     state.node = leaf
-    meta = leaf._meta_
+    g, meta = owned(g), leaf._meta_
     if meta is not None and meta.hooks is not None:
         g = run_leaf_hooks(leaf, g, meta.hooks)
     if leaf in task.wanted:

@@ -5,7 +5,7 @@ import warnings
 from typing import Any, Callable
 
 from .dispatch import CALLS
-from .engine import validate_gradient
+from .engine import owned, validate_gradient
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode
 from .graph import Edge, edge_of, number_node, requires_grad
@@ -306,7 +306,7 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
 
 def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     """Run a Function's ``backward`` and check what it returns."""
-    grads = (g,) if ctx._outputs_ == 1 else tuple(g) if g is not None else (None,) * ctx._outputs_
+    grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
     if ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
     results = ctx.apply(*grads)

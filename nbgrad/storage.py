@@ -13,7 +13,7 @@ import numpy as np
 from .errors import ArgumentError, DeviceError, InplaceError
 from .grad_mode import mode
 
-__all__ = ["Storage", "IN_INFERENCE_MODE", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
+__all__ = ["Storage", "IN_INFERENCE_MODE", "LENT", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
 
 
 class Device:
@@ -88,6 +88,8 @@ CPU = device("cpu")
 IN_INFERENCE_MODE = None
 # And of storages that somebody guards: also false, so that the guard is told before a write.
 GUARDED = 0
+# And of the cotangents 1 that passes share: false for good; whoever would show one to users makes a copy (engine.owned).
+LENT = ""
 
 
 class Storage:
@@ -97,14 +99,15 @@ class Storage:
         array: 1-D ndarray, ours or one that the user shares; never handed out itself.
         version: number of in-place writes.
         device: where it is.
-        writable: True, False, ``IN_INFERENCE_MODE`` or ``GUARDED``: whether in-place operations may write to it without asking.
+        writable: True, False, ``IN_INFERENCE_MODE``, ``GUARDED`` or ``LENT``: whether in-place operations may write to it without
+            asking.
     """
 
     __slots__ = ("array", "version", "device", "writable", "__weakref__")
     array: Any
     version: int
     device: Device
-    writable: bool | int | None
+    writable: bool | int | str | None
 
     def require_writable(self, op: str) -> None:
         """Refuse a write to memory that its owner made read-only; where somebody guards the memory, tell that before the write."""
@@ -137,7 +140,7 @@ STORAGE_TEMPLATE = Storage()
 STORAGE_TEMPLATE.version, STORAGE_TEMPLATE.device, STORAGE_TEMPLATE.writable = 0, CPU, True
 
 
-def wrap_array(array: np.ndarray, writable: bool = True) -> Storage:
+def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     """A Storage over a 1-D array."""
     storage = Storage()
     storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable

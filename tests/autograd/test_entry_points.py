@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -61,6 +62,77 @@ def test_none_in_the_gradient_list_is_the_implicit_seed():
     x = leaf(3.0)
     nbgrad.backward([x * 2, x * 5], [None, const(10.0)])
     assert x.grad.item() == 52.0
+
+
+def written_in_hook(x):
+    """The hook of a result, and a leaf's, write to what they get."""
+    y = x + 0
+    y.register_hook(lambda g: g.mul_(3))
+    handle = x.register_hook(lambda g: g.mul_(3))
+    y.backward()
+    handle.remove()
+
+
+def written_by_node_hooks(x):
+    """Hooks before and after a node write to what they get."""
+    y = x + 0
+    y.grad_fn.register_prehook(lambda grads: grads[0].mul_(3) and None)
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0].mul_(3), outputs[0].mul_(3)) and None)
+    y.backward()
+
+
+def written_by_function(x):
+    """A Function's backward writes to its cotangent."""
+    class Tripled(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.mul_(3)
+    Tripled.apply(x).backward()
+
+
+def written_when_saved(x):
+    """What a recorded pass saved is written to."""
+    y = leaf(3.0)
+    g, = nbgrad.grad(x * y, x, create_graph=True)
+    assert g.grad_fn.name() == "MulBackward0"
+    for name in ("_saved_self", "_saved_other"):
+        if (saved := getattr(g.grad_fn, name)) is not None and saved is not y:
+            saved.mul_(3)
+
+
+WRITERS = [
+    written_in_hook, written_by_node_hooks, written_by_function, written_when_saved,
+    lambda x: nbgrad.grad(x + 0, x)[0].mul_(3),
+    lambda x: nbgrad.grad(x.clone(), [x], create_graph=True)[0].mul_(3),
+    lambda x: nbgrad.grad(y := x * 2, [y])[0].mul_(3),
+    lambda x: np.multiply(g := nbgrad.grad(x + 0, x)[0].numpy(), 3, out=g),
+    lambda x: nbgrad.grad((y := x.expand(4)).sum(), y)[0][0].mul_(3),
+    lambda x: nbgrad.func.grad(lambda x: x)(x).mul_(3),
+    lambda x: nbgrad.func.grad_and_value(lambda x: x + 0)(x)[0].mul_(3),
+    lambda x: nbgrad.func.vmap(nbgrad.func.grad(lambda x: x + 0))(x.detach().expand(3)).mul_(3),
+    lambda x: ((x + 0).backward(), x.grad.mul_(3)),
+]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_nobody_can_change_the_seed_of_later_passes(write):
+    """Whoever writes to a gradient that a pass gave away changes no other pass: the derivative of x and of a sum stays 1."""
+    write(leaf(2.0))
+    x, xs = leaf(2.0), leaf([2.0, 3.0])
+    x.backward()
+    xs.sum().backward()
+    assert (x.grad.item(), xs.grad.tolist()) == (1.0, [1.0, 1.0])
+
+
+def test_an_expanded_gradient_stays_expanded():
+    """The gradient of a sum that ``grad`` returns shows one element everywhere, as the cotangent does that it is a view of."""
+    x = nbgrad.ones(4, requires_grad=True)
+    g, = nbgrad.grad(x.sum(), x)
+    assert (g.stride(), g.tolist()) == ((0,), [1, 1, 1, 1])
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2), (), (1, 2, 3)])
