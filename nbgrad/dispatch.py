@@ -664,7 +664,13 @@ def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Nod
 
 def refuse_gradient(node: Node, g, create_graph: bool):
     """The ``backward`` of an operation that has no derivative."""
-    raise NotSupportedError(f"{node._rule_.name}: it has no derivative. Hint: detach its operands, or see its documentation.")
+    raise no_derivative(node._rule_.name)
+
+
+def no_derivative(name: str) -> NotSupportedError:
+    """What reverse and forward mode say of such an operation."""
+    return NotSupportedError(f"{name}: it has no derivative. Hint: detach its operands (of a dual tensor: unpack_dual(x).primal), "
+                             "or see its documentation.")
 
 
 def backward_text(rule: ElementwiseRule) -> str:

@@ -15,10 +15,9 @@ from typing import Any, Callable, Iterable
 from .batch.levels import Level
 from .batch.tensors import Batched, wrap
 from .creation import new_full
-from .dispatch import CALLS, apply, full_like
+from .dispatch import CALLS, apply, full_like, no_derivative
 from .dtypes import DType
 from .engine import run_backward
-from .errors import NotSupportedError
 from .grad_mode import mode
 from .graph import Node, edge_of, requires_grad
 from .graph_task import Captures
@@ -71,7 +70,7 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     """``Op.jvp`` by one kernel, or by calls if it is to be recorded or an operand has tangents of outer levels."""
     op: Any = call.op
     if op.refuses_gradient:
-        raise NotSupportedError(f"{op.name}: it has no derivative, so a dual tensor cannot pass. Hint: unpack it first.")
+        raise no_derivative(op.name)
     names = tuple(tangents)
     expression = jvp_expression(op, names)
     if expression is ZERO:

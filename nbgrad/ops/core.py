@@ -21,7 +21,7 @@ from typing import Any, Callable
 from .expr import Expr, conjugate, constant, plus, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
-           "reduction", "general", "composite", "undifferentiable"]
+           "reduction", "general", "composite", "refusing", "undifferentiable"]
 
 OPS: dict[str, Op] = {}
 
@@ -204,12 +204,13 @@ class General(Op):
         """Sets of operands in which the operation is linear, all at once, the others being fixed.
 
         A cotangent that mentions neither an operand nor the result does not depend on it: the operation is linear in operands whose
-        cotangents do not mention one another. ``x @ y + bias`` gives (x, bias) and (y, bias), ``softmax`` gives none.
+        cotangents do not mention one another. ``x @ y + bias`` gives (x, bias) and (y, bias), ``softmax`` gives none. A cotangent that
+        is refused says nothing of linearity: forward mode must ask it, and be refused as well.
         """
         if self.constant:
             return ()
         mentions = {name: set(inspect.signature(formula).parameters) for name, formula in self.vjps.items()}
-        linear = [name for name in mentions if not mentions[name] & {name, "out"}]
+        linear = [name for name in mentions if not mentions[name] & {name, "out"} and not is_refusing(self.vjps[name])]
         groups: dict[tuple[str, ...], None] = {}
         for name in linear:
             group = {name}
@@ -218,6 +219,17 @@ class General(Op):
                     group.add(other)
             groups[tuple(each for each in linear if each in group)] = None
         return tuple(groups)
+
+
+def refusing(formula: Callable) -> Callable:
+    """Decorator of a cotangent formula that raises, always or for some of what it is called with: there is no derivative."""
+    formula.refuses = True          # type: ignore[attr-defined]
+    return formula
+
+
+def is_refusing(formula: Callable) -> bool:
+    """Whether a cotangent formula may raise in place of a derivative."""
+    return getattr(formula, "refuses", False)
 
 
 class Reduction(General):

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from ..errors import GradError, NotSupportedError
-from .core import general
+from .core import general, refusing
 from .expr import scalar
 
 __all__ = ["parts_of", "eigh_parts", "svd_parts", "qr_parts"]
@@ -223,8 +223,9 @@ general("qr_row", lambda x: x, {"x": qr_cotangent}, **INTERNAL, node="LinalgQrBa
         doc="Q and R of a matrix that is at least as tall as wide.")
 
 
+@refusing
 def no_cotangent(g, x_shape):
-    """The columns that complete Q are no function of the matrix."""
+    """Refused: the columns that complete Q are no function of the matrix."""
     raise NotSupportedError(f"linalg.qr: mode 'complete' of {x_shape[-2]} by {x_shape[-1]} matrices has no derivative. "
                             "Hint: mode='reduced'.")
 

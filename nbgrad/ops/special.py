@@ -8,7 +8,7 @@ import math
 
 from ..errors import DTypeError, NotSupportedError, RangeError
 from .attributes import counted, explained
-from .core import composite, elementwise, general
+from .core import composite, elementwise, general, refusing
 from .expr import scalar
 from .variants import variant
 
@@ -91,18 +91,18 @@ def density(x, y):
     return scalar.exp((x - 1) * scalar.log(y) - y - scalar.lgamma(x))
 
 
-def no_derivative(g):
-    """Of the incomplete gamma functions by their first argument, for which there is no formula here.
-
-    Raises:
-        NotSupportedError: always.
-    """
-    raise NotSupportedError("igamma: the derivative by the first operand is not implemented. Hint: detach it.")
+def refused_order(name):
+    """The cotangent of an incomplete gamma function's first operand."""
+    @refusing
+    def by_order(g):
+        """Refused."""
+        raise NotSupportedError(f"{name}: the derivative by the first operand is not implemented. Hint: detach it.")
+    return by_order
 
 
 for _name, _sign, _part in (("igamma", 1, "lower"), ("igammac", -1, "upper")):
     general(f"{_name}_pair", lambda x, y: x,
-            {"x": lambda g: no_derivative(g), "y": (lambda sign: lambda g, x, y: g * density(x, y) * sign)(_sign)},
+            {"x": refused_order(_name), "y": (lambda sign: lambda g, x, y: g * density(x, y) * sign)(_sign)},
             operands=("x", "y"), method=False, function=False, node=f"{_name.capitalize()}Backward0", public=_name,
             doc=f"The regularised {_part} incomplete gamma function.")
 

@@ -1,6 +1,9 @@
 """Tangents of every operation against directional differences of the reference, and against its cotangents."""
 from __future__ import annotations
 
+import dis
+from types import CodeType, FunctionType
+
 import numpy as np
 import pytest
 
@@ -160,6 +163,86 @@ def test_linear_operations_are_linear(name):
                     operands[k] = [nbgrad.zeros_like(each) for each in x] if isinstance(x, list) else nbgrad.zeros_like(x)
             out = results(run(row, operands, call))[0]
             assert not out.any(), f"{name}{call} of zeros for {group}: {out}"
+
+
+def refuses(function) -> bool:
+    """Whether a formula, or a function of nbgrad.ops that it names, names the error of what has no derivative."""
+    codes, known = [function.__code__], set()
+    while codes:
+        code = codes.pop()
+        if code in known:
+            continue
+        known.add(code)
+        names = [step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"]
+        if "NotSupportedError" in names:
+            return True
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        named = [function.__globals__.get(name) for name in names]
+        codes += [each.__code__ for each in named if isinstance(each, FunctionType) and each.__module__.startswith("nbgrad.ops")]
+    return False
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if isinstance(op, General) and op.vjps))
+def test_a_linear_operation_refuses_no_derivative(name):
+    """Where forward mode takes an operation for linear it does not ask the cotangent formula, so that must not be one that raises."""
+    op = OPS[name]
+    for operand in {each for group in op.linear_groups() for each in group}:
+        assert not refuses(op.vjps[operand]), f"{name}, {operand}: the formula raises; decorate it with @refusing"
+
+
+def with_one(arrays: list, which: int, make) -> list:
+    """The operands as tensors, of those that hold numbers one made by ``make``."""
+    places = iter(range(len(flatten(arrays))))
+
+    def made(x):
+        if isinstance(x, list):
+            return [made(each) for each in x]
+        return make(to_tensor(x)) if holds_numbers(x) and next(places) == which else to_tensor(x)
+    return [made(x) for x in arrays]
+
+
+def takes_integers(name: str) -> bool:
+    """Whether an operation has nothing to do with derivatives."""
+    return getattr(OPS[name], "policy", "") == "integer"
+
+
+def refusal(differentiate) -> str | None:
+    """What an operation that has no derivative says."""
+    try:
+        differentiate()
+    except nbgrad.NotSupportedError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in SAMPLES.items()
+                                        if row.reference is not None and not name.endswith("_") and not takes_integers(name)))
+def test_both_modes_refuse_the_same(name):
+    """By every operand alone: what has no derivative in reverse mode has none in forward mode, and both say the same."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        for which in range(sum(map(holds_numbers, flatten(arrays)))):
+            def reverse():
+                operands = with_one(arrays, which, lambda x: x.requires_grad_())
+                outs = [x for x in run(row, operands, call) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+                nbgrad.backward(outs, [nbgrad.ones_like(x) for x in outs])
+
+            def forward():
+                with dual_level():
+                    run(row, with_one(arrays, which, lambda x: make_dual(x, nbgrad.ones_like(x))), call)
+            assert refusal(reverse) == refusal(forward), f"{name}{call}, operand {which}"
+
+
+@pytest.mark.parametrize("transform", [lambda f, x: nbgrad.func.jvp(f, (x,), (x,)), lambda f, x: nbgrad.func.jacfwd(f)(x)])
+@pytest.mark.parametrize("refused", [
+    lambda x: nbgrad.igamma(x, nbgrad.tensor(0.7)), lambda x: nbgrad.igammac(x, nbgrad.tensor(0.7)),
+    lambda x: nbgrad.special.gammainc(x, nbgrad.tensor(0.7)), lambda x: nbgrad.special.gammaincc(x, x),
+    lambda x: nbgrad.linalg.qr(x.expand(3).diag()[:, :2], mode="complete")[1], lambda x: x.floor_divide(2)])
+def test_transforms_in_forward_mode_refuse_what_has_no_derivative(refused, transform):
+    """``func.jvp`` and ``func.jacfwd`` refuse it, as reverse mode does."""
+    with pytest.raises(nbgrad.NotSupportedError, match="derivative"):
+        transform(refused, nbgrad.tensor(1.5))
 
 
 @pytest.mark.parametrize("name", SMOOTH)
