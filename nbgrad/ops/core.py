@@ -204,8 +204,8 @@ class General(Op):
         """Sets of operands in which the operation is linear, all at once, the others being fixed.
 
         A cotangent that mentions neither an operand nor the result does not depend on it: the operation is linear in operands whose
-        cotangents do not mention one another. ``x @ y + bias`` gives (x, bias) and (y, bias), ``softmax`` gives none. A cotangent that
-        is refused says nothing of linearity: forward mode must ask it, and be refused as well.
+        cotangents do not mention one another. ``x @ y + bias`` gives (x, bias) and (y, bias), ``softmax`` gives none. A cotangent
+        that is refused says nothing of linearity: forward mode must ask it, and be refused as well.
         """
         if self.constant:
             return ()
@@ -223,7 +223,7 @@ class General(Op):
 
 def refusing(formula: Callable) -> Callable:
     """Decorator of a cotangent formula that raises, always or for some of what it is called with: there is no derivative."""
-    formula.refuses = True          # type: ignore[attr-defined]
+    vars(formula)["refuses"] = True
     return formula
 
 

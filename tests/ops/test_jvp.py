@@ -184,7 +184,7 @@ def refuses(function) -> bool:
 
 @pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if isinstance(op, General) and op.vjps))
 def test_a_linear_operation_refuses_no_derivative(name):
-    """Where forward mode takes an operation for linear it does not ask the cotangent formula, so that must not be one that raises."""
+    """Where forward mode takes an operation for linear it does not ask the cotangent formula: that must not be one that raises."""
     op = OPS[name]
     for operand in {each for group in op.linear_groups() for each in group}:
         assert not refuses(op.vjps[operand]), f"{name}, {operand}: the formula raises; decorate it with @refusing"
@@ -206,10 +206,23 @@ def takes_integers(name: str) -> bool:
     return getattr(OPS[name], "policy", "") == "integer"
 
 
-def refusal(differentiate) -> str | None:
+def reverse(row, call, arrays: list, which: int) -> None:
+    """Differentiate by one of the operands."""
+    operands = with_one(arrays, which, lambda x: x.requires_grad_())
+    outs = [x for x in run(row, operands, call) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+    nbgrad.backward(outs, [nbgrad.ones_like(x) for x in outs])
+
+
+def forward(row, call, arrays: list, which: int) -> None:
+    """Call with a tangent for one of the operands."""
+    with dual_level():
+        run(row, with_one(arrays, which, lambda x: make_dual(x, nbgrad.ones_like(x))), call)
+
+
+def refusal(differentiate, *args) -> str | None:
     """What an operation that has no derivative says."""
     try:
-        differentiate()
+        differentiate(*args)
     except nbgrad.NotSupportedError as error:
         return str(error)
     return None
@@ -223,15 +236,8 @@ def test_both_modes_refuse_the_same(name):
     for call in row.calls:
         arrays = row.arrays(call)
         for which in range(sum(map(holds_numbers, flatten(arrays)))):
-            def reverse():
-                operands = with_one(arrays, which, lambda x: x.requires_grad_())
-                outs = [x for x in run(row, operands, call) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-                nbgrad.backward(outs, [nbgrad.ones_like(x) for x in outs])
-
-            def forward():
-                with dual_level():
-                    run(row, with_one(arrays, which, lambda x: make_dual(x, nbgrad.ones_like(x))), call)
-            assert refusal(reverse) == refusal(forward), f"{name}{call}, operand {which}"
+            given = row, call, arrays, which
+            assert refusal(reverse, *given) == refusal(forward, *given), f"{name}{call}, operand {which}"
 
 
 @pytest.mark.parametrize("transform", [lambda f, x: nbgrad.func.jvp(f, (x,), (x,)), lambda f, x: nbgrad.func.jacfwd(f)(x)])
