@@ -2,14 +2,23 @@
 
 A lock that another thread holds at a fork stays locked in the child, where nobody will ever open it: a data loader that forks while
 a thread draws random numbers or trains would wait for ever. What these locks guard is short, and at worst half done in the child.
+
+The interpreter's own lock around the import of a module is such a lock too, and a module that is half imported at the fork stays so in
+the child. Much here is imported by the first call that needs it, so a fork waits until nothing of that is under way
+(``no_imports``): the caller keeps that so for the moment of the fork, and ends it with ``allow_imports``.
 """
 from __future__ import annotations
 
+import _imp
+import importlib
 import os
+import sys
 import threading
 from weakref import WeakSet
 
-__all__ = ["new_lock", "new_rlock"]
+__all__ = ["allow_imports", "new_lock", "new_rlock", "no_imports"]
+
+PACKAGES = {"nbgrad", "numba", "llvmlite", "numpy", "scipy", "ml_dtypes"} | sys.stdlib_module_names     # what calls import
 
 _locks: WeakSet = WeakSet()
 
@@ -32,6 +41,29 @@ def open_all() -> None:
     """Open every lock; for a child, which has one thread."""
     for lock in tuple(_locks):
         lock._at_fork_reinit()          # as the standard library does with its own
+
+
+def imports_of_others() -> bool:
+    """Whether another thread imports one of ``PACKAGES``: its modules' locks exist only meanwhile."""
+    held = getattr(importlib._bootstrap, "_module_locks", {})       # type: ignore[attr-defined]
+    this = threading.get_ident()
+    locks = [ref() for name, ref in tuple(held.items()) if name.partition(".")[0] in PACKAGES]
+    return any(lock is not None and lock.owner != this for lock in locks)
+
+
+def no_imports() -> bool:
+    """Let no thread begin an import, if none is under way now; returns whether that is so."""
+    _imp.acquire_lock()
+    if imports_of_others():
+        _imp.release_lock()
+        return False
+    return True
+
+
+def allow_imports() -> None:
+    """The end of what ``no_imports`` began, in the parent of a fork or in its child."""
+    if _imp.lock_held():
+        _imp.release_lock()
 
 
 if hasattr(os, "register_at_fork"):

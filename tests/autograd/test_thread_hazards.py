@@ -1,6 +1,7 @@
 """Hazards between threads: modes that others open and close, leaves and graphs that are shared, locks at a fork."""
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -227,3 +228,22 @@ def test_fork_while_threads_compute():
 
     with in_background(busy), in_background(busy):
         assert [exit_status_of_child(work) for _ in range(10)] == [0] * 10
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_while_a_thread_imports(tmp_path, monkeypatch):
+    """A fork waits for an import under way in another thread, so that the child finds the module whole and its lock open."""
+    (tmp_path / "half_imported.py").write_text("import time\ntime.sleep(0.3)\nvalue = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(locks, "PACKAGES", locks.PACKAGES | {"half_imported"})
+    thread = threading.Thread(target=importlib.import_module, args=("half_imported",))
+    thread.start()
+    while "half_imported" not in sys.modules:
+        time.sleep(0.001)
+
+    def use() -> None:
+        assert importlib.import_module("half_imported").value == 1
+
+    assert exit_status_of_child(use) == 0
+    thread.join()
+    del sys.modules["half_imported"]

@@ -5,7 +5,7 @@ llvmlite's binding is needed for that: a warm process never imports Numba.
 
 NOTE [Locks and fork]: a child that is forked while another thread compiles would inherit locks that nobody releases.
 ``fork`` therefore first takes the compile lock, Numba's (if it was imported) and llvmlite's, in the order in which a
-compilation takes them; the child renews all three.
+compilation takes them, and waits for imports under way (``locks.py``); the child renews all three.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ import llvmlite.binding as llvm
 
 from ..._version import __version__
 from ...errors import CacheError, KernelError
+from ...locks import allow_imports, no_imports
 from . import elf
 from .digest import sha256
 from .disk import Store, StoreInfo, default_directory
@@ -31,6 +33,7 @@ __all__ = ["ABI_VERSION", "Store", "StoreInfo", "Loader", "loader", "compile_loc
            "default_directory"]
 
 ABI_VERSION = 1                         # of the kernels' signature and the files' format; part of every key
+IMPORTS_MAY_TAKE = 10.0                 # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
 # NUMBA_ variables that do not change machine code; any other one is part of every key.
 IRRELEVANT_OPTIONS = {"NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_THREADING_LAYER", "NUMBA_COLOR_SCHEME",
                       "NUMBA_WARNINGS", "NUMBA_DEVELOPER_MODE", "NUMBA_FULL_TRACEBACKS"}
@@ -104,21 +107,35 @@ class CompileLock:
         self._lock.release()
 
     def before_fork(self) -> None:
-        """Wait until no thread compiles, and keep it so."""
+        """Wait until no thread compiles or imports, and keep it so."""
+        end = time.monotonic() + IMPORTS_MAY_TAKE
+        self._take()
+        # Compiling imports, and imports compile: whoever waits for one holds neither.
+        while not no_imports() and time.monotonic() < end:
+            self._release()
+            time.sleep(0.001)
+            self._take()
+
+    def _take(self) -> None:
         self._lock.acquire()
         self._held = foreign_locks()
         for owner in self._held:
             owner._lock.acquire()
 
-    def after_fork_in_parent(self) -> None:
-        """Let compilations go on."""
+    def _release(self) -> None:
         for owner in reversed(self._held):
             owner._lock.release()
         self._held = []
         self._lock.release()
 
+    def after_fork_in_parent(self) -> None:
+        """Let imports and compilations go on."""
+        allow_imports()
+        self._release()
+
     def after_fork_in_child(self) -> None:
         """Forget the parent's threads: fresh locks, since one may have had waiters."""
+        allow_imports()
         for owner in self._held:
             owner._lock = threading.RLock()
         self._held = []
