@@ -237,7 +237,9 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
     try:
         internal = task.captures is not None and task.captures.internal
         if _mode.check_nan and not internal:
-            engine.walk(task, seeds, create_graph, current, watched_run, engine.steps(nan_finder(), refuse_nan)[0])
+            checks = nan_finder(), refuse_nan
+            step = engine.steps(*checks)[0] if task.depth <= engine.NATIVE_DEPTH else engine.checked(*checks)
+            engine.walk(task, seeds, create_graph, current, watched_run, step)
         else:
             engine.walk(task, seeds, create_graph, current)
     except Exception as error:

@@ -70,6 +70,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
 
 
 FRAMES_A_PASS = 16
+NATIVE_DEPTH = 100      # passes nested deeper take Python's steps: these call each other on the heap, not on the thread's stack
 
 
 def make_room(depth: int) -> None:
@@ -112,7 +113,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
-    usual_step, send_on = steps()
+    usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else (advance, send)
     step = step or usual_step
     while heap:
         node = heappop(heap)[2]

@@ -237,7 +237,9 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def apply(self, *grads: Any) -> Any:
         """Call the Function's ``backward`` by hand."""
-        return self._forward_cls._backward_method()(self, *grads)
+        backward = self._forward_cls._backward_method()
+        # A call with `*` is one of C: passes nested in passes would fill the thread's stack.
+        return backward(self, grads[0]) if len(grads) == 1 else backward(self, *grads)
 
     def apply_jvp(self, *tangents: Any) -> Any:
         """Call the Function's ``jvp`` by hand."""
@@ -309,7 +311,7 @@ def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
     if ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
-    results = ctx.apply(*grads)
+    results = ctx.apply(grads[0]) if len(grads) == 1 else ctx.apply(*grads)
     ctx.maybe_clear_saved_tensors()
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
     return checked[0] if len(checked) == 1 else tuple(checked)
