@@ -3,9 +3,9 @@
 A lock that another thread holds at a fork stays locked in the child, where nobody will ever open it: a data loader that forks while
 a thread draws random numbers or trains would wait for ever. What these locks guard is short, and at worst half done in the child.
 
-The interpreter's own lock around the import of a module is such a lock too, and a module that is half imported at the fork stays so in
-the child. Much here is imported by the first call that needs it, so a fork waits until nothing of that is under way
-(``no_imports``): the caller keeps that so for the moment of the fork, and ends it with ``allow_imports``.
+The interpreter's own lock around the import of a module is such a lock too, and a module that is half imported at the fork stays so
+in the child. Much here is imported by the first call that needs it, so a fork waits until nothing of that is under way and lets
+nothing begin: ``no_imports``, then ``allow_imports``.
 """
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def chain(x, step=lambda h: h * 1.0, depth=DEPTH):
 
 
 def on_a_small_stack(body):
-    """Run ``body`` in a thread with 512 KiB of stack, on Python 3.13 1 MiB, which native recursion would exhaust; raise its error."""
+    """Run ``body`` in a thread with a stack that native recursion would exhaust; raise its error."""
     errors = []
 
     def guarded():
