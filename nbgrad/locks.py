@@ -45,7 +45,7 @@ def open_all() -> None:
 
 def imports_of_others() -> bool:
     """Whether another thread imports one of ``PACKAGES``: its modules' locks exist only meanwhile."""
-    held = getattr(importlib._bootstrap, "_module_locks", {})       # type: ignore[attr-defined]
+    held = getattr(importlib._bootstrap, "_module_locks", {})
     this = threading.get_ident()
     locks = [ref() for name, ref in tuple(held.items()) if name.partition(".")[0] in PACKAGES]
     return any(lock is not None and lock.owner != this for lock in locks)
