@@ -119,7 +119,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
 
 def accumulate_by_hand(node: graph.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
     """What calling a leaf's AccumulateGrad does: the pass does so without the node. ``accumulate`` reads grad mode itself."""
-    accumulate(node.variable, g)
+    accumulate(node._variable_, g)
 
 
 graph.leaf_backward = accumulate_by_hand

@@ -36,6 +36,7 @@ from .graph_task import GraphTask, state
 from .kernels.cpu.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
 from .layout import Layout
 from .locks import new_lock
+from .node import name_of
 from .saved import writes, written
 from .tables import keep
 from .tensor import Tensor, native
@@ -262,7 +263,7 @@ def refuse_nan(node: Node, position: int) -> None:
     """Raise the error of a node that returned NaN; results are counted by the node's operands."""
     places = node._rule_.places(node)
     number = position if places is None else places[1][position]
-    raise GradError(f"Function '{node.name()}' returned nan values in its {number}th output.\n"
+    raise GradError(f"Function '{name_of(node)}' returned nan values in its {number}th output.\n"
                     "Hint: the warning shows the line that recorded it; 0 * inf, inf - inf and sqrt at 0 are usual causes.")
 
 
@@ -289,7 +290,7 @@ def reports(node: Any) -> Iterator[str]:
     """What there is to say of a failed node: of itself, of the node that was run when it was recorded, and so on."""
     what, caused = "Error detected in", "caused the error"
     while node is not None:
-        name, facts = (node.name(), node.metadata) if isinstance(node, Node) else ("AccumulateGrad", {})
+        name, facts = (name_of(node), node.metadata) if isinstance(node, Node) else ("AccumulateGrad", {})
         lines = facts.get("traceback_")
         if lines is None:
             yield (f"{what} {name}. No forward pass information available: it was recorded outside of anomaly mode. "
@@ -441,8 +442,8 @@ def explain(error: BaseException) -> str:
     node = node_in(error)
     if node is not None:
         lines = node.metadata.get("traceback_")
-        parts.append(f"Node {node.name()}, recorded at:\n{''.join(lines)}" if lines else
-                     f"Node {node.name()}; where it was recorded is not known. Hint: detect_anomaly() around the forward pass.")
+        parts.append(f"Node {name_of(node)}, recorded at:\n{''.join(lines)}" if lines else
+                     f"Node {name_of(node)}; where it was recorded is not known. Hint: detect_anomaly() around the forward pass.")
         parts += [text.replace("Previous calculation was induced", "It was induced") for text in islice(reports(node), 1, None)]
         parts += saved_states(node)
     parts += getattr(error, "__notes__", [])

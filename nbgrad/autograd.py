@@ -17,7 +17,7 @@ from .grad_mode import mode, refuse_in_transform, special, unusual
 from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
 from .graph_task import Captures, Target, current_graph_task, queue_callback, target
 from .layout import Layout
-from .node import Node
+from .node import Node, name_of
 from .overrides import handle_function, has_function
 from .storage import LENT
 from .tables import keep
@@ -268,7 +268,7 @@ def edge_layout(op: str, edge: GradientEdge) -> Layout:
     """The layout of the gradient that arrives at an edge."""
     layouts = edge.node._input_metadata
     if not 0 <= edge.output_nr < len(layouts):
-        raise GradError(f"{op}: a GradientEdge of output {edge.output_nr} of {edge.node.name()}, which has {len(layouts)}.")
+        raise GradError(f"{op}: a GradientEdge of output {edge.output_nr} of {name_of(edge.node)}, which has {len(layouts)}.")
     return layouts[edge.output_nr]
 
 
@@ -277,7 +277,7 @@ def root_edge(op: str, root):
     if isinstance(root, GradientEdge):
         node = node_of(op, root)
         if type(node) is AccumulateGrad:
-            return node.variable
+            return node._variable_
         return node if root.output_nr == 0 and node._outputs_ == 1 else Edge(node, root.output_nr)
     if not isinstance(root, Tensor):
         raise RootError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")

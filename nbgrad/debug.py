@@ -14,6 +14,7 @@ from .anomaly import explain
 from .errors import KernelError
 from .grad_mode import special
 from .inplace import span
+from .node import name_of
 from .tensor import Tensor
 
 __all__ = ["Tracer", "Checker", "activate", "explain"]
@@ -39,7 +40,7 @@ class Tracer:
 
     def recorded(self, node) -> None:
         """Called with each new node."""
-        print(f"nbgrad:   recorded {node.name()} seq {node._seq_}", file=sys.stderr)
+        print(f"nbgrad:   recorded {name_of(node)} seq {node._seq_}", file=sys.stderr)
 
 
 class Checker:

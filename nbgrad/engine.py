@@ -24,7 +24,7 @@ from .grad_mode import mode
 from .graph import Edge, Node, grad_dtype_of
 from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
-from .node import LeafHooks
+from .node import LeafHooks, by_operand
 from .saved import freed_backward
 from .storage import LENT, wrap_array
 from .tangents import dual_levels
@@ -318,7 +318,7 @@ def capture(node: Target, grads: list, task: GraphTask) -> None:
 
 def run_post_hooks(node: Node, results, grads: tuple):
     """Call the node's hooks with a gradient for every operand, also for those that need none."""
-    inputs, places = tuple([owned(g) for g in node.spread(results)]), node._rule_.places(node)
+    inputs, places = tuple([owned(g) for g in by_operand(node, results)]), node._rule_.places(node)
     for hook in tuple(node._meta_.post_hooks.values()):
         changed = hook(inputs, grads)
         if changed is not None:

@@ -179,7 +179,7 @@ def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
     """The call beneath all interpreters: ``forward`` with recording off, then the results get their histories."""
     ctx = new_context(cls._backward_cls, cls._rule, args)
     enabled = mode.enabled
-    record = enabled and any(ctx.needs_input_grad)
+    record = enabled and any(ctx._needs_)
     mode.enabled = False
     try:
         if cls.setup_context is Function.setup_context:

@@ -11,7 +11,7 @@ from .grad_mode import mode
 from .graph import Edge, edge_of, number_node, requires_grad
 from .graph_task import state
 from .layout import Layout
-from .node import Node, Rule
+from .node import Node, Rule, name_of
 from .saved import RawSaved, SavedTensor, alias_with, freed_error, pack_tensor, tangents_of, unpacked, writer_of
 from .tensor import Tensor
 
@@ -195,13 +195,14 @@ class BackwardCFunction(Node, FunctionCtx):
     """The node of a call, which is its ctx. Every Function class has a subclass of its own, named after it.
 
     Attributes:
-        needs_input_grad: for every argument of ``apply`` whether its gradient is wanted.
-        input_layouts: the layout of every argument, None for one that is no tensor.
-        s0: what was saved, ``Saved`` objects.
+        needs_input_grad: for every argument of ``apply`` whether its gradient is wanted; ``_needs_`` is what the engine goes by.
+        _constants_: the positions of results that were marked as not differentiable.
+        _input_layouts_: the layout of every argument, None for one that is no tensor.
+        _s0_: what was saved, ``Saved`` objects.
     """
 
-    __slots__ = ("needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "materialize_grads",
-                 "_input_layouts_", "_freed_")
+    __slots__ = ("_needs_", "_constants_", "needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors",
+                 "non_differentiable", "materialize_grads", "_input_layouts_", "_freed_")
     _forward_cls: Any
     _s0_: Any
     needs_input_grad: tuple[bool, ...]
@@ -237,21 +238,18 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def apply(self, *grads: Any) -> Any:
         """Call the Function's ``backward`` by hand."""
-        backward = self._forward_cls._backward_method()
-        # A call with `*` is one of C: passes nested in passes would fill the thread's stack.
-        return backward(self, grads[0]) if len(grads) == 1 else backward(self, *grads)
+        return call_backward(self, grads)
 
     def apply_jvp(self, *tangents: Any) -> Any:
         """Call the Function's ``jvp`` by hand."""
-        return self._forward_cls.jvp(self, *tangents)
+        return call_jvp(self, tangents)
 
     def maybe_clear_saved_tensors(self) -> None:
         """Free what was saved, unless the running pass keeps its graph."""
-        if not state.keep_graph:
-            self._s0_, self._freed_ = None, True
+        free_saved(self)
 
     def __getattr__(self, name: str):
-        raise AttributeError(f"{self.name()}: ctx has no attribute {name!r}.")
+        raise AttributeError(f"{name_of(self)}: ctx has no attribute {name!r}.")
 
 
 class FunctionRule(Rule):
@@ -294,25 +292,47 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
             wanted = False
             layouts.append(None)
         needs.append(wanted)
-    ctx._edges_, ctx.needs_input_grad, ctx._input_layouts_ = tuple(edges), tuple(needs), tuple(layouts)
+    ctx._edges_, ctx._input_layouts_ = tuple(edges), tuple(layouts)
+    ctx._needs_ = ctx.needs_input_grad = tuple(needs)
     number_node(ctx)
     ctx._rule_, ctx._backward_, ctx._outputs_ = rule, function_backward, 1
     ctx._s0_ = ctx._s1_ = ctx._s2_ = ctx._v0_ = ctx._v1_ = ctx._v2_ = None
     ctx._attrs_ = ctx._meta_ = ctx._plan_ = ctx.saved_for_forward = None
-    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ctx._constants_ = ()
     ctx.materialize_grads, ctx._freed_ = True, False
     return ctx
 
 
 # ---- backward ------------------------------------------------------------------------------------------------------
 
+# A program may put attributes of any name on a ctx, ``apply`` and ``_forward_cls`` too: what the engine needs of a ctx is asked of
+# its class, by functions. See NOTE [Names of users].
+
+def call_backward(ctx: BackwardCFunction, grads: tuple) -> Any:
+    """What the Function's ``backward`` returns."""
+    backward = type(ctx)._forward_cls._backward_method()
+    # A call with `*` is one of C: passes nested in passes would fill the thread's stack.
+    return backward(ctx, grads[0]) if len(grads) == 1 else backward(ctx, *grads)
+
+
+def call_jvp(ctx: BackwardCFunction, tangents: tuple) -> Any:
+    """What the Function's ``jvp`` returns."""
+    return type(ctx)._forward_cls.jvp(ctx, *tangents)
+
+
+def free_saved(ctx: BackwardCFunction) -> None:
+    """Free what was saved, unless the running pass keeps its graph."""
+    if not state.keep_graph:
+        ctx._s0_, ctx._freed_ = None, True
+
+
 def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     """Run a Function's ``backward`` and check what it returns."""
     grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
     if ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
-    results = ctx.apply(grads[0]) if len(grads) == 1 else ctx.apply(*grads)
-    ctx.maybe_clear_saved_tensors()
+    results = call_backward(ctx, grads)
+    free_saved(ctx)
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
     return checked[0] if len(checked) == 1 else tuple(checked)
 
@@ -329,7 +349,7 @@ def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
     if len(results) != count:
         raise GradError(f"{name}: backward returned {len(results)} gradients, expected {count}, one for every argument of forward.")
     checked: list[Tensor | None] = []
-    for k, (value, needed, layout) in enumerate(zip(results, ctx.needs_input_grad, ctx._input_layouts_)):
+    for k, (value, needed, layout) in enumerate(zip(results, ctx._needs_, ctx._input_layouts_)):
         if value is not None and not isinstance(value, Tensor):
             raise GradError(f"{name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
         if layout is not None:
@@ -365,13 +385,13 @@ def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tange
     if ctx.materialize_grads:
         tangents = tuple(zeros_of(x.layout) if t is None and isinstance(x, Tensor) and x.layout.dtype.differentiable else t
                          for x, t in zip(args, tangents))
-    made = ctx.apply_jvp(*tangents)
+    made = call_jvp(ctx, tangents)
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(results):
         raise GradError(f"{ctx._rule_.name}: jvp returned {len(made)} tangents, expected {len(results)}, one for every result.")
     for k, (t, x) in enumerate(zip(made, results)):
         check_tangent(f"{ctx._rule_.name}: jvp", k, t, x)
-        if t is not None and k in ctx.non_differentiable:
+        if t is not None and k in ctx._constants_:
             raise GradError(f"{ctx._rule_.name}: jvp returned a tangent for result {k}, which forward marked as not "
                             "differentiable; expected None.")
     return made

@@ -19,13 +19,22 @@ from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
 from .grad_mode import mode, special
 from .graph import edge_of, number_node, requires_grad
 from .inference import is_inference, refuse_saving
-from .node import Node, Rule, blank_node
+from .node import Node, Rule, blank_node, name_of
 from .rules import FUNCTION
 from .saved import active_hooks, count_write
 from .tensor import ASK, Tensor, native
 from .views import check_inplace, is_view, rebase
 
 __all__ = ["finish_results", "mark_final"]
+
+
+def require_tuples(ctx: BackwardCFunction) -> None:
+    """Refuse what a program put where marks and saved tensors are noted: attributes that may be set, as in torch."""
+    for name in ("to_save", "dirty_tensors", "non_differentiable"):
+        value = getattr(ctx, name)
+        if not isinstance(value, (tuple, list)):
+            raise GradError(f"{name_of(ctx)}: ctx.{name} is {type(value).__name__}, expected a tuple of tensors. "
+                            "Hint: another name for an attribute of your own.")
 
 
 def contains(tensors: tuple, x: Any) -> bool:
@@ -46,6 +55,8 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
     Raises:
         GradError: marks that do not fit. InplaceError: a change that cannot be recorded. ArgumentError: what cannot be saved.
     """
+    if not (type(ctx.to_save) is type(ctx.dirty_tensors) is type(ctx.non_differentiable) is tuple):
+        require_tuples(ctx)
     if ctx.dirty_tensors:
         note_writes(ctx, results)
     require_tensors("mark_non_differentiable", ctx.non_differentiable)
@@ -55,8 +66,8 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
         ctx._s0_ = save(ctx, args, results)
     marked = ctx.non_differentiable
     # Of those only the places are kept: the node must not own its results.
-    ctx.non_differentiable = tuple(k for k, x in enumerate(results) if contains(marked, x)) if marked else ()
-    ctx.to_save = ctx.dirty_tensors = ()
+    ctx._constants_ = tuple(k for k, x in enumerate(results) if contains(marked, x)) if marked else ()
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     return wrapped
 
 

@@ -67,17 +67,22 @@ class Resting:
 class AccumulateGrad(Node):
     """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
 
-    __slots__ = ("variable",)
+    __slots__ = ("_variable_",)
     requires_grad = True
 
     def __del__(self) -> None:
         rare = self._meta_
-        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self.variable._meta_ is not None:
-            self.variable._meta_.accumulator = Resting(rare, next_seq())
+        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
+            self._variable_._meta_.accumulator = Resting(rare, next_seq())
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf."""
+        return self._variable_
 
     @property
     def _input_metadata(self) -> list:
-        return [self.variable.layout]
+        return [self._variable_.layout]
 
 
 _new_accumulator: Callable | None = None
@@ -93,7 +98,7 @@ def accumulator_builder() -> Callable:
     template = blank_node(AccumulateGrad)
     template._seq_, template._rule_, template._edges_, template._outputs_ = LEAF_SEQ, LeafRule(), (), 1
     template._backward_ = leaf_backward
-    _new_accumulator = native.builder(template, ("variable",))
+    _new_accumulator = native.builder(template, ("_variable_",))
     return _new_accumulator
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 from .errors import GradError
 from .grad_mode import decorate
 from .graph import AccumulateGrad, Edge, Node, Resting, accumulator_of
-from .node import NodeMeta, shown
+from .node import NodeMeta, add_hook, node_meta, shown
 from .tensor import Tensor, native
 
 __all__ = ["GraphTask", "Captures", "PassState", "state", "Target", "target", "count_edges", "queue_callback",
@@ -29,7 +29,7 @@ def target(edge) -> Target:
     """What an edge leads to: a node, or a leaf (through its AccumulateGrad, if that has been made)."""
     if type(edge) is Edge:
         return edge.node
-    return edge.variable if type(edge) is AccumulateGrad else edge
+    return edge._variable_ if type(edge) is AccumulateGrad else edge
 
 
 class Survey(NamedTuple):
@@ -365,7 +365,8 @@ def is_multithreading_enabled() -> bool:
 def log_nodes(roots: Iterable[Target]) -> Callable[[], None]:
     """Have every node below ``roots`` tell the logger ``nbgrad.graph`` when it runs, and with what; returns what ends that."""
     nodes = [accumulator_of(node) if isinstance(node, Tensor) else node for node in count_edges(roots)]
-    hooked = [(node, node.register_prehook(log_running_node)) for node in nodes]    # keeps the nodes of leaves, and their hooks
+    # Keeps the nodes of leaves, and their hooks.
+    hooked = [(node, add_hook(node_meta(node).pre_hooks, log_running_node)) for node in nodes]
 
     def unregister() -> None:
         for _, handle in hooked:

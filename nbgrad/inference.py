@@ -21,7 +21,7 @@ from .layout import Layout, marked_layout
 from .ops.core import Op
 from .storage import IN_INFERENCE_MODE
 from .tables import keep
-from .tensor import ASK, Tensor, native
+from .tensor import ASK, Tensor, native, put_layout
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
 
@@ -44,7 +44,7 @@ def is_inference(x: Tensor) -> bool:
 def mark(x: Tensor) -> Tensor:
     """Make a tensor an inference tensor: one that nobody else has seen."""
     if isinstance(x.layout.special, bool):
-        x.layout = marked_layout(x.layout, INFERENCE)
+        put_layout(x, marked_layout(x.layout, INFERENCE))
     if x._storage_.writable:
         x._storage_.writable = IN_INFERENCE_MODE
     return x

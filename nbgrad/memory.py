@@ -12,7 +12,7 @@ from .kernels.cpu import release_blocks
 from .layout import layout_of
 from .saved import count_write
 from .storage import GUARDED, Storage, guards, wrap_array
-from .tensor import Tensor, native
+from .tensor import Tensor, native, put_layout
 from .views import check_inplace
 
 __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
@@ -43,7 +43,8 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if requires_grad(x) and not value.layout.dtype.differentiable:
         raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
                          "expected a floating or complex tensor.")
-    x._storage_, x._offset_, x.layout = unwatched(value._storage_, x._storage_.version), value._offset_, value.layout
+    x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version), value._offset_
+    put_layout(x, value.layout)
 
 
 def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
@@ -70,7 +71,8 @@ def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
         x._storage_.require_writable("set_")
     leave_base(x)
     x._storage_.tell_guard()
-    x._storage_, x._offset_, x.layout = unwatched(source._storage_, x._storage_.version + 1), source._offset_, source.layout
+    x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
+    put_layout(x, source.layout)
     return x
 
 
@@ -94,7 +96,7 @@ def resize_(x: Tensor, *sizes) -> Tensor:
         grow(storage, needed)
     leave_base(x)
     count_write(storage)
-    x.layout = layout
+    put_layout(x, layout)
     return x
 
 

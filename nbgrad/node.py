@@ -22,7 +22,7 @@ from .grad_mode import mode, special
 materialise_leaf: Callable = None           # type: ignore[assignment]
 
 __all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "blank_node",
-           "node_meta", "saved_slots", "shown"]
+           "by_operand", "name_of", "node_meta", "saved_slots", "shown"]
 
 
 class RemovableHandle:
@@ -155,7 +155,7 @@ class Rule:
         Raises:
             AttributeError: nothing is saved under it.
         """
-        raise AttributeError(f"{node.name()} has saved no {name!r}; it has {list(self.saved_names)}.")
+        raise AttributeError(f"{name_of(node)} has saved no {name!r}; it has {list(self.saved_names)}.")
 
     def keeper(self, node: Node) -> Node:
         """The node that holds what is saved for this one: itself, unless it stands for another."""
@@ -207,8 +207,7 @@ class Node(Placed):
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``."""
-        name = self._rule_.node_name
-        return name if isinstance(name, str) else name(self._plan_.facts)
+        return name_of(self)
 
     @property
     def next_functions(self) -> tuple:
@@ -242,25 +241,12 @@ class Node(Placed):
     def __call__(self, *grads):
         """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
         if len(grads) != self._outputs_:
-            raise ArgumentError(f"{self.name()}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
+            raise ArgumentError(f"{name_of(self)}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
         undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
         results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
                                                           mode.enabled or bool(special))      # kernels know no special modes
-        inputs = self.spread(results)
+        inputs = by_operand(self, results)
         return inputs[0] if len(inputs) == 1 else inputs
-
-    def spread(self, results) -> tuple:
-        """What ``backward`` returned, as one cotangent for each operand."""
-        count = len(self._edges_)
-        inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
-        places = self._rule_.places(self)
-        if places is None:
-            return inputs
-        total, positions = places
-        by_operand: list = [None] * total
-        for position, value in zip(positions, inputs):
-            by_operand[position] = value
-        return tuple(by_operand)
 
     @property
     def metadata(self) -> dict:
@@ -290,7 +276,7 @@ class Node(Placed):
             node_meta(self).tensor_hooks[tensor.output_nr] = hooks
 
     def __reduce_ex__(self, protocol):
-        raise ArgumentError(f"{self.name()}: a node of the graph can be neither pickled nor copied.")
+        raise ArgumentError(f"{name_of(self)}: a node of the graph can be neither pickled nor copied.")
 
     def __getattr__(self, name: str):
         if name.startswith("_raw_saved_"):
@@ -305,7 +291,27 @@ class Node(Placed):
         return [*super().__dir__(), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{name_of(self)} object at {id(self):#x}>"
+
+
+def name_of(node: Node) -> str:
+    """The node's name; by a function, because a program may call an attribute of its ``ctx`` ``name``: NOTE [Names of users]."""
+    name = node._rule_.node_name
+    return name if isinstance(name, str) else name(node._plan_.facts)
+
+
+def by_operand(node: Node, results: Any) -> tuple:
+    """What a node's ``backward`` returned, as one cotangent for each operand."""
+    count = len(node._edges_)
+    inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+    places = node._rule_.places(node)
+    if places is None:
+        return inputs
+    total, positions = places
+    spread: list = [None] * total
+    for position, value in zip(positions, inputs):
+        spread[position] = value
+    return tuple(spread)
 
 
 def blank_node(kind: type[Node], unset: tuple[str, ...] = ()) -> Node:
@@ -337,7 +343,7 @@ def shown(node: Any) -> Any:
     Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.
     """
     if type(node) is Node:
-        node.__class__ = class_named(node.name())
+        node.__class__ = class_named(name_of(node))
     return node
 
 

@@ -25,7 +25,7 @@ from .graph import accumulator_of
 from .interpreters import Call, Presence, interpret, register
 from .layout import marked_layout
 from .locks import new_rlock
-from .tensor import ASK, Tensor
+from .tensor import ASK, Tensor, put_layout
 from .views import base_of
 
 __all__ = ["FunctionMode", "as_subclass", "disabled", "functions_of", "get_overridable_functions", "handle_function",
@@ -165,7 +165,7 @@ def converted(result: Any, cls: type) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:
         if cls is not Tensor:
-            result.layout = marked_layout(plain_layout(result), cls)
+            put_layout(result, marked_layout(plain_layout(result), cls))
             result.__class__ = cls
         return result
     if type(result) in (tuple, list):
@@ -203,7 +203,8 @@ def on_plain(call: Call, below: Callable[[Call], Any]) -> Any:
 def twin(x: Tensor) -> Tensor:
     """A plain tensor in the place of ``x``."""
     plain: Tensor = object.__new__(Tensor)
-    plain._storage_, plain._offset_, plain.layout = x._storage_, x._offset_, plain_layout(x)
+    plain._storage_, plain._offset_ = x._storage_, x._offset_
+    put_layout(plain, plain_layout(x))
     plain._needs_grad_, plain._edge_ = x._needs_grad_, x._edge_
     if x._edge_ is None and x._needs_grad_ is True:
         plain._edge_ = accumulator_of(x)
@@ -217,12 +218,12 @@ def on_unmarked(call: Call, below: Callable[[Call], Any]) -> Any:
     marked = list({id(x): x for x in involved}.values())
     with _write_lock:
         for x in marked:
-            x.layout = plain_layout(x)
+            put_layout(x, plain_layout(x))
         try:
             return below(call)
         finally:
             for x in marked:
-                x.layout = marked_layout(x.layout, type(x))
+                put_layout(x, marked_layout(x.layout, type(x)))
 
 
 # ---- subclasses ----------------------------------------------------------------------------------------------------

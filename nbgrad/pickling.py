@@ -16,8 +16,9 @@ from .graph import requires_grad
 from .hooks import warn_if_has_hooks
 from .inference import made
 from .layout import Layout, marked_layout
+from .node import name_of
 from .storage import Storage, wrap_array
-from .tensor import Parameter, Tensor, native, new_meta
+from .tensor import Parameter, Tensor, native, new_meta, put_layout
 
 __all__ = ["install_pickling"]
 
@@ -61,7 +62,7 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)
     new._storage_, new._offset_ = storage, offset
-    new.layout = layout if kind._mark is None else marked_layout(layout.unmarked(), kind._mark)
+    put_layout(new, layout if kind._mark is None else marked_layout(layout.unmarked(), kind._mark))
     new._edge_, new._needs_grad_, new._meta_ = None, needs_grad, None
     if attributes:
         vars(new).update(attributes)
@@ -83,7 +84,7 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
     if found is not None:
         return found
     if not x.is_leaf:
-        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {x.grad_fn.name()}. "
+        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {name_of(x.grad_fn)}. "
                         "Hint: x.detach(), or x.clone() to stay in the graph.")
     grad = None if x._meta_ is None or isinstance(x, Parameter) else x._meta_.grad
     new = tensor_of(type(x), copy.deepcopy(x._storage_, memo), x.layout.unmarked(), x._offset_, bool(requires_grad(x)), None,

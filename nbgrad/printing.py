@@ -14,6 +14,7 @@ from .dtypes import DType, bool_, get_default_dtype, int64
 from .errors import ArgumentError, InplaceError, RangeError
 from .graph import requires_grad
 from .interop import item, values_of
+from .node import name_of
 from .tensor import Parameter, Tensor
 
 __all__ = ["get_printoptions", "install_printing", "printoptions", "set_printoptions", "text_of"]
@@ -214,7 +215,7 @@ def suffixes_of(x: Tensor) -> list[str]:
             node = x.grad_fn
         except InplaceError:
             return [*parts, "grad_fn=<Invalid>"]
-        parts.append("requires_grad=True" if node is None else f"grad_fn=<{node.name()}>")
+        parts.append("requires_grad=True" if node is None else f"grad_fn=<{name_of(node)}>")
     if x._meta_ is not None and x._meta_.tangent:
         parts += [f"tangent={tangent}" for tangent in x._meta_.tangent.values()]
     return parts

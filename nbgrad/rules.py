@@ -38,7 +38,7 @@ from .saved import (
     unpack_alike,
 )
 from .tables import keep
-from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
+from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
 
 __all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "general_call", "movement_call", "record_run"]
 
@@ -989,7 +989,8 @@ def inplace_view(name: str) -> Callable:
             finally:
                 mode.enabled = False
         own, meta = x._meta_, view._meta_
-        x.layout, x._offset_ = view.layout, view._offset_
+        put_layout(x, view.layout)
+        x._offset_ = view._offset_
         count_write(x._storage_)
         if own is not None and own.base is not None and x._needs_grad_ is ASK:
             own.chain = meta.chain

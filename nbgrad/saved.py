@@ -21,7 +21,7 @@ from . import graph
 from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError
 from .grad_mode import mode, special
 from .graph import AccumulateGrad, accumulator_of, edge_of, requires_grad
-from .node import Edge, Node
+from .node import Edge, Node, name_of
 from .storage import Storage
 from .tensor import Tensor, native, new_meta
 
@@ -75,7 +75,7 @@ def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionEr
 def unpack_alike(node: Node, slot: int):
     """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
     value, behind = unpack(node, slot), (node._s0_, node._s1_, node._s2_)[slot]
-    return fitted(node.name(), value, behind)
+    return fitted(name_of(node), value, behind)
 
 
 def fitted(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
@@ -107,7 +107,7 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
     """
     edge = node._edges_[place]
     if not value._needs_grad_ and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
-        raise GradError(f"{node.name()}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
+        raise GradError(f"{name_of(node)}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
                         "place after it was used. Hint: y = x.detach() instead of x.detach_().")
 
 
@@ -189,7 +189,7 @@ def with_tensors(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
 
 def freed_error(node: Node) -> GradError:
     """The error of a second pass through freed saved tensors."""
-    return GradError(f"{node.name()}: backward through the graph a second time: its saved tensors were freed by the first "
+    return GradError(f"{name_of(node)}: backward through the graph a second time: its saved tensors were freed by the first "
                      "pass. Hint: pass retain_graph=True to the first one.")
 
 

@@ -12,7 +12,9 @@ name, and none of them calls a method through an object that a program may have 
 """
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+import sys
+from typing import Any, Callable
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from .ops.expr import Operators
 from .size import Size
 from .storage import STORAGE_TEMPLATE, Storage, wrap_array
 
-__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "wrap_dim",
+__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "put_layout", "wrap_dim",
            "require_differentiable"]
 
 
@@ -259,12 +261,42 @@ class Parameter(Tensor):
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         self = object.__new__(cls)
-        self._storage_, self._offset_, self.layout = data._storage_, data._offset_, data.layout
+        self._storage_, self._offset_ = data._storage_, data._offset_
+        put_layout(self, data.layout)
         self._edge_, self._meta_, self._needs_grad_ = None, None, False
         if requires_grad:
             require_differentiable("Parameter", data.layout.dtype)
             self.requires_grad = True       # by the property, which refuses inference tensors outside of their mode
         return self
+
+
+class MemberDef(ctypes.Structure):
+    """CPython's PyMemberDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
+    """Let a slot be read as before, and written only by the function that this returns.
+
+    A property would cost 25 ns at every read. Where the interpreter is not CPython the slot stays as it is.
+    """
+    member = vars(owner)[slot]
+    if sys.implementation.name == "cpython":
+        at = ctypes.c_size_t.from_address(id(member) + 40).value        # PyMemberDescrObject.d_member
+        copied = MemberDef.from_buffer_copy(ctypes.string_at(at, ctypes.sizeof(MemberDef)))
+        copied.flags |= 1                                               # Py_READONLY
+        _members.append(copied)
+        new = ctypes.pythonapi.PyDescr_NewMember
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+        setattr(owner, slot, new(owner, ctypes.addressof(copied)))
+    return member.__set__
+
+
+_members: list[MemberDef] = []      # descriptors point to them
+put_layout = make_read_only(Tensor, "layout")       # torch has the name too, and nobody can set it there
+Tensor._put_layout_ = staticmethod(put_layout)      # for kernels/cpu/launch_python.py, which knows the class alone
 
 
 def wrap_dim(op: str, dim: int, ndim: int) -> int:
@@ -292,7 +324,8 @@ def _new_template(layout: Layout) -> Tensor:
     if layout.numel >= LARGE:
         use_blocks()
     template = object.__new__(Tensor)
-    template.layout, template._offset_, template._edge_, template._needs_grad_, template._meta_ = layout, 0, None, False, None
+    put_layout(template, layout)
+    template._offset_, template._edge_, template._needs_grad_, template._meta_ = 0, None, False, None
     return template
 
 

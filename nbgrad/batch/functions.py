@@ -88,13 +88,14 @@ class ElementCtx(FunctionCtx):
         self.materialize_grads = True
         self.saved_tensors: tuple = ()
 
-    def seen(self, saved: tuple, batched: tuple[bool, ...], levels: tuple[Level, ...], needs: tuple[bool, ...]) -> ElementCtx:
-        """A copy for one call of ``backward`` or ``jvp``."""
-        ctx = ElementCtx()
-        ctx.__dict__.update(self.__dict__)
-        ctx.saved_tensors = tuple(wrap(x, levels) if hide else x for x, hide in zip(saved, batched))
-        ctx.needs_input_grad = needs
-        return ctx
+
+def element_for(ctx: ElementCtx, saved: tuple, batched: tuple[bool, ...], levels: tuple[Level, ...], needs: tuple) -> ElementCtx:
+    """A copy for one call of ``backward`` or ``jvp``."""
+    copied = ElementCtx()
+    copied.__dict__.update(ctx.__dict__)
+    copied.saved_tensors = tuple(wrap(x, levels) if hide else x for x, hide in zip(saved, batched))
+    copied.needs_input_grad = needs
+    return copied
 
 
 def value_of(x: Any) -> Any:
@@ -138,7 +139,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
         @staticmethod
         def backward(ctx, *grads):
             levels = hidden_levels(ctx.sizes)
-            element = ctx.element.seen(ctx.saved_tensors, ctx.saved_batched, levels, ctx.needs_input_grad[2:])
+            element = element_for(ctx.element, ctx.saved_tensors, ctx.saved_batched, levels, ctx.needs_input_grad[2:])
             with noted(levels):
                 results = cls._backward_method()(element, *wrapped(grads, (True,) * len(grads), levels))
             results = results if isinstance(results, tuple) else (results,)
@@ -149,7 +150,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
         def jvp(ctx, _levels, _mapped, *tangents):
             levels = hidden_levels(ctx.sizes)
             saved = () if ctx.saved_for_forward is None else ctx.saved_for_forward
-            element = ctx.element.seen(saved, ctx.forward_batched, levels, ctx.needs_input_grad[2:])
+            element = element_for(ctx.element, saved, ctx.forward_batched, levels, ctx.needs_input_grad[2:])
             with noted(levels):
                 made = cls.jvp(element, *wrapped(tangents, ctx.mapped, levels))
             results = tuple(None if t is None else lowered(t, levels) for t in (made if isinstance(made, tuple) else (made,)))

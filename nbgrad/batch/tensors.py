@@ -30,7 +30,7 @@ from ..ops.core import Elementwise, Movement
 from ..rules import Cotangents, movement_call
 from ..saved import count_write
 from ..tables import keep
-from ..tensor import Tensor, native
+from ..tensor import Tensor, native, put_layout
 from . import levels as batch_levels
 from .levels import BATCHED, BatchingError, Level, hidden_levels
 
@@ -525,7 +525,8 @@ def moved_in_place(name: str) -> Callable:
     """``transpose_`` and its like: the tensor becomes its view."""
     def call(x, *args, **kwargs):
         view = getattr(x, name)(*args, **kwargs)
-        x._value_, x.layout, x._offset_ = view._value_, view.layout, view._offset_
+        x._value_, x._offset_ = view._value_, view._offset_
+        put_layout(x, view.layout)
         count_write(x._value_._storage_)
         return x
     call.__name__ = call.__qualname__ = name + "_"

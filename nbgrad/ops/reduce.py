@@ -260,7 +260,7 @@ def ratio(x: float, y: float) -> float:
 def variance_cotangent(g, x, x_shape, dim, correction):
     """2 g (x - mean) / (n - correction)."""
     g = g * ratio(2.0, freedom(x_shape, dim, correction))
-    return scalar.spread(g, x_shape, dim) * (x - x.mean(dim, True))
+    return scalar.spread(g, x_shape, dim) * (x - scalar.mean(x, dim, True))
 
 
 def quotient_or_zero(g, y):

@@ -21,6 +21,7 @@ from ..grad_mode import special
 from ..graph import Node
 from ..interpreters import Call, Presence, register
 from ..locks import new_lock
+from ..node import name_of
 from ..ops.core import Elementwise
 from ..stacks import user_stack
 from ..tensor import Tensor
@@ -256,7 +257,7 @@ class Watcher:
             wanted = sinks()
             if wanted is None or not task.runs(node):
                 return run(node, g, create_graph, task)
-            record = Record(node.name(), BACKWARD, wanted, g if isinstance(g, (tuple, list)) else (g,))
+            record = Record(name_of(node), BACKWARD, wanted, g if isinstance(g, (tuple, list)) else (g,))
             record.node, record.call = node._sequence_nr(), self.calls.get(node)
             try:
                 return run(node, g, create_graph, task)

@@ -102,7 +102,8 @@ class Twin:
     def tensor(self, template, storage, offset, needs_grad, meta):
         """A Tensor on memory that exists."""
         new = object.__new__(self._tensor)
-        new.layout, new._edge_ = template.layout, template._edge_
+        self._tensor._put_layout_(new, template.layout)
+        new._edge_ = template._edge_
         new._storage_, new._offset_, new._needs_grad_, new._meta_ = storage, offset, needs_grad, meta
         return new
 
