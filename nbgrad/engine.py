@@ -30,7 +30,7 @@ from .storage import LENT, wrap_array
 from .tangents import dual_levels
 from .tensor import Tensor, native, new_meta
 
-__all__ = ["run_backward", "validate_gradient", "owned", "state"]
+__all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]
 
 
 def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool,
@@ -303,8 +303,11 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
 
 def owned(g: Tensor | None) -> Tensor | None:
     """``g``, for users to see: on memory of its own where it lies in that of a lent cotangent, see NOTE [Lent cotangents]."""
-    if g is None or g._storage_.writable is not LENT:
-        return g
+    return g if g is None or g._storage_.writable is not LENT else own_copy(g)
+
+
+def own_copy(g: Tensor) -> Tensor:
+    """A tensor like ``g`` without history, on memory of its own."""
     return native.tensor(g.layout.template, wrap_array(g._storage_.array.copy()), g._offset_, False, None)
 
 
