@@ -70,8 +70,8 @@ class enforce_grad_layout_policy:       # torch's name
     nbgrad.Size([2, 3])
     """
 
-    def __init__(self, enabled: bool):
-        self.before, policy.enforced = policy.enforced, bool(enabled)
+    def __init__(self, enable: bool = True):
+        self.before, policy.enforced = policy.enforced, bool(enable)
 
     def __enter__(self) -> enforce_grad_layout_policy:
         return self

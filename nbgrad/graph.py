@@ -228,11 +228,11 @@ def note_retained(x: Tensor, edge, old_edge=None) -> None:
     node_meta(node).retains[nr] = ref(x)
 
 
-def get_gradient_edge(x: Tensor) -> GradientEdge:
-    """The place in the graph where the gradient of ``x`` arrives.
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place in the graph where the gradient of ``tensor`` arrives.
 
     Raises:
-        GradError: ``x`` does not require grad.
+        GradError: ``tensor`` does not require grad.
 
     >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> y = x * 2
@@ -240,9 +240,9 @@ def get_gradient_edge(x: Tensor) -> GradientEdge:
     >>> nbgrad.grad(y.exp().sum(), edge)            # as by y, which need not be kept
     (tensor([ 7.3891, 54.5982]),)
     """
-    edge = edge_of(x) if requires_grad(x) else None
+    edge = edge_of(tensor) if requires_grad(tensor) else None
     if edge is None:
         raise GradError("get_gradient_edge: the tensor does not require grad.")
-    if edge is x:
-        return GradientEdge(accumulator_of(x), 0)
+    if edge is tensor:
+        return GradientEdge(accumulator_of(tensor), 0)
     return GradientEdge(shown(edge.node), edge.nr) if type(edge) is Edge else GradientEdge(shown(edge), 0)

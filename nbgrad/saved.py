@@ -227,7 +227,7 @@ def writer_of(storage: Storage, version: int | None) -> str:
     return f"; it was written to at {places[0].line()}" if places else ""
 
 
-def increment_version(tensors) -> None:
+def increment_version(tensor) -> None:
     """Count a write to the memory of one tensor, or of several, that nbgrad cannot see.
 
     Raises:
@@ -238,12 +238,10 @@ def increment_version(tensors) -> None:
     >>> x._version
     1
     """
-    if isinstance(tensors, Tensor):
-        tensors = (tensors,)
     try:
-        tensors = tuple(tensors)
+        tensors = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
     except TypeError:
-        raise GradError(f"increment_version: expected a Tensor or an iterable of them, got {type(tensors).__name__}.") from None
+        raise GradError(f"increment_version: expected a Tensor or an iterable of them, got {type(tensor).__name__}.") from None
     for x in tensors:
         if not isinstance(x, Tensor):
             raise GradError(f"increment_version: expected tensors in the iterable, got {type(x).__name__}.")
@@ -310,8 +308,8 @@ class saved_tensors_hooks:      # torch's name
 
 
 @contextmanager
-def disable_saved_tensors_hooks(message: str) -> Iterator[None]:
-    """Inside, entering ``saved_tensors_hooks`` raises with ``message``. Also a decorator.
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside, entering ``saved_tensors_hooks`` raises with ``error_message``. Also a decorator.
 
     Raises:
         GradError: hooks are active already.
@@ -324,8 +322,8 @@ def disable_saved_tensors_hooks(message: str) -> Iterator[None]:
     nbgrad.errors.GradError: not here
     """
     if _hook_stack.pairs:
-        raise GradError(message)
-    before, _hook_stack.disabled = _hook_stack.disabled, message
+        raise GradError(error_message)
+    before, _hook_stack.disabled = _hook_stack.disabled, error_message
     try:
         yield
     finally:

@@ -259,3 +259,32 @@ def test_complex_parameters_move_as_pairs_of_real_ones(kind):
             (parts(p) ** 2 * nbgrad.tensor([1.0, 3.0], dtype=nbgrad.float64)).sum().backward()
             optimizer.step()
     np.testing.assert_allclose(nbgrad.view_as_real(z.detach()).numpy(), pairs.detach().numpy(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam, optim.AdamW], ids=lambda make: make.__name__)
+def test_ways_of_computing_change_nothing(make):
+    """``foreach`` and ``fused`` are accepted; a step that is to be differentiated is refused."""
+    found = []
+    for options in ({}, {"foreach": True}, {"fused": True, "foreach": False}):
+        x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+        (x * x).sum().backward()
+        make([x], lr=0.1, **options).step()
+        found.append(x.tolist())
+    assert found[0] == found[1] == found[2]
+    with pytest.raises(NotImplementedError, match="differentiable|recorded"):
+        make([x], differentiable=True)
+
+
+def test_adam_with_decoupled_decay_is_adamw():
+    """``decoupled_weight_decay=True``."""
+    found = []
+    for make in (lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5, decoupled_weight_decay=True),
+                 lambda x: optim.AdamW([x], lr=0.1, weight_decay=0.5), lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5)):
+        x = nbgrad.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = make(x)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (x ** 3).sum().backward()
+            optimizer.step()
+        found.append(x.tolist())
+    assert found[0] == found[1] != found[2]

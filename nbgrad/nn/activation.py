@@ -1,16 +1,93 @@
 """Activation functions as modules, for use in ``Sequential``: the functions of ``functional`` with their settings."""
 from __future__ import annotations
 
-from nbgrad import Tensor
+from collections.abc import Callable
+from inspect import Parameter as Argument, Signature, signature
+from operator import attrgetter
+from typing import Any, ClassVar
 
+import nbgrad
+from nbgrad import Parameter, Tensor
+
+from ..errors import ArgumentError
 from . import functional as F
 from .module import Module
 
-__all__ = ["ELU", "GELU", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "SiLU", "Sigmoid", "Softmax", "Softplus",
-           "Tanh"]
+__all__ = [
+    "Activation", "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmin",
+    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]
 
 
-class ReLU(Module):
+def nothing(module: Module) -> tuple[()]:
+    """The values of no settings."""
+    return ()
+
+
+class Activation(Module):
+    """A function of one tensor. What the function takes behind the tensor are the module's settings, by position or by name.
+
+    A subclass says which function; names, order and defaults of the settings are the function's.
+
+    Raises:
+        ArgumentError: other settings than the function has.
+
+    >>> import nbgrad
+    >>> class Cube(nbgrad.nn.activation.Activation):
+    ...     function = staticmethod(lambda input, scale=1.0: scale * input ** 3)
+    >>> Cube(2.0), Cube(scale=2.0)(nbgrad.tensor([1.0, 2.0]))
+    (Cube(scale=2.0), tensor([ 2., 16.]))
+    """
+
+    function: ClassVar[Callable[..., Tensor]]
+    settings: ClassVar[tuple[str, ...]] = ()
+    values: ClassVar[Callable[[Any], Any]] = nothing
+    __signature__: ClassVar[Signature]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "function" not in vars(cls):
+            return
+        behind = list(signature(cls.function).parameters.values())[1:]
+        given = [p for p in behind if not p.name.startswith("_") and p.name != "dtype"]
+        cls.settings = tuple(p.name for p in given)
+        cls.__signature__ = Signature([p.replace(kind=Argument.POSITIONAL_OR_KEYWORD) for p in given])
+        if cls.settings:
+            cls.values = attrgetter(*cls.settings)
+            cls.forward = with_one_setting if len(cls.settings) == 1 else with_settings       # type: ignore[method-assign]
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__()
+        try:
+            bound = self.__signature__.bind(*args, **named)
+        except TypeError as error:
+            name = type(self).__name__
+            raise ArgumentError(f"{name}: {error}; expected {name}{self.__signature__}.") from None
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            setattr(self, name, value)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape and dtype of ``input``, unless the function says otherwise."""
+        return type(self).function(input)
+
+    def extra_repr(self) -> str:
+        """The settings; ``inplace`` where it is on."""
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.settings if name != "inplace" or self.inplace)
+
+
+def with_one_setting(self: Activation, input: Tensor) -> Tensor:
+    """``forward`` of a function with one setting."""
+    return type(self).function(input, type(self).values(self))
+
+
+def with_settings(self: Activation, input: Tensor) -> Tensor:
+    """``forward`` of a function with several settings."""
+    return type(self).function(input, *type(self).values(self))
+
+
+class ReLU(Activation):
     """``max(input, 0)``; at 0 the derivative is 0.
 
     >>> import nbgrad
@@ -18,64 +95,88 @@ class ReLU(Module):
     tensor([0., 0., 2.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.relu(input)
+    function = staticmethod(F.relu)
 
 
-class Tanh(Module):
-    """Hyperbolic tangent.
+class ReLU6(Activation):
+    """``input`` moved into [0, 6]."""
 
-    >>> import nbgrad
-    >>> nbgrad.nn.Tanh()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.7616,  0.0000,  0.9640])
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.tanh(input)
+    function = staticmethod(F.relu6)
 
 
-class Sigmoid(Module):
-    """``1 / (1 + exp(-input))``.
+class LeakyReLU(Activation):
+    """``input`` where positive, ``negative_slope * input`` elsewhere.
 
     >>> import nbgrad
-    >>> nbgrad.nn.Sigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.2689, 0.5000, 0.8808])
+    >>> nbgrad.nn.LeakyReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.0100,  0.0000,  2.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.sigmoid(input)
+    function = staticmethod(F.leaky_relu)
 
 
-class LogSigmoid(Module):
-    """``log(sigmoid(input))``, without overflow.
+class PReLU(Module):
+    """``input`` where positive, a learnt weight times it elsewhere.
+
+    Args:
+        num_parameters: 1, or the number of channels, which are the second dimension.
+        init: of the weights.
+        dtype: of the weights; the default dtype unless given.
+
+    Attributes:
+        weight: shape ``(num_parameters,)``.
 
     >>> import nbgrad
-    >>> nbgrad.nn.LogSigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.3133, -0.6931, -0.1269])
+    >>> nbgrad.nn.PReLU()(nbgrad.tensor([-1.0, 2.0])).tolist()
+    [-0.25, 2.0]
     """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(nbgrad.full((num_parameters,), float(init), device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Set the weights to what they were at first."""
+        with nbgrad.no_grad():
+            self.weight.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise: shape and dtype of ``input``."""
-        return F.logsigmoid(input)
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """How many weights there are."""
+        return f"num_parameters={self.num_parameters}"
 
 
-class SiLU(Module):
-    """``input * sigmoid(input)``.
+class ELU(Activation):
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere.
 
     >>> import nbgrad
-    >>> nbgrad.nn.SiLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.2689,  0.0000,  1.7616])
+    >>> nbgrad.nn.ELU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.silu(input)
+    function = staticmethod(F.elu)
 
 
-class GELU(Module):
+class CELU(Activation):
+    """``input`` where positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
+
+    function = staticmethod(F.celu)
+
+
+class SELU(Activation):
+    """``ELU`` scaled so that mean 0 and variance 1 are a fixed point.
+
+    Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017.
+    """
+
+    function = staticmethod(F.selu)
+
+
+class GELU(Activation):
     """``input`` times the normal distribution function at ``input``.
 
     Args:
@@ -88,20 +189,118 @@ class GELU(Module):
     tensor([-0.1587,  0.0000,  1.9545])
     """
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        """The setting."""
-        return f"approximate={self.approximate!r}"
+    function = staticmethod(F.gelu)
 
 
-class Softplus(Module):
+class SiLU(Activation):
+    """``input * sigmoid(input)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.SiLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    """
+
+    function = staticmethod(F.silu)
+
+
+class Mish(Activation):
+    """``input * tanh(log(1 + exp(input)))``."""
+
+    function = staticmethod(F.mish)
+
+
+class Sigmoid(Activation):
+    """``1 / (1 + exp(-input))``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Sigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([0.2689, 0.5000, 0.8808])
+    """
+
+    function = staticmethod(F.sigmoid)
+
+
+class LogSigmoid(Activation):
+    """``log(sigmoid(input))``, without overflow.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.LogSigmoid()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.3133, -0.6931, -0.1269])
+    """
+
+    function = staticmethod(F.logsigmoid)
+
+
+class Hardsigmoid(Activation):
+    """``input / 6 + 1 / 2``, moved into [0, 1]."""
+
+    function = staticmethod(F.hardsigmoid)
+
+
+class Hardswish(Activation):
+    """``input`` times its ``Hardsigmoid``."""
+
+    function = staticmethod(F.hardswish)
+
+
+class Tanh(Activation):
+    """Hyperbolic tangent.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Tanh()(nbgrad.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.7616,  0.0000,  0.9640])
+    """
+
+    function = staticmethod(F.tanh)
+
+
+class Tanhshrink(Activation):
+    """``input - tanh(input)``."""
+
+    function = staticmethod(F.tanhshrink)
+
+
+class Hardtanh(Activation):
+    """``input`` moved into [min_val, max_val].
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Hardtanh(-2.0, 2.0)(nbgrad.tensor([-3.0, 0.5])).tolist()
+    [-2.0, 0.5]
+    """
+
+    function = staticmethod(F.hardtanh)
+
+
+class Threshold(Activation):
+    """``input`` where it is above ``threshold``, ``value`` elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Threshold(0.5, 20.0)(nbgrad.tensor([0.0, 1.0])).tolist()
+    [20.0, 1.0]
+    """
+
+    function = staticmethod(F.threshold)
+
+
+class Hardshrink(Activation):
+    """``input`` where its magnitude is above ``lambd``, 0 elsewhere."""
+
+    function = staticmethod(F.hardshrink)
+
+
+class Softshrink(Activation):
+    """``input`` moved towards 0 by ``lambd``, as far as 0."""
+
+    function = staticmethod(F.softshrink)
+
+
+class Softsign(Activation):
+    """``input / (1 + |input|)``."""
+
+    function = staticmethod(F.softsign)
+
+
+class Softplus(Activation):
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input > threshold``.
 
     >>> import nbgrad
@@ -109,62 +308,16 @@ class Softplus(Module):
     tensor([0.3133, 0.6931, 2.1269])
     """
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.softplus(input, beta=self.beta, threshold=self.threshold)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"beta={self.beta}, threshold={self.threshold}"
+    function = staticmethod(F.softplus)
 
 
-class LeakyReLU(Module):
-    """``input`` where positive, ``negative_slope * input`` elsewhere.
+class GLU(Activation):
+    """The first half of ``input`` along ``dim`` times the sigmoid of the second: half the size along ``dim``."""
 
-    >>> import nbgrad
-    >>> nbgrad.nn.LeakyReLU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.0100,  0.0000,  2.0000])
-    """
-
-    def __init__(self, negative_slope: float = 0.01) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.leaky_relu(input, negative_slope=self.negative_slope)
-
-    def extra_repr(self) -> str:
-        """The setting."""
-        return f"negative_slope={self.negative_slope}"
+    function = staticmethod(F.glu)
 
 
-class ELU(Module):
-    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere.
-
-    >>> import nbgrad
-    >>> nbgrad.nn.ELU()(nbgrad.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.6321,  0.0000,  2.0000])
-    """
-
-    def __init__(self, alpha: float = 1.0) -> None:
-        super().__init__()
-        self.alpha = alpha
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise: shape and dtype of ``input``."""
-        return F.elu(input, alpha=self.alpha)
-
-    def extra_repr(self) -> str:
-        """The setting."""
-        return f"alpha={self.alpha}"
-
-
-class Softmax(Module):
+class Softmax(Activation):
     """``exp(input)`` divided by its sum over ``dim``.
 
     >>> import nbgrad
@@ -172,20 +325,16 @@ class Softmax(Module):
     tensor([0.5000, 0.5000])
     """
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Shape and dtype of ``input``."""
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The setting."""
-        return f"dim={self.dim}"
+    function = staticmethod(F.softmax)
 
 
-class LogSoftmax(Module):
+class Softmin(Activation):
+    """``Softmax`` of ``-input``."""
+
+    function = staticmethod(F.softmin)
+
+
+class LogSoftmax(Activation):
     """``log(softmax(input))`` over ``dim``, without overflow.
 
     >>> import nbgrad
@@ -193,14 +342,4 @@ class LogSoftmax(Module):
     tensor([-0.6931, -0.6931])
     """
 
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Shape and dtype of ``input``."""
-        return F.log_softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        """The setting."""
-        return f"dim={self.dim}"
+    function = staticmethod(F.log_softmax)

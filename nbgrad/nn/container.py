@@ -112,9 +112,9 @@ class ModuleList(_Ordered):
     )
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules)
+        self.extend(() if modules is None else modules)
 
     def _slice(self, members: list[tuple[str, Module]]) -> ModuleList:
         return ModuleList(module for _, module in members)

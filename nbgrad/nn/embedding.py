@@ -6,7 +6,7 @@ from typing import Any
 import nbgrad
 from nbgrad import Parameter, Tensor
 
-from ..errors import DimError
+from ..errors import DimError, ShapeError
 from . import functional as F, init
 from .module import Module
 
@@ -18,6 +18,7 @@ class Embedding(Module):
 
     Args:
         padding_idx: a row that is at first zero and has no gradient.
+        device, dtype: of the weights; the defaults unless given.
 
     Attributes:
         weight: shape ``(num_embeddings, embedding_dim)``; at first normally distributed.
@@ -28,14 +29,20 @@ class Embedding(Module):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, dtype: Any = None) -> None:
+                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
+                 _freeze: bool = False, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise DimError(f"Embedding: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
-        self.weight = Parameter(nbgrad.empty(num_embeddings, embedding_dim, dtype=dtype))
+        if _weight is not None:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise ShapeError(f"Embedding: _weight is {list(_weight.shape)}, expected {[num_embeddings, embedding_dim]}.")
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+            return
+        self.weight = Parameter(nbgrad.empty(num_embeddings, embedding_dim, device=device, dtype=dtype), requires_grad=not _freeze)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -48,9 +55,8 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
         """A table of given rows, which are not trained if ``freeze``."""
-        made = cls(*embeddings.shape, **options)
-        made.weight = Parameter(embeddings, requires_grad=not freeze)
-        return made
+        rows, size = embeddings.shape
+        return cls(rows, size, _weight=embeddings, _freeze=freeze, **options)
 
     def forward(self, input: Tensor) -> Tensor:
         """Numbers of any shape to ``(*, embedding_dim)``."""

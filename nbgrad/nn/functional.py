@@ -4,7 +4,9 @@ Each is the operation of the same name in ``nbgrad``; ``layer_norm`` and ``softs
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from nbgrad import (
     Tensor,
@@ -27,7 +29,7 @@ from nbgrad import (
     l1_loss,
     leaky_relu,
     linear,
-    log_softmax,
+    log_softmax as log_softmax_along,
     logsigmoid,
     mish,
     mse_loss,
@@ -44,8 +46,8 @@ from nbgrad import (
     sigmoid,
     silu,
     smooth_l1_loss,
-    softmax,
-    softmin,
+    softmax as softmax_along,
+    softmin as softmin_along,
     softplus,
     softshrink,
     tanh,
@@ -82,22 +84,22 @@ __all__ = [
 ]
 
 
-def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """Shift and scale each sample to mean 0 and variance 1 over its trailing dimensions, then by weight and bias.
 
     Args:
-        x: shape ``(*, *normalized_shape)``, floating.
+        input: shape ``(*, *normalized_shape)``, floating.
         normalized_shape: the trailing dimensions that belong to one sample.
         weight, bias: shape ``normalized_shape``; None leaves the step out.
         eps: added to the variance.
 
     Returns:
-        Tensor of the shape and dtype of ``x``.
+        Tensor of the shape and dtype of ``input``.
 
     Raises:
-        ArgumentError: ``x`` is no tensor, or ``normalized_shape`` no sequence.
-        ShapeError: ``x.shape`` does not end in ``normalized_shape``.
+        ArgumentError: ``input`` is no tensor, or ``normalized_shape`` no sequence.
+        ShapeError: ``input.shape`` does not end in ``normalized_shape``.
 
     Source: Ba, Kiros, Hinton, "Layer Normalization", 2016; the variance is the biased one.
 
@@ -105,14 +107,14 @@ def layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None
     >>> layer_norm(nbgrad.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    if not isinstance(x, Tensor) or isinstance(normalized_shape, int):
-        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(x).__name__} and "
+    if not isinstance(input, Tensor) or isinstance(normalized_shape, int):
+        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(input).__name__} and "
                             f"{normalized_shape!r}.")
     shape = tuple(normalized_shape)
-    if not shape or tuple(x.shape[-len(shape):]) != shape:
-        raise ShapeError(f"layer_norm: x is {tuple(x.shape)}, expected a shape that ends in normalized_shape {shape}.")
+    if not shape or tuple(input.shape[-len(shape):]) != shape:
+        raise ShapeError(f"layer_norm: input is {tuple(input.shape)}, expected a shape that ends in normalized_shape {shape}.")
     dims = tuple(range(-len(shape), 0))
-    centred = x - x.mean(dims, keepdim=True)
+    centred = input - input.mean(dims, keepdim=True)
     out = centred * rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
     if weight is not None:
         out = out * weight
@@ -127,3 +129,43 @@ def softsign(input: Tensor) -> Tensor:
     tensor([-0.5000,  0.0000,  0.7500])
     """
     return input / (abs(input) + 1)
+
+
+# ---- softmax over a dimension that may be left out -----------------------------------------------------------------
+
+def given_dim(name: str, dim: int | None, input: Tensor) -> int:
+    """The dimension; where none is given, torch's choice of early versions, with a warning."""
+    if dim is None:
+        dim = 0 if input.ndim in (0, 1, 3) else 1
+        warnings.warn(f"{name}: dim is not given, {dim} is taken. Hint: say which one is meant.", UserWarning, stacklevel=3)
+    return dim
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """``nbgrad.softmax``: ``exp(input)`` divided by its sum over ``dim``.
+
+    >>> import nbgrad
+    >>> softmax(nbgrad.zeros(2), 0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmax_along(input, given_dim("softmax", dim, input) if dim is None else dim, dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """``softmax`` of ``-input``.
+
+    >>> import nbgrad
+    >>> softmin(nbgrad.zeros(2), 0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmin_along(input, given_dim("softmin", dim, input) if dim is None else dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """``nbgrad.log_softmax``: the logarithm of ``softmax`` over ``dim``, without overflow.
+
+    >>> import nbgrad
+    >>> log_softmax(nbgrad.zeros(2), 0)
+    tensor([-0.6931, -0.6931])
+    """
+    return log_softmax_along(input, given_dim("log_softmax", dim, input) if dim is None else dim, dtype)

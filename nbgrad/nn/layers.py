@@ -49,11 +49,11 @@ class Linear(Module):
     nbgrad.Size([5, 2])
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(nbgrad.empty(out_features, in_features, dtype=dtype))
-        self.register_parameter("bias", Parameter(nbgrad.empty(out_features, dtype=dtype)) if bias else None)
+        self.weight = Parameter(nbgrad.empty(out_features, in_features, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(nbgrad.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -88,11 +88,12 @@ class LayerNorm(Module):
     """
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
-                 bias: bool = True, dtype: Any = None) -> None:
+                 bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        ones, zeros = nbgrad.ones(self.normalized_shape, dtype=dtype), nbgrad.zeros(self.normalized_shape, dtype=dtype)
+        made: Any = {"device": device, "dtype": dtype}
+        ones, zeros = nbgrad.ones(self.normalized_shape, **made), nbgrad.zeros(self.normalized_shape, **made)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
 
@@ -109,6 +110,8 @@ class LayerNorm(Module):
 class Dropout(Module):
     """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
 
+    ``inplace`` overwrites ``input``.
+
     Raises:
         RangeError: ``p`` is no probability.
 
@@ -117,19 +120,19 @@ class Dropout(Module):
     tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
             raise RangeError(f"Dropout: p is {p}, expected a probability between 0 and 1.")
-        self.p = p
+        self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise; after ``eval()``, ``input`` itself."""
-        return F.dropout(input, self.p, True) if self.training else input
+        return F.dropout(input, self.p, True, self.inplace) if self.training else input
 
     def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"
+        """The settings."""
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Flatten(Module):

@@ -7,7 +7,7 @@ from typing import Any
 
 import nbgrad
 from nbgrad import Tensor
-from nbgrad.ops.losses import reduced
+from nbgrad.ops.losses import old_reduction, reduced
 
 from ..errors import RangeError, ShapeError
 
@@ -16,7 +16,8 @@ __all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss",
            "triplet_margin_with_distance_loss"]
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
+                          size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """1 - cos of the angle where the target is 1, cos - margin (at least 0) where it is -1.
 
     Args:
@@ -26,6 +27,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Raises:
         ShapeError: not a target for each sample. RangeError: another reduction.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     if input1.shape != input2.shape or target.ndim != input1.ndim - 1:
         raise ShapeError(f"cosine_embedding_loss: inputs {list(input1.shape)} and {list(input2.shape)}, target "
                          f"{list(target.shape)}; expected one shape and a target for each sample.")
@@ -36,23 +38,29 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced("cosine_embedding_loss", losses, reduction)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The input where the target is 1, margin - input (at least 0) where it is -1."""
+    reduction = old_reduction(size_average, reduce, reduction)
     far = nbgrad.where(target != 1, (margin - input).clamp_min(0), 0.0)
     return reduced("hinge_embedding_loss", far + nbgrad.where(target != -1, input, 0.0), reduction)
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
+                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """margin - target (input1 - input2), at least 0: the first input is to be greater where the target is 1, smaller where -1."""
+    reduction = old_reduction(size_average, reduce, reduction)
     return reduced("margin_ranking_loss", (margin - target * (input1 - input2)).clamp_min(0), reduction)
 
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-                        swap: bool = False, reduction: str = "mean") -> Tensor:
+                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
+                        reduction: str = "mean") -> Tensor:
     """The distance to the positive, plus the margin, less the distance to the negative; at least 0.
 
     With ``swap`` the distance between positive and negative counts where it is smaller.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     def distance(x: Tensor, y: Tensor) -> Tensor:
         return nbgrad.pairwise_distance(x, y, p, eps)
     return triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, margin=margin, swap=swap,
@@ -72,21 +80,26 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     return reduced("triplet_margin_loss", (near - far + margin).clamp_min(0), reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                     reduction: str = "mean") -> Tensor:
     """log(1 + e**(-target * input)), for targets 1 and -1."""
+    reduction = old_reduction(size_average, reduce, reduction)
     return reduced("soft_margin_loss", -nbgrad.logsigmoid(target * input), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                                reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores."""
+    reduction = old_reduction(size_average, reduce, reduction)
     losses = -(target * nbgrad.logsigmoid(input) + (1 - target) * nbgrad.logsigmoid(-input))
     losses = losses if weight is None else losses * weight
     return reduced("multilabel_soft_margin_loss", losses.mean(-1), reduction)
 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-                      reduction: str = "mean") -> Tensor:
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean over wrong classes of (margin - right score + wrong score, at least 0) to the power p, 1 or 2."""
+    reduction = old_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p is {p}, expected 1 or 2.")
     rows: Any = input.reshape((1, -1)) if input.ndim == 1 else input
@@ -98,12 +111,14 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced("multi_margin_loss", losses.squeeze(0) if input.ndim == 1 else losses, reduction)
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+                     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
                      reduction: str = "mean") -> Tensor:
     """Minus the logarithm of the Poisson probability of the target, the input being the rate or its logarithm.
 
     ``full`` adds Stirling's approximation of the logarithm of the target's factorial.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()

@@ -27,13 +27,14 @@ class _BatchNorm(Module):
     num_batches_tracked: Any
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, dtype: Any = None) -> None:
+                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        ones, zeros = nbgrad.ones(num_features, dtype=dtype), nbgrad.zeros(num_features, dtype=dtype)
+        made: Any = {"device": device, "dtype": dtype}
+        ones, zeros = nbgrad.ones(num_features, **made), nbgrad.zeros(num_features, **made)
         self.register_parameter("weight", Parameter(ones) if affine else None)
-        self.register_parameter("bias", Parameter(zeros) if affine else None)
+        self.register_parameter("bias", Parameter(zeros) if affine and bias else None)
         kept = track_running_stats
         self.register_buffer("running_mean", zeros.clone() if kept else None)
         self.register_buffer("running_var", ones.clone() if kept else None)
@@ -87,13 +88,15 @@ class GroupNorm(Module):
         RangeError: the channels cannot be divided into so many groups.
     """
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None) -> None:
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+                 dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__()
         if num_channels % num_groups:
             raise RangeError(f"GroupNorm: {num_channels} channels cannot be divided into {num_groups} groups.")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.register_parameter("weight", Parameter(nbgrad.ones(num_channels, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(nbgrad.zeros(num_channels, dtype=dtype)) if affine else None)
+        made: Any = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(nbgrad.ones(num_channels, **made)) if affine else None)
+        self.register_parameter("bias", Parameter(nbgrad.zeros(num_channels, **made)) if affine and bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape ``(batch, channels, *)``."""
@@ -108,16 +111,16 @@ class RMSNorm(Module):
     """Divided by the root of the mean square over the trailing dimensions, times a learnt weight: see ``functional.rms_norm``."""
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
-                 dtype: Any = None) -> None:
+                 device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        ones = nbgrad.ones(self.normalized_shape, dtype=dtype)
+        ones = nbgrad.ones(self.normalized_shape, device=device, dtype=dtype)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """``(*, *normalized_shape)``."""
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """The settings."""

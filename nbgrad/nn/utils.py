@@ -24,7 +24,7 @@ def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
 
 
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False) -> Tensor:
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
     """Scale the gradients, in place, so that the norm of all of them together is at most ``max_norm``.
 
     Args:
@@ -32,6 +32,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
         max_norm: the bound.
         norm_type: p of the p-norm; may be ``math.inf``.
         error_if_nonfinite: refuse to scale by a norm that is infinite or NaN.
+        foreach: accepted, as by its relatives; the result is the same.
 
     Returns:
         The norm before scaling, a zero-dim tensor.
@@ -79,7 +80,8 @@ def _power(grad: Any, p: float) -> Any:
     return grad.abs() ** p if p != 2 else grad.abs().square() if grad.is_complex() else grad * grad
 
 
-def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Tensor:
     """The p-norm of the elements of all tensors together, a zero-dim tensor.
 
     Raises:
@@ -100,7 +102,8 @@ def gradients_of(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     return [tensor.grad for tensor in tensors if tensor.grad is not None]
 
 
-def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:
     """Scale the gradients, in place, by what brings ``total_norm`` down to ``max_norm``; never up."""
     with nbgrad.no_grad():
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
@@ -108,7 +111,7 @@ def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float
             grad.mul_(factor.to(grad.dtype))
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Move every element of the gradients into ``[-clip_value, clip_value]``, in place.
 
     >>> weight = nbgrad.nn.Parameter(nbgrad.zeros(2))

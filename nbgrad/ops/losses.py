@@ -1,6 +1,6 @@
 """Losses. Those of single elements are elementwise operations with a reduction; those by class index have own loops.
 
-``reduction`` is "mean", "sum" or "none".
+``reduction`` is "mean", "sum" or "none"; ``size_average`` and ``reduce`` are the flags that torch's early versions had in its place.
 """
 from __future__ import annotations
 
@@ -96,6 +96,32 @@ def reduced(name: str, losses, reduction: str):
     return losses
 
 
+def old_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that torch's old flags name: ``reduce`` unless False, to the mean unless ``size_average`` is False.
+
+    Raises:
+        ArgumentError: a flag is a word, which is what ``reduction`` takes.
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    for flag in (size_average, reduce):
+        if isinstance(flag, str):
+            raise ArgumentError(f"size_average and reduce are bools, got {flag!r}. Hint: reduction={flag!r}, by name.")
+    named = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(f"size_average and reduce are the old form of reduction. Hint: reduction={named!r}.", UserWarning, stacklevel=3)
+    return named
+
+
+def weighted(name: str, losses, weight, reduction: str):
+    """The losses times a weight each, reduced; the mean is that of the weights."""
+    if weight is None:
+        return reduced(name, losses, reduction)
+    if weight.shape != losses.shape:
+        raise ShapeError(f"{name}: weight {list(weight.shape)} must have the shape of the losses, {list(losses.shape)}.")
+    losses = losses * weight
+    return losses.sum() / weight.sum() if reduction == "mean" else reduced(name, losses, reduction)
+
+
 def check_reduction(name: str, reduction: str) -> None:
     """Refuse other words than the three."""
     if reduction not in ("mean", "sum", "none"):
@@ -110,44 +136,48 @@ def warn_broadcast(name: str, input, target) -> None:
                       stacklevel=3)
 
 
-def mse_loss(input, target, reduction="mean"):
-    """(input - target)**2, reduced."""
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(input - target)**2, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the weights."""
+    reduction = old_reduction(size_average, reduce, reduction)
     warn_broadcast("mse_loss", input, target)
-    return reduced("mse_loss", scalar.squared_difference(input, target), reduction)
+    return weighted("mse_loss", scalar.squared_difference(input, target), weight, reduction)
 
 
-def l1_loss(input, target, reduction="mean"):
-    """|input - target|, reduced."""
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|input - target|, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the weights."""
+    reduction = old_reduction(size_average, reduce, reduction)
     warn_broadcast("l1_loss", input, target)
-    return reduced("l1_loss", scalar.absolute_difference(input, target), reduction)
+    return weighted("l1_loss", scalar.absolute_difference(input, target), weight, reduction)
 
 
-def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """|d| - beta / 2, or d**2 / (2 beta) where |d| < beta, for d = input - target; reduced."""
+    reduction = old_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RangeError(f"smooth_l1_loss: beta is {beta}, expected a number >= 0.")
     if beta == 0:
-        return l1_loss(input, target, reduction)
+        return l1_loss(input, target, reduction=reduction)
     warn_broadcast("smooth_l1_loss", input, target)
     return reduced("smooth_l1_loss", scalar.smooth_difference(input, target, float(beta)), reduction)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0):
-    """d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; reduced."""
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; times weight, reduced as in mse_loss."""
     if delta <= 0:
         raise RangeError(f"huber_loss: delta is {delta}, expected a number > 0.")
     warn_broadcast("huber_loss", input, target)
-    return reduced("huber_loss", scalar.huber_difference(input, target, float(delta)), reduction)
+    return weighted("huber_loss", scalar.huber_difference(input, target, float(delta)), weight, reduction)
 
 
-def binary_cross_entropy(input, target, weight=None, *, reduction="mean"):
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced."""
+    reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy", input, target)
     losses = scalar.probability_difference(input, target)
     return reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """``binary_cross_entropy`` of sigmoid(input), without overflow.
 
     Args:
@@ -155,6 +185,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
         weight: of each loss, broadcast.
         pos_weight: of the term of positive targets, broadcast.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy_with_logits", input, target)
     losses = (scalar.logits_difference(input, target) if pos_weight is None
               else scalar.weighted_logits_difference(input, target, pos_weight))
@@ -167,11 +198,12 @@ def require_same_shape(name: str, input, target) -> None:
         raise ShapeError(f"{name}: target {list(target.shape)} must have the shape of input {list(input.shape)}.")
 
 
-def kl_div(input, target, reduction="mean", log_target=False):
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target (log(target) - input), where input is a log-probability, and target too with ``log_target``.
 
     ``reduction="batchmean"`` divides the sum by ``input.shape[0]``, which is the divergence.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     losses = (scalar.log_entropy_difference if log_target else scalar.entropy_difference)(input, target)
     if reduction == "batchmean":
         return losses.sum() / input.shape[0]
@@ -264,7 +296,7 @@ def target_weights(name: str, weight, target, classes: int, ignore_index: int):
     return weight.index_select(0, target * counts) * counts
 
 
-def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction="mean"):
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Minus the log-probability of the target class.
 
     Args:
@@ -276,12 +308,14 @@ def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction="mean")
     Raises:
         RangeError: a target is no class.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     rows, targets = as_rows("nll_loss", input, target)
     losses = rows.nll_rows(targets, ignore_index)
     return reduced_rows("nll_loss", losses, targets, target.shape, rows.shape[1], weight, ignore_index, reduction)
 
 
-def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):
     """``nll_loss`` of ``log_softmax(input)``, in one pass.
 
     Args:
@@ -294,6 +328,7 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="m
     Raises:
         RangeError: a target is no class, or label_smoothing out of range.
     """
+    reduction = old_reduction(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RangeError(f"cross_entropy: label_smoothing is {label_smoothing}, expected a number from 0 to 1.")
     if target.dtype.is_floating_point:

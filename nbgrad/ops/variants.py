@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple
 
 from ..errors import ArgumentError, DTypeError, RangeError
-from .core import composite, elementwise
+from .core import OPS, composite, elementwise
 from .expr import scalar
 
 __all__ = ["VARIANTS", "Variant"]
@@ -226,15 +226,18 @@ def gelu(op):
 
 
 def with_inplace_flag(name: str) -> None:
-    """Register an activation whose function takes ``inplace=``, as torch.nn.functional's do."""
+    """Register an activation whose function takes ``inplace`` as last argument, as torch.nn.functional's do."""
+    settings = list(OPS[name].signature.parameters.values())[1:]
+    named, passed = ([f"{p.name}{'' if p.default is p.empty else f'={p.default!r}'}" for p in settings], [p.name for p in settings])
+    text = (f"def {name}({', '.join(['input', *named, 'inplace=False'])}):\n"
+            f"    return (over if inplace else plain)({', '.join(['input', *passed])})\n")
+
     @variant(name, method=False, inplace=False, out=False)
     def build(op):
-        plain, over = op(name), op(name + "_")
-
-        def activation(input, *args, inplace=False, **named):
-            return (over if inplace else plain)(input, *args, **named)
-        activation.__name__, activation.__doc__ = name, f"{name}; inplace=True overwrites input."
-        return activation
+        scope = {"plain": op(name), "over": op(name + "_")}
+        exec(compile(text, f"<{name} with inplace>", "exec"), scope)
+        scope[name].__doc__ = f"{name}; inplace=True overwrites input."
+        return scope[name]
 
 
 for _name in ("relu", "silu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish", "threshold"):

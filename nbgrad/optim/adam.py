@@ -10,7 +10,7 @@ from nbgrad import Tensor, view_as_real, zeros_like
 from ..errors import ArgumentError
 from ..fused import fused_update
 from . import rules
-from .optimizer import Optimizer, require, require_numbers
+from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 
 __all__ = ["Adam", "AdamW"]
 
@@ -31,11 +31,13 @@ class Adam(Optimizer):
         weight_decay: adds ``weight_decay * p`` to the gradient.
         amsgrad: divide by the largest mean square so far.
         maximize: ascend.
+        decoupled_weight_decay: as ``AdamW``.
+        foreach, capturable, fused: accepted; every step is fused.
 
     A complex parameter is optimised as its real and imaginary parts, each with moments of its own.
 
     Raises:
-        RangeError: an option out of range.
+        RangeError: an option out of range. NotSupportedError: ``differentiable``.
 
     Source: torch's Adam; the formulas are in ``rules``.
 
@@ -51,8 +53,11 @@ class Adam(Optimizer):
     decoupled = False
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:
+                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+                 decoupled_weight_decay: bool = False) -> None:
+        refuse_differentiable(self._name, differentiable)
+        self.decoupled = self.decoupled or decoupled_weight_decay
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                                   "amsgrad": amsgrad, "maximize": maximize})
 
@@ -107,7 +112,7 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter itself and leaves the gradient alone.
 
     Args:
-        params, lr, betas, eps, amsgrad, maximize: as for ``Adam``.
+        params, lr, betas, eps, amsgrad, maximize, foreach, capturable, fused: as for ``Adam``.
         weight_decay: the parameter is multiplied by ``1 - lr * weight_decay`` at each step.
 
     Raises:
@@ -125,6 +130,7 @@ class AdamW(Adam):
     decoupled = True
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable)

@@ -10,10 +10,10 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import ArgumentError, LeafError, RangeError, ShapeError
+from ..errors import ArgumentError, LeafError, NotSupportedError, RangeError, ShapeError
 from ..nn.utils import zero_grads
 
-__all__ = ["Optimizer", "require"]
+__all__ = ["Optimizer", "refuse_differentiable", "require"]
 
 
 class Optimizer:
@@ -162,6 +162,16 @@ class Optimizer:
             lines += [f"Parameter Group {number}",
                       *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
         return "\n".join([f"{self._name} (", *lines, ")"])
+
+
+def refuse_differentiable(owner: str, differentiable: bool) -> None:
+    """Refuse to be differentiated through.
+
+    Raises:
+        NotSupportedError: ``differentiable``.
+    """
+    if differentiable:
+        raise NotSupportedError(f"{owner}: steps are not recorded. Hint: write the update in operations on tensors, see func.grad.")
 
 
 def require_numbers(owner: str, options: Mapping[str, Any]) -> None:

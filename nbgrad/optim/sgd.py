@@ -8,7 +8,7 @@ from nbgrad import Tensor, zeros_like
 
 from ..fused import fused_update
 from . import rules
-from .optimizer import Optimizer, require, require_numbers
+from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 
 __all__ = ["SGD"]
 
@@ -24,9 +24,10 @@ class SGD(Optimizer):
         weight_decay: adds ``weight_decay * p`` to the gradient.
         nesterov: look one step ahead; needs momentum and no dampening.
         maximize: ascend.
+        foreach, fused: accepted; every step is fused.
 
     Raises:
-        RangeError: an option out of range.
+        RangeError: an option out of range. NotSupportedError: ``differentiable``.
 
     Source: torch's SGD; the formulas are in ``rules``.
 
@@ -40,7 +41,9 @@ class SGD(Optimizer):
     """
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
-                 weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False) -> None:
+                 weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+        refuse_differentiable("SGD", differentiable)
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening,
                                   "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize})
 

@@ -1,6 +1,9 @@
 """Layers, activations and losses: values and gradients against NumPy in float64."""
 from __future__ import annotations
 
+import contextlib
+import copy
+import inspect
 import math
 
 import numpy as np
@@ -121,7 +124,7 @@ def test_layer_norm_without_parameters():
 
 def test_layer_norm_of_another_shape():
     """The error gives both shapes."""
-    with pytest.raises(ShapeError, match=r"layer_norm: x is \(2, 4\), expected .* \(3,\)"):
+    with pytest.raises(ShapeError, match=r"layer_norm: input is \(2, 4\), expected .* \(3,\)"):
         F.layer_norm(nbgrad.zeros(2, 4), (3,))
 
 
@@ -208,3 +211,162 @@ def test_unknown_reduction():
     """The error gives what came and the three that there are."""
     with pytest.raises(RangeError, match="MSELoss: reduction is 'max'"):
         nn.MSELoss(reduction="max")
+
+
+# ---- settings, flags and places of arguments ---------------------------------------------------------------------------
+
+INPLACE = ("relu", "relu6", "elu", "celu", "selu", "silu", "mish", "leaky_relu", "hardtanh", "hardsigmoid", "hardswish")
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_inplace_by_place_and_by_name(name):
+    """``inplace`` is an activation's last argument; the result is then the operand itself, with the gradient of the function."""
+    function = getattr(F, name)
+    settings = [p.default for p in list(inspect.signature(function).parameters.values())[1:-1]]
+    x = nbgrad.tensor([-2.0, -0.3, 0.7, 4.0], dtype=nbgrad.float64, requires_grad=True)
+    expected = function(x)
+    due, = nbgrad.grad(expected.sum(), x)
+    for call in (lambda y: function(y, *settings, True), lambda y: function(y, inplace=True)):
+        y = x.clone()
+        assert call(y) is y
+        np.testing.assert_array_equal(y.detach().numpy(), expected.detach().numpy())
+        np.testing.assert_array_equal(nbgrad.grad(y.sum(), x)[0].numpy(), due.numpy())
+    y = x.detach().clone()
+    assert function(y, *settings, False) is not y and y.tolist() == x.tolist()
+
+
+def test_threshold_in_place():
+    """Its settings have no defaults."""
+    x = nbgrad.tensor([-1.0, 0.5])
+    assert F.threshold(x, 0.0, 20.0).tolist() == [20.0, 0.5] and F.threshold(x, 0.0, 20.0, True) is x
+    assert x.tolist() == [20.0, 0.5] and F.threshold(x, threshold=1.0, value=0.0).tolist() == [20.0, 0.0]
+
+
+MODULES = {nn.ReLU: (), nn.ReLU6: (), nn.SELU: (), nn.SiLU: (), nn.Mish: (), nn.Hardsigmoid: (), nn.Hardswish: (), nn.ELU: (0.5,),
+           nn.CELU: (0.5,), nn.LeakyReLU: (0.2,), nn.Hardtanh: (-0.5, 2.0), nn.Threshold: (0.1, 20.0)}
+
+
+@pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
+def test_modules_of_activations_in_place(kind):
+    """``inplace`` by place and by name; settings are attributes, are read in every call, are shown, and are pickled."""
+    settings, x = MODULES[kind], nbgrad.tensor([-2.0, -0.3, 0.7, 4.0])
+    plain = kind(*settings)
+    expected = plain(x).tolist()
+    for module in (kind(*settings, True), kind(*settings, inplace=True), copy.deepcopy(kind(*settings, True))):
+        y = x.clone()
+        assert module(y) is y and y.tolist() == expected and module.inplace and "inplace=True" in repr(module)
+    assert not plain.inplace and "inplace" not in repr(plain) and plain(x) is not x
+    plain.inplace = True
+    assert plain(x) is x
+
+
+def test_settings_of_activations():
+    """Names, order and defaults are those of the functions; others are refused."""
+    assert repr(nn.ELU(2.0)) == "ELU(alpha=2.0)"
+    assert str(inspect.signature(nn.Hardtanh)) == "(min_val=-1.0, max_val=1.0, inplace=False)"
+    assert repr(nn.Softmax(1)) == "Softmax(dim=1)" and nn.Hardshrink(0.3).lambd == 0.3 and nn.GLU().dim == -1
+    for wrong in (lambda: nn.ReLU(False, 1), lambda: nn.ELU(beta=1.0), lambda: nn.Threshold(1.0)):
+        with pytest.raises(TypeError, match="expected (ReLU|ELU|Threshold)[(]"):
+            wrong()
+
+
+@pytest.mark.parametrize(("module", "reference"), [
+    (nn.Softsign(), lambda x: x / (1 + np.abs(x))), (nn.Tanhshrink(), lambda x: x - np.tanh(x)),
+    (nn.Hardshrink(0.4), lambda x: np.where(np.abs(x) > 0.4, x, 0)), (nn.Softmin(0), lambda x: np.exp(log_softmax(-x))),
+    (nn.Softshrink(0.4), lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.4, 0)),
+    (nn.PReLU(init=0.3, dtype=nbgrad.float64), lambda x: np.where(x > 0, x, 0.3 * x)),
+    (nn.GLU(0), lambda x: x[:2] / (1 + np.exp(-x[2:])))], ids=repr)
+def test_more_activation_values(module, reference):
+    """Modules of functions without a flag."""
+    x = np.array([-2.0, -0.3, 0.7, 4.0])
+    np.testing.assert_allclose(module(nbgrad.tensor(x)).detach().numpy(), reference(x), rtol=1e-12)
+
+
+def test_dropout_in_place():
+    """The mask is written into the operand; nothing is written in evaluation."""
+    for call in (lambda x: F.dropout(x, 0.5, True, True), nn.Dropout(0.5, True), nn.Dropout(inplace=True)):
+        x = nbgrad.ones(100)
+        assert call(x) is x and set(x.tolist()) == {0.0, 2.0}
+    x = nbgrad.ones(3)
+    assert F.dropout(x, 0.5, False, True) is x and x.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("name", ["softmax", "softmin", "log_softmax"])
+def test_dimension_that_is_not_given(name):
+    """It is chosen as in torch's early versions, with a warning."""
+    function = getattr(F, name)
+    for shape, dim in (((2,), 0), ((2, 3), 1), ((2, 3, 2), 0), ((1, 2, 2, 2), 1)):
+        x = nbgrad.tensor(RNG.normal(size=shape))
+        with pytest.warns(UserWarning, match=f"{name}: dim is not given, {dim} is taken"):
+            found = function(x)
+        assert found.tolist() == function(x, dim, dtype=nbgrad.float64).tolist()
+
+
+FLAGS = [((None, None), "mean"), ((True, None), "mean"), ((False, None), "sum"), ((None, False), "none"), ((True, False), "none"),
+         ((False, True), "sum")]
+LOSSES = {"mse_loss": 0, "l1_loss": 0, "smooth_l1_loss": 0, "kl_div": 0, "binary_cross_entropy": 1,
+          "binary_cross_entropy_with_logits": 1, "soft_margin_loss": 0, "multilabel_soft_margin_loss": 1, "hinge_embedding_loss": 1}
+
+
+@pytest.mark.parametrize("flags, reduction", FLAGS)
+@pytest.mark.parametrize("name", LOSSES)
+def test_old_flags_of_losses(name, flags, reduction):
+    """``size_average`` and ``reduce``, by name and at their places, are the reduction that they name."""
+    loss, (x, y) = getattr(F, name), nbgrad.tensor([[[0.2, 0.7]], [[0.0, 1.0]]], dtype=nbgrad.float64)
+    between = (None,) if LOSSES[name] else ()
+    between = (1.0,) if name == "hinge_embedding_loss" else between
+    expected = loss(x, y, reduction=reduction).tolist()
+    with contextlib.nullcontext() if flags == (None, None) else pytest.warns(UserWarning, match=f"reduction='{reduction}'"):
+        assert loss(x, y, *between, *flags).tolist() == expected
+        assert loss(x, y, size_average=flags[0], reduce=flags[1]).tolist() == expected
+
+
+@pytest.mark.parametrize("loss", [nn.MSELoss, nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.TripletMarginLoss, nn.SoftMarginLoss])
+def test_old_flags_of_modules(loss):
+    """The module has the reduction that they name."""
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        assert loss(size_average=False).reduction == "sum"
+
+
+def test_places_of_settings_of_losses():
+    """The flags have places of their own, as in torch; a word there is refused rather than taken for true."""
+    assert nn.CrossEntropyLoss(None, None, 2).ignore_index == 2 == nn.NLLLoss(None, None, 2).ignore_index
+    found = F.cross_entropy(nbgrad.zeros(2, 3), nbgrad.tensor([0, 2]), None, None, 2, None, "sum", 0.0)
+    assert found.item() == pytest.approx(math.log(3))
+    for wrong in (lambda: F.mse_loss(nbgrad.ones(2), nbgrad.ones(2), "sum"), lambda: nn.L1Loss("none")):
+        with pytest.raises(TypeError, match="Hint: reduction='(sum|none)', by name"):
+            wrong()
+
+
+@pytest.mark.parametrize("name, each", [("mse_loss", lambda d: d * d), ("l1_loss", np.abs),
+                                        ("huber_loss", lambda d: np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5))])
+def test_weights_of_each_loss(name, each):
+    """Losses of elements are weighted; a mean is divided by the sum of the weights. Weights do not broadcast."""
+    x, w, loss = np.array([[1.0, 2.0], [0.5, 5.0]]), np.array([[1.0, 2.0], [0.0, 1.0]]), getattr(F, name)
+    y, weight = nbgrad.zeros(2, 2, dtype=nbgrad.float64), nbgrad.tensor(w)
+    for reduction, expected in (("none", each(x) * w), ("sum", (each(x) * w).sum()), ("mean", (each(x) * w).sum() / w.sum())):
+        np.testing.assert_allclose(loss(nbgrad.tensor(x), y, reduction=reduction, weight=weight).numpy(), expected)
+    with pytest.raises(RuntimeError, match=f"{name}: weight .* must have the shape"):
+        loss(nbgrad.tensor(x), y, weight=weight[0])
+
+
+@pytest.mark.parametrize("make", [
+    lambda **o: nn.Linear(2, 3, **o), lambda **o: nn.LayerNorm(2, **o), lambda **o: nn.BatchNorm1d(2, **o),
+    lambda **o: nn.PReLU(**o),
+    lambda **o: nn.GroupNorm(1, 2, **o), lambda **o: nn.RMSNorm(2, **o), lambda **o: nn.Embedding(3, 2, **o)])
+def test_modules_take_a_device(make):
+    """It stands before the dtype; other devices than the CPU are refused."""
+    assert make(device="cpu", dtype=nbgrad.float64).weight.dtype is nbgrad.float64
+    with pytest.raises(RuntimeError, match="cuda"):
+        make(device="cuda")
+
+
+def test_places_of_devices():
+    """By place, too."""
+    assert nn.Linear(2, 3, True, "cpu", nbgrad.float64).bias.dtype is nbgrad.float64
+    assert nn.BatchNorm1d(2, bias=False).bias is None is nn.GroupNorm(1, 2, bias=False).bias
+    table = nbgrad.ones(3, 2)
+    module = nn.Embedding(3, 2, _weight=table, _freeze=True)
+    assert not module.weight.requires_grad and module.weight.tolist() == table.tolist()
+    with pytest.raises(ShapeError, match="_weight"):
+        nn.Embedding(2, 2, _weight=table)

@@ -232,6 +232,6 @@ def test_repr_shows_the_tree():
         "  (0): Linear(in_features=4, out_features=8, bias=False)\n"
         "  (1): ModuleList(\n"
         "    (0-1): 2 x ReLU()\n"
-        "    (2): Dropout(p=0.1)\n"
+        "    (2): Dropout(p=0.1, inplace=False)\n"
         "  )\n"
         ")")

@@ -122,7 +122,7 @@ def test_losses_of_margins():
     a, b, t = x.detach().numpy(), y.detach().numpy(), signs.numpy()
     check(nn.HingeEmbeddingLoss(0.5)(x, signs), np.where(t == 1, a, np.maximum(0, 0.5 - a)).mean())
     check(nn.MarginRankingLoss(0.5)(x, y, signs), np.maximum(0, 0.5 - t * (a - b)).mean())
-    check(nn.SoftMarginLoss("sum")(x, signs), np.log1p(np.exp(-t * a)).sum())
+    check(nn.SoftMarginLoss(reduction="sum")(x, signs), np.log1p(np.exp(-t * a)).sum())
     check(nn.HuberLoss(delta=0.5)(x, y), np.where(abs(a - b) < 0.5, (a - b) ** 2 / 2, 0.5 * (abs(a - b) - 0.25)).mean())
     check(nn.SmoothL1Loss()(x, y), np.where(abs(a - b) < 1, (a - b) ** 2 / 2, abs(a - b) - 0.5).mean())
     p = 1 / (1 + np.exp(-a))
@@ -132,7 +132,7 @@ def test_losses_of_margins():
     check(nn.TripletMarginLoss()(*rows), np.maximum(0, near - far + 1).mean())
     assert abs(nn.CosineEmbeddingLoss()(rows[0], rows[0], nbgrad.ones(3)).item()) < 1e-9
     with pytest.raises(ValueError, match="reduction"):
-        F.soft_margin_loss(x, signs, "median")
+        F.soft_margin_loss(x, signs, reduction="median")
 
 
 def test_parameters_as_a_vector():
