@@ -1059,7 +1059,7 @@ tensor([[[  5.9375,  -6.8125,  -0.9375,  -2.4375],
     'binary_cross_entropy': """\
 -y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
 
-Signature: binary_cross_entropy(input, target, weight=None, *, reduction='mean')
+Signature: binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')
 
 Operands:
     input: a tensor or a NumPy array.
@@ -1086,7 +1086,7 @@ Args:
     weight: of each loss, broadcast.
     pos_weight: of the term of positive targets, broadcast.
 
-Signature: binary_cross_entropy_with_logits(input, target, weight=None, *, reduction='mean', pos_weight=None)
+Signature: binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -1517,9 +1517,9 @@ tensor([ 1., -2.,  3.], grad_fn=<CeilBackward0>)
 (tensor([0., 0., 0.]),)
 """,
     'celu': """\
-x where x > 0, else alpha * (e**(x / alpha) - 1).
+celu; inplace=True overwrites input.
 
-Signature: celu(input, alpha=1.0)
+Signature: celu(input, alpha=1.0, inplace=False)
 
 Operands:
     input, alpha: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
@@ -2137,7 +2137,7 @@ Args:
 Raises:
     RangeError: a target is no class, or label_smoothing out of range.
 
-Signature: cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0)
+Signature: cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -2703,8 +2703,9 @@ tensor(8.5000, grad_fn=<DotBackward0>)
 """,
     'dropout': """\
 x with each element zeroed with probability p and the others divided by 1 - p; x itself unless training.
+inplace=True overwrites x.
 
-Signature: dropout(input, p=0.5, training=True)
+Signature: dropout(input, p=0.5, training=True, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -2825,9 +2826,9 @@ tensor([[ 4.9375, -4.8125, -3.9375, -2.9375],
         [-1.0000, -1.0000,  3.0000, -3.2500]])
 """,
     'elu': """\
-x where x > 0, else alpha * (e**x - 1).
+elu; inplace=True overwrites input.
 
-Signature: elu(input, alpha=1.0)
+Signature: elu(input, alpha=1.0, inplace=False)
 
 Operands:
     input, alpha: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
@@ -3806,9 +3807,9 @@ tensor([[ 1., -2.,  3.],
         [0., 1., 1.]]),)
 """,
     'hardsigmoid': """\
-x / 6 + 1/2, moved into [0, 1].
+hardsigmoid; inplace=True overwrites input.
 
-Signature: hardsigmoid(input)
+Signature: hardsigmoid(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -3834,9 +3835,9 @@ tensor([0.6667, 0.1667, 1.0000], grad_fn=<HardsigmoidBackward0>)
 (tensor([0.1667, 0.1667, 0.0000]),)
 """,
     'hardswish': """\
-x * hardsigmoid(x).
+hardswish; inplace=True overwrites input.
 
-Signature: hardswish(input)
+Signature: hardswish(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -3862,9 +3863,9 @@ tensor([ 0.6667, -0.3333,  3.0000], grad_fn=<HardswishBackward0>)
 (tensor([ 0.8333, -0.1667,  1.0000]),)
 """,
     'hardtanh': """\
-x moved into [min_val, max_val]; the derivative at the ends is 0.
+hardtanh; inplace=True overwrites input.
 
-Signature: hardtanh(input, min_val=-1.0, max_val=1.0)
+Signature: hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False)
 
 Operands:
     input, min_val, max_val: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
@@ -4022,9 +4023,10 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000],
         [ 0.5000,  2.0000, -1.0000,  1.5000, -0.5000,  2.5000]])
 """,
     'huber_loss': """\
-d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; reduced.
+d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; times weight, reduced as in
+mse_loss.
 
-Signature: huber_loss(input, target, reduction='mean', delta=1.0)
+Signature: huber_loss(input, target, reduction='mean', delta=1.0, weight=None)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -4965,7 +4967,7 @@ target (log(target) - input), where input is a log-probability, and target too w
 
 ``reduction="batchmean"`` divides the sum by ``input.shape[0]``, which is the divergence.
 
-Signature: kl_div(input, target, reduction='mean', log_target=False)
+Signature: kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -5037,9 +5039,10 @@ Forms: x.kthvalue(...), out=.
 Extremum(values=tensor([ 0.5000, -0.5000, -2.5000]), indices=tensor([3, 3, 3]))
 """,
     'l1_loss': """\
-|input - target|, reduced.
+|input - target|, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the
+weights.
 
-Signature: l1_loss(input, target, reduction='mean')
+Signature: l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -5159,9 +5162,9 @@ Forms: x.le(...), x.le_(...), out=; also called less_equal.
 tensor([ True,  True, False])
 """,
     'leaky_relu': """\
-x where x > 0, else negative_slope * x.
+leaky_relu; inplace=True overwrites input.
 
-Signature: leaky_relu(input, negative_slope=0.01)
+Signature: leaky_relu(input, negative_slope=0.01, inplace=False)
 
 Operands:
     input, negative_slope: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
@@ -7174,9 +7177,9 @@ tensor([ 1.0000, -2.0000,  1.5000], grad_fn=<MinimumBackward0>)
 (tensor([1., 1., 0.]), tensor([0., 0., 1.]))
 """,
     'mish': """\
-x * tanh(log(1 + e**x)).
+mish; inplace=True overwrites input.
 
-Signature: mish(input)
+Signature: mish(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -7294,9 +7297,10 @@ tensor([[[ 1.0000,  0.2500],
          [-2.5000,  0.5000]]])
 """,
     'mse_loss': """\
-(input - target)**2, reduced.
+(input - target)**2, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the
+weights.
 
-Signature: mse_loss(input, target, reduction='mean')
+Signature: mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -7810,7 +7814,7 @@ Args:
 Raises:
     RangeError: a target is no class.
 
-Signature: nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean')
+Signature: nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean')
 
 Operands:
     input: a tensor or a NumPy array.
@@ -8566,9 +8570,9 @@ tensor([ 1.0000, -0.5000,  0.3333], grad_fn=<ReciprocalBackward0>)
 (tensor([-1.0000, -0.2500, -0.1111]),)
 """,
     'relu': """\
-max(x, 0).
+relu; inplace=True overwrites input.
 
-Signature: relu(input)
+Signature: relu(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -9268,9 +9272,9 @@ tensor([[ 1.0000, -2.0000,  2.0000,  0.5000],
         [1., 1., 0., 1.]]), tensor([1., 1., 1.]))
 """,
     'selu': """\
-elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).
+selu; inplace=True overwrites input.
 
-Signature: selu(input)
+Signature: selu(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -9421,9 +9425,9 @@ tensor([[False,  True, False],
         [False, False,  True]])
 """,
     'silu': """\
-x * sigmoid(x).
+silu; inplace=True overwrites input.
 
-Signature: silu(input)
+Signature: silu(input, inplace=False)
 
 Operands:
     input: a tensor or a NumPy array (x in formulas).
@@ -9615,7 +9619,7 @@ SlogdetResult(sign=tensor(1.), logabsdet=tensor(2.8550))
     'smooth_l1_loss': """\
 |d| - beta / 2, or d**2 / (2 beta) where |d| < beta, for d = input - target; reduced.
 
-Signature: smooth_l1_loss(input, target, reduction='mean', beta=1.0)
+Signature: smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -10410,9 +10414,9 @@ tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
         [ 5.7500, -6.2500, -3.0000, -4.5000]])
 """,
     'threshold': """\
-x where x > threshold, else value.
+threshold; inplace=True overwrites input.
 
-Signature: threshold(input, threshold, value)
+Signature: threshold(input, threshold, value, inplace=False)
 
 Operands:
     input, threshold, value: tensors, NumPy arrays or numbers, at least one of them no number (x in formulas).
