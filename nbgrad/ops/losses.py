@@ -1,6 +1,6 @@
 """Losses. Those of single elements are elementwise operations with a reduction; those by class index have own loops.
 
-``reduction`` is "mean", "sum" or "none"; ``size_average`` and ``reduce`` are the flags that torch's early versions had in its place.
+``reduction`` is "mean", "sum" or "none"; ``size_average`` and ``reduce`` are the flags that torch's early versions had for it.
 """
 from __future__ import annotations
 
