@@ -52,7 +52,7 @@ class FunctionCall(Call):
 
     def __init__(self, function: type[Function], args: tuple):
         runs: list[BackwardCFunction] = []
-        op: Any = function._op
+        op: Any = function._op_
         super().__init__(op, args, {}, lambda *below: run(function, below, runs))
         self.runs = runs
 
@@ -88,7 +88,7 @@ class Function:
     # Whether ``vmap`` may run forward and backward on batches, which then must consist of nbgrad's operations.
     generate_vmap_rule = False
     _backward_cls: type[BackwardCFunction]
-    _rule: FunctionRule
+    _rule_: FunctionRule
     _op: CustomFunction
 
     def __init__(self, *args, **kwargs):
@@ -155,7 +155,7 @@ class Function:
 
 def prepare(cls: type[Function]) -> None:
     """Give a Function class the class of its nodes, their rule, and its name among the operations."""
-    cls._rule, cls._op = FunctionRule(cls.__name__), CustomFunction(cls)
+    cls._rule_, cls._op_ = FunctionRule(cls.__name__), CustomFunction(cls)
     cls._backward_cls = type(cls.__name__ + "Backward", (BackwardCFunction,), {"__slots__": (), "__module__": cls.__module__,
                                                                          "_forward_cls": cls})
 
@@ -177,7 +177,7 @@ def interpreted(cls: type[Function], args: tuple) -> Any:
 
 def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
     """The call beneath all interpreters: ``forward`` with recording off, then the results get their histories."""
-    ctx = new_context(cls._backward_cls, cls._rule, args)
+    ctx = new_context(cls._backward_cls, cls._rule_, args)
     enabled = mode.enabled
     record = enabled and any(ctx._needs_)
     mode.enabled = False

@@ -62,7 +62,7 @@ def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)
     new._storage_, new._offset_ = storage, offset
-    put_layout(new, layout if kind._mark is None else marked_layout(layout.unmarked(), kind._mark))
+    put_layout(new, layout if kind._mark_ is None else marked_layout(layout.unmarked(), kind._mark_))
     new._edge_, new._needs_grad_, new._meta_ = None, needs_grad, None
     if attributes:
         vars(new).update(attributes)

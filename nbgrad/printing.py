@@ -223,7 +223,7 @@ def suffixes_of(x: Tensor) -> list[str]:
 
 def text_of(x: Tensor) -> str:
     """``tensor(values, what the values do not say)``, as torch prints it; a subclass by its own name."""
-    start = "tensor(" if x._mark is None else f"{type(x).__name__}("
+    start = "tensor(" if x._mark_ is None else f"{type(x).__name__}("
     text = start + body_of(x, len(start))
     width = len(text) - text.rfind("\n")
     for part in suffixes_of(x):

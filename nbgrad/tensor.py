@@ -117,7 +117,7 @@ class Tensor(Operators):
     __hash__ = object.__hash__
 
     # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None (overrides.py).
-    _mark: type | None = None
+    _mark_: type | None = None
 
     def __new__(cls, data: Any = None, *args, **kwargs):
         if cls is Tensor:
@@ -129,10 +129,10 @@ class Tensor(Operators):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "_mark" not in vars(cls):
-            inherits = cls.__base__ is Tensor or cls.__base__._mark is not None
-            cls._mark = cls if inherits or "__nbgrad_function__" in vars(cls) else None
-            if cls._mark is not None:
+        if "_mark_" not in vars(cls):
+            inherits = cls.__base__ is Tensor or cls.__base__._mark_ is not None
+            cls._mark_ = cls if inherits or "__nbgrad_function__" in vars(cls) else None
+            if cls._mark_ is not None:
                 prepare_subclass(cls)
 
     # ---- what it is ---------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _mark = None        # results computed from parameters are plain tensors
+    _mark_ = None        # results computed from parameters are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:

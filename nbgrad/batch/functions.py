@@ -156,7 +156,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
             results = tuple(None if t is None else lowered(t, levels) for t in (made if isinstance(made, tuple) else (made,)))
             return results if isinstance(made, tuple) else results[0]
 
-    OverBatches.__name__ = OverBatches._rule.name = OverBatches._op.name = cls.__name__
+    OverBatches.__name__ = OverBatches._rule_.name = OverBatches._op_.name = cls.__name__
     return OverBatches
 
 

@@ -48,7 +48,7 @@ class Batched(Tensor):
     """
 
     __slots__ = ()
-    _mark = None
+    _mark_ = None
     _value_: Tensor
     _levels_: tuple[Level, ...]
 

@@ -31,8 +31,8 @@ class Module:
     """A function with parameters. Subclass it, assign parameters and modules as attributes, and define ``forward``.
 
     NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
-    only its kind is kept aside, in ``_kinds``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
-    there is no second table of values to keep in step. ``_kinds`` is made by ``__new__``: a subclass that forgets
+    only its kind is kept aside, in ``_kinds_``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
+    there is no second table of values to keep in step. ``_kinds_`` is made by ``__new__``: a subclass that forgets
     ``super().__init__()`` works.
 
     Attributes:
@@ -50,12 +50,12 @@ class Module:
     """
 
     training = True
-    _kinds: dict[str, str]
-    _hooks: ModuleHooks | None = None
+    _kinds_: dict[str, str]
+    _hooks_: ModuleHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = super().__new__(cls)
-        self.__dict__["_kinds"] = {}
+        self.__dict__["_kinds_"] = {}
         return self
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is not None:
-            return self._hooks.call(self, args, kwargs)
+        if self._hooks_ is not None:
+            return self._hooks_.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     # Hooks
@@ -115,23 +115,23 @@ class Module:
 
     def _own_hooks(self) -> ModuleHooks:
         """The module's hooks, made on first use."""
-        if self._hooks is None:
-            self.__dict__["_hooks"] = ModuleHooks()
-        return self._hooks      # type: ignore[return-value]
+        if self._hooks_ is None:
+            self.__dict__["_hooks_"] = ModuleHooks()
+        return self._hooks_      # type: ignore[return-value]
 
     # Registration
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         if kind:
-            self._kinds[name] = kind
-        elif name in self._kinds:
-            _check_kind(f"{type(self).__name__}.{name}", self._kinds[name], value)
+            self._kinds_[name] = kind
+        elif name in self._kinds_:
+            _check_kind(f"{type(self).__name__}.{name}", self._kinds_[name], value)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        self._kinds.pop(name, None)
+        self._kinds_.pop(name, None)
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Make ``parameter`` the attribute ``name``; None declares a parameter that the module does without.
@@ -166,10 +166,10 @@ class Module:
             raise ArgumentError(f"{owner}: expected the name of a {kind} as a str, got {type(name).__name__}.")
         if not name or "." in name:
             raise RangeError(f"{owner}: {name!r} cannot name a {kind}: it is empty or contains a dot.")
-        if hasattr(self, name) and name not in self._kinds:
+        if hasattr(self, name) and name not in self._kinds_:
             raise RangeError(f"{owner}: the attribute {name!r} exists and is no {kind}. Hint: choose another name.")
         _check_kind(f"{owner}.{name}", kind, value)
-        self._kinds[name] = kind
+        self._kinds_[name] = kind
         object.__setattr__(self, name, value)
 
     # Traversal
@@ -177,7 +177,7 @@ class Module:
     def _own(self, *kinds: str) -> list[tuple[str, Any]]:
         """Names and values of the module's own attributes of ``kinds``, without those that are None."""
         values = self.__dict__
-        return [(name, values[name]) for name, kind in self._kinds.items()
+        return [(name, values[name]) for name, kind in self._kinds_.items()
                 if kind in kinds and values[name] is not None]
 
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:

@@ -261,3 +261,46 @@ def test_nodes_of_operations_take_no_attributes(name):
             setattr(node, name, "mine")
     assert grad(y.sum(), x)[0].tolist() == [2.0, 2.0]
     assert isinstance(y.grad_fn, Node)
+
+
+# ---------------------------------------------------------------------------------------------- classes of users
+@pytest.mark.parametrize("name", ["kinds", "hooks", "_kinds", "_hooks", "names", "step", "state", "children_", "mask", "cache"])
+def test_attributes_of_modules_are_the_programs(name):
+    """A Module keeps its parameters and its hooks whatever else it is given."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            setattr(self, name, [])
+            self.layer = nn.Linear(2, 1)
+            setattr(self, name, {"mine": 1})
+
+        def forward(self, x):
+            return self.layer(x)
+    net, calls = Net(), []
+    net.register_forward_hook(lambda *args: calls.append(1))
+    net(nbgrad.ones(3, 2)).sum().backward()
+    assert getattr(net, name) == {"mine": 1} and calls == [1]
+    assert [p for p, _ in net.named_parameters()] == ["layer.weight", "layer.bias"] == list(net.state_dict())
+    assert net.layer.weight.grad.tolist() == [[3.0, 3.0]]
+
+
+@pytest.mark.parametrize("name", ["_mark", "mark", "_rule", "_op", "rule", "op", "plan", "node"])
+def test_class_attributes_are_the_programs(name):
+    """Subclasses of Tensor and of Function may define them."""
+    kind = type("Grid", (nbgrad.Tensor,), {name: None})
+    x = nbgrad.tensor([1.0, 2.0]).as_subclass(kind)
+    assert type(x * 2) is kind and (x * 2).tolist() == [2.0, 4.0]
+
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+    setattr(Scale, name, "mine")
+    x = nbgrad.ones(2, requires_grad=True)
+    assert grad(Scale.apply(x).sum(), x)[0].tolist() == [3.0, 3.0]
+    again = type("Again", (Function,), {name: "mine", "forward": Scale.__dict__["forward"], "backward": Scale.__dict__["backward"]})
+    assert grad(again.apply(x).sum(), x)[0].tolist() == [3.0, 3.0]
