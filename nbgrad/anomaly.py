@@ -210,7 +210,7 @@ def has_nan(x: Tensor) -> bool:
     layout = x.layout
     if layout not in _sizes:
         keep(_sizes, layout, scan_size(layout))
-    return layout.dtype.differentiable and bool(np.isnan(elements(whole(x))).any())
+    return layout.dtype.differentiable and bool(layout.numel) and bool(np.isnan(elements(whole(x))).any())
 
 
 def elements(x: Tensor) -> np.ndarray:

@@ -5,12 +5,11 @@ The first two are special modes (grad_mode.special): while one is on, every call
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from . import config
-from .anomaly import explain
+from .anomaly import explain, has_nan
 from .errors import KernelError
 from .grad_mode import special
 from .inplace import span
@@ -52,24 +51,33 @@ class Checker:
         Raises:
             KernelError: a tensor reaches beyond its memory, or a NaN was made.
         """
-        tensors = [x for x in operands if isinstance(x, Tensor)]
-        results = [x for x in (out if isinstance(out, tuple) else (out,)) if isinstance(x, Tensor)]
-        for x in (*tensors, *results):
-            low, high = span(x)
-            if low < 0 or high > x._storage_.array.nbytes:
-                raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of "
-                                  f"{x._storage_.array.nbytes}.")
-        if any(has_nan(x) for x in results) and not any(has_nan(x) for x in tensors):
+        given = list(flat(operands))
+        results = [x for x in flat(out) if isinstance(x, Tensor)]
+        for x in (*given, *results):
+            if isinstance(x, Tensor) and x.layout.numel:
+                low, high = span(x)
+                if low < 0 or high > x._storage_.array.nbytes:
+                    raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of "
+                                      f"{x._storage_.array.nbytes}.")
+        if any(map(holds_nan, results)) and not any(map(holds_nan, given)):
             raise KernelError(f"{op.name}: made a NaN of operands that have none: {', '.join(map(describe, operands))}.")
 
     def recorded(self, node) -> None:
         """Nodes need no check."""
 
 
-def has_nan(x: Tensor) -> bool:
-    """Whether a floating tensor's storage holds a NaN."""
-    array = x._storage_.array
-    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
+def flat(x: Any) -> Iterator[Any]:
+    """The tensors and numbers in nested tuples and lists."""
+    if isinstance(x, (tuple, list)):
+        for part in x:
+            yield from flat(part)
+    else:
+        yield x
+
+
+def holds_nan(x: Any) -> bool:
+    """Whether a tensor or a number is a NaN somewhere."""
+    return has_nan(x) if isinstance(x, Tensor) else isinstance(x, (float, complex)) and x != x
 
 
 def activate() -> None:

@@ -179,14 +179,14 @@ def run_plainly(call: Call) -> Any:
 
 
 def observed(call: Call) -> Any:
-    """Run a call, and show it and the node that it recorded to every observer."""
+    """Run a call, and show it, with operands and attributes, and the node that it recorded to every observer."""
     observers = [active for active in special if getattr(active, "rank", None) is None]
     if not observers:
         return run_plainly(call)
     mark = next_seq()
     out = run_plainly(call)
     for active in observers:
-        active.seen(call.op, call.operands, out)
+        active.seen(call.op, (*call.operands, *call.attributes.values()), out)
     announce(out, mark)
     return out
 

@@ -222,3 +222,57 @@ def test_signals_are_python_s():
     finally:
         signal.signal(signal.SIGUSR1, previous)
     assert seen == [True]
+
+
+def test_first_large_tensors_of_many_threads():
+    """Threads whose first large tensors are the first of the process get them, in blocks."""
+    output = run("""
+        import sys, threading
+        import nbgrad
+        from nbgrad.kernels.cpu.memory import blocks
+        sys.setswitchinterval(1e-6)
+        ready, results = threading.Barrier(8), []
+        def work():
+            ready.wait()
+            results.append((nbgrad.ones(100_000) * 2.0).sum().item())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(results == [200_000.0] * 8, blocks() is None or blocks().mapped > 0)
+    """)
+    assert output == "True True"
+
+
+CHECKED = {
+    "empty views": "[x.unbind(1), x[:, 1], zeros(0, dtype=nbgrad.complex64).imag, nbgrad.complex(zeros(0), zeros(0))]",
+    "half types": "tensor([nan], dtype=nbgrad.bfloat16).float()", "numbers": "ones(2) * nan",
+    "sequences": "cat([tensor([nan]), ones(1)])",
+    "attributes": "zeros(2).index_fill(0, tensor([0]), nan)",
+}
+
+
+@pytest.mark.parametrize("expression", CHECKED.values(), ids=CHECKED)
+def test_checked_calls_that_are_sound(expression):
+    """``NBGRAD_CHECK=1`` does not blame a call for memory that it does not touch, nor for a NaN that it was given."""
+    assert run(f"""
+        import nbgrad
+        from nbgrad import cat, ones, tensor, zeros
+        x, nan = zeros(0, 2), float("nan")
+        {expression}
+    """, NBGRAD_CHECK="1") == ""
+
+
+@pytest.mark.parametrize("expression", [
+    "tensor([-1.0]).sqrt()", "tensor([-1.0], dtype=nbgrad.bfloat16).sqrt()", "tensor([-1.0], dtype=nbgrad.float16).log()",
+    "tensor([float('nan'), -1.0])[1:].sqrt()",
+])
+def test_checked_calls_that_make_a_nan(expression):
+    """``NBGRAD_CHECK=1`` sees a NaN of every dtype, and only among the elements of the operands."""
+    assert "KernelError" in run(f"""
+        import nbgrad
+        from nbgrad import tensor
+        try:
+            {expression}
+        except nbgrad.NbgradError as error:
+            print(type(error).__name__)
+    """, NBGRAD_CHECK="1")

@@ -32,11 +32,14 @@ def use_blocks() -> None:
     results are made by NumPy's function itself."""
     global _uses_blocks
     _uses_blocks = True
-    while _natives:
-        from .memory import blocks
-        native, allocator = _natives.pop(), blocks()
+    if not _natives:
+        return
+    from .memory import blocks
+    allocator = blocks()
+    for native in tuple(_natives):
         if allocator is not None:
             ctypes.c_size_t.from_address(native.entries["new_large_array"]).value = allocator.new_array
+    _natives.clear()
 
 
 def from_blocks(make: Callable[..., Any], count: int, *args: Any, **keywords: Any) -> Any:

@@ -26,6 +26,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ... import config
+from ...locks import new_rlock
 from .launch import NEW_FROM_DESCR, numpy_function
 
 __all__ = ["LEAST", "Blocks", "blocks"]
@@ -453,9 +454,18 @@ class Blocks:
         return self._counters[2]
 
 
-@cache
+_loading = new_rlock()
+
+
 def blocks() -> Blocks | None:
     """The allocator; None where it is not sound (another system, interpreter or NumPy, no lock) or with ``NBGRAD_NATIVE=0``."""
+    with _loading:              # threads that make their first large tensors at the same time: there is one allocator
+        return load_blocks()
+
+
+@cache
+def load_blocks() -> Blocks | None:
+    """The same, of which the first call makes it."""
     locked = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
     if not (config.NATIVE and locked and sys.platform == "linux" and np.lib.NumpyVersion(np.__version__) >= "1.22.0"):
         return None
