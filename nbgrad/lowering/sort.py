@@ -97,6 +97,8 @@ def _top_indices(op, tensors, attributes):
     k, size = attributes["k"], rows.shape[-1]
     if not 0 <= k <= size:
         raise RangeError(f"topk: k = {k}, expected 0 to {size}, the size of dimension {dim}.")
+    if not x.layout.ndim:
+        k = 1               # torch's: a tensor without dimensions has no room for fewer than its element
     largest = attributes["largest"]
     if k * 8 < size:
         pivot = size - k if largest else max(k - 1, 0)

@@ -194,6 +194,17 @@ SMOOTH = {
 }
 
 
+def test_topk_of_a_number_is_the_number():
+    """A tensor without dimensions gives its element for k = 0 as for k = 1, and its gradient."""
+    for k in (0, 1):
+        x = nbgrad.tensor(2.5, requires_grad=True)
+        values, indices = x.topk(k)
+        values.backward()
+        assert values.item() == 2.5 and indices.item() == 0 and x.grad.item() == 1.0
+    with pytest.raises(RuntimeError, match="k = 2"):
+        nbgrad.tensor(2.5).topk(2)
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 def test_first_and_second_derivatives(name):
     """Derivatives of both orders agree with central differences."""
