@@ -129,9 +129,10 @@ def test_unshared_gradient_is_taken_over():
         address.append(result.data_ptr())
         return result
 
-    x = leaf([1.0, 2.0])
-    Returns.apply(x, make).sum().backward()
-    assert x.grad.data_ptr() == address[0]
+    for _ in range(2):      # the compiler leaves cycles, which hold the frames that it was called from
+        x = leaf([1.0, 2.0])
+        Returns.apply(x, make).sum().backward()
+    assert x.grad.data_ptr() == address[1]
 
 
 def test_gradient_kept_by_someone_is_cloned():
