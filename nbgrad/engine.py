@@ -7,6 +7,10 @@ NOTE [Undefined]: an undefined gradient is None and travels as None; zeros are m
 
 NOTE [Ownership]: ``buffers`` holds what nodes will receive. A native step adds in place where it can tell that nobody else has the
 tensor, its storage or its array, and the memory is the array's own; anything else is never written to.
+
+NOTE [Grad mode of a pass]: whether a pass is recorded is one thing for all of it. Whoever calls user code in a pass (hooks here,
+``backward`` of Functions, unpack hooks, overriding types) puts the mode back afterwards; nobody else looks, so that ordinary nodes
+pay nothing for it.
 """
 from __future__ import annotations
 
@@ -278,8 +282,10 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     grads = [owned(g) for g in grads]
     meta = node._meta_
     state.node = node
+    enabled = mode.enabled          # what hooks make of it ends with them: see NOTE [Grad mode of a pass]
     if meta is not None:
         run_tensor_hooks(node, grads)
+        mode.enabled = enabled
     if node in task.wanted:
         capture(node, grads, task)
     if meta is not None:
@@ -292,12 +298,14 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
             changed = hook(tuple(grads))
             if changed is not None:
                 grads = list(replaced("pre-hook", grads, changed))
+        mode.enabled = enabled
     if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
     else:
         results = node._backward_(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
+        mode.enabled = enabled
     return results
 
 
@@ -386,8 +394,10 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf that does something to its gradient, or hands it to those who asked for it, or whose AccumulateGrad has hooks."""
     state.node = leaf
     g, meta = owned(g), leaf._meta_
+    enabled = mode.enabled
     if meta is not None and meta.hooks is not None:
         g = run_leaf_hooks(leaf, g, meta.hooks)
+        mode.enabled = enabled
     if leaf in task.wanted:
         capture(leaf, [g], task)
     if task.needed is not None and leaf not in task.needed:
@@ -399,12 +409,14 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
             changed = hook((g,))
             if changed is not None:
                 g, = replaced("pre-hook", (g,), changed)
+        mode.enabled = enabled
     accumulate(leaf, g)
     if rare is not None:
         for hook in tuple(rare.post_hooks.values()):
             changed = hook((), (g,))
             if changed is not None:
                 replaced("hook", (), changed)       # a leaf makes no gradients that a hook could replace
+    mode.enabled = enabled
 
 
 def run_leaf_hooks(leaf: Tensor, g: Tensor | None, hooks: LeafHooks) -> Tensor | None:

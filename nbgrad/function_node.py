@@ -331,7 +331,9 @@ def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
     if ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
+    enabled = mode.enabled
     results = call_backward(ctx, grads)
+    mode.enabled = enabled          # NOTE [Grad mode of a pass]
     free_saved(ctx)
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
     return checked[0] if len(checked) == 1 else tuple(checked)

@@ -20,8 +20,9 @@ from typing import Any, Callable, Iterator
 from . import tensor as tensor_module
 from .dispatch import CALLS
 from .errors import ArgumentError
-from .grad_mode import special, unusual
+from .grad_mode import mode as grad_mode, special, unusual
 from .graph import accumulator_of
+from .graph_task import state as pass_state
 from .interpreters import Call, Presence, interpret, register
 from .layout import marked_layout
 from .locks import new_rlock
@@ -97,7 +98,11 @@ class Overrides:
             return on_plain(call, below)
         function = functions_of.get(call.name) or CALLS[call.name]
         kwargs = given(call) if call.out is None else {**given(call), "out": call.out}
-        return ask(function, kinds_of(arguments_of(call)), call.operands, kwargs)
+        enabled = grad_mode.enabled
+        result = ask(function, kinds_of(arguments_of(call)), call.operands, kwargs)
+        if pass_state.task is not None:
+            grad_mode.enabled = enabled        # NOTE [Grad mode of a pass]
+        return result
 
 
 def given(call: Call) -> dict:

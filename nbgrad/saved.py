@@ -498,7 +498,9 @@ def unpacked(saved: SavedTensor) -> Tensor:
     Raises:
         ArgumentError: something that is no tensor.
     """
+    enabled = mode.enabled
     value = saved.unpack(saved.packed)
+    mode.enabled = enabled          # NOTE [Grad mode of a pass]
     if not isinstance(value, Tensor):
         raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
     if saved.edge is not None or saved.tangent:

@@ -485,3 +485,86 @@ def test_hook_of_an_accumulate_node_has_nothing_to_replace(result, error):
         with pytest.raises(error):
             y.backward()
     assert x.grad.item() == 2.0
+
+
+# ---------------------------------------------------------------------------------------------- the grad mode of a pass
+def set_mode(enabled):
+    """A hook of any kind that sets the grad mode, and changes nothing else."""
+    def hook(*args):
+        nbgrad.set_grad_enabled(enabled)
+    return hook
+
+
+def by_tensor_hook(y, enabled):
+    """A result whose hook sets the grad mode."""
+    z = y * 1.0
+    z.register_hook(set_mode(enabled))
+    return z
+
+
+def by_prehook(y, enabled):
+    """A result whose node's hook sets it before the node runs."""
+    z = y * 1.0
+    z.grad_fn.register_prehook(set_mode(enabled))
+    return z
+
+
+def by_post_hook(y, enabled):
+    """A result whose node's hook sets it after the node has run."""
+    z = y * 1.0
+    z.grad_fn.register_hook(set_mode(enabled))
+    return z
+
+
+def by_function(y, enabled):
+    """A result of a Function whose backward sets it."""
+    class Identity(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            nbgrad.set_grad_enabled(enabled)
+            return g * 1.0
+    return Identity.apply(y)
+
+
+def by_unpack_hook(y, enabled):
+    """A result of what is saved behind a hook that sets it."""
+    one = leaf(1.0)
+    with nbgrad.graph.saved_tensors_hooks(lambda t: t, lambda t: (set_mode(enabled)(), t)[1]):
+        return y * one
+
+
+def by_hook_of_the_node_itself(y, enabled):
+    """The result itself, with a hook that sets it."""
+    y.register_hook(set_mode(enabled))
+    return y
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+@pytest.mark.parametrize("through", [by_tensor_hook, by_prehook, by_post_hook, by_function, by_unpack_hook, by_hook_of_the_node_itself])
+def test_the_grad_mode_of_user_code_ends_with_it(through, enabled):
+    """The nodes behind a hook or a custom backward are recorded if the pass is, whatever mode that has left; and so is its own."""
+    x, seen = leaf(2.0), []
+    z = through(x ** 3, enabled)
+    x.register_hook(lambda g: seen.append(nbgrad.is_grad_enabled()))
+    g, = nbgrad.grad(z, x, create_graph=not enabled)
+    assert (g.requires_grad, seen, nbgrad.is_grad_enabled()) == (not enabled, [not enabled], True)
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_the_grad_mode_of_a_leafs_hooks_does_not_reach_accumulation(enabled):
+    """Whether ``.grad`` is added to in place is the pass's choice: a recorded one leaves the old gradient as it was."""
+    x = leaf(2.0)
+    x.grad = old = const(1.0)
+    x.register_hook(set_mode(enabled))
+    x.register_post_accumulate_grad_hook(set_mode(enabled))
+    if enabled:
+        (x * 7).backward()
+    else:
+        with pytest.warns(UserWarning, match="cycle"):
+            (x * 7).backward(create_graph=True)
+    assert (x.grad.item(), old.item(), nbgrad.is_grad_enabled()) == (8.0, 8.0 if enabled else 1.0, True)
+
