@@ -2,7 +2,8 @@
 
 NOTE [Function results]: what becomes of a tensor that ``forward`` returned.
   1. not differentiable (not recorded, marked so, of integers): it loses its history; an input that has one comes back as a
-     detached alias, an input that has none as a view;
+     detached alias, an input that has none as a view; a view stays the view that it is, made with recording off, so that a write
+     to it is noticed as one to its base;
   2. changed in place and marked dirty: the caller's object itself, with the Function as its history, or its base's;
   3. an input returned as it is: a view of it, so that the input keeps its own history;
   4. anything else gets the Function as its history.
@@ -102,7 +103,9 @@ def without_history(x: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
     """A result that no gradient flows into."""
     if not requires_grad(x):
         return alias_view(x) if is_input and not is_dirty else x
-    if is_input or is_view(x):
+    if is_view(x) and not is_input:
+        return x
+    if is_input:
         return native.alias(x)
     x._needs_grad_, x._edge_ = False, None
     return x

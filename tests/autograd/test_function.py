@@ -658,6 +658,41 @@ def test_view_whose_base_was_written_to():
         y.grad_fn
 
 
+def marked_slice(ctx, x):
+    """A view without a gradient."""
+    y = x[:]
+    ctx.mark_non_differentiable(y)
+    return y
+
+
+OWNERS = {"leaf": lambda: leaf([1.0, 2.0]), "result": lambda: leaf([1.0, 2.0]) * 1, "view": lambda: (leaf([0.0, 1.0, 2.0]) * 1)[1:],
+          "constant": lambda: const([1.0, 2.0])}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+@pytest.mark.parametrize("apply, context", [
+    (function(lambda ctx, x: x[:], first).apply, nbgrad.no_grad), (function(lambda ctx, x: x[:], first).apply, nbgrad.inference_mode),
+    (function(marked_slice, first).apply, nbgrad.no_grad), (function(marked_slice, first).apply, nbgrad.enable_grad)],
+    ids=["no_grad", "inference_mode", "marked, no_grad", "marked"])
+def test_a_view_of_an_argument_stays_one_without_history(apply, context, owner):
+    """It is to autograd what the same slice is without a Function where nothing is recorded, and a write to it is seen as one."""
+    x, z = OWNERS[owner](), OWNERS[owner]()
+    with context():
+        y = apply(x)
+    with nbgrad.no_grad() if context is nbgrad.enable_grad else context():
+        plain = z[:]
+    for made, own in ((y, x), (plain, z)):
+        assert made._is_view() and made._base is (own if own._base is None else own._base)
+    assert (y.requires_grad, y.grad_fn, y.is_inference()) == (plain.requires_grad, None, False)
+    if x.requires_grad:
+        for made in (y, plain):
+            with pytest.raises(RuntimeError):
+                made.mul_(5)
+    else:
+        y.mul_(5)
+        assert x.tolist() == [5.0, 10.0]
+
+
 def test_input_returned_without_recording():
     """A leaf returned as it is comes back detached under ``no_grad``; a constant comes back as a view."""
     F, x, c = function(lambda ctx, x: x, first), leaf([1.0]), const([1.0])
