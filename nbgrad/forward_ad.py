@@ -328,28 +328,36 @@ def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> A
     results = result if isinstance(result, tuple) else (result,)
     for level in levels:
         tangents = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
+        versions = tuple(None if t is None else t._storage_.version for t in tangents)
         made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
-        for x, t in zip(results, made):
-            if t is not None and x.layout.dtype.differentiable:
-                beneath(level, give, x, level, t, () if shares(call, x, t, tangents) else tangents)
+        for k, (x, t) in enumerate(zip(results, made)):
+            if isinstance(x, Tensor) and x.layout.dtype.differentiable and k not in call.ctx.non_differentiable:
+                shared = shares(call, x, t, tangents, versions)
+                if t is not None:
+                    beneath(level, give, x, level, t, () if shared else tangents)
     return result
 
 
-def shares(call: Call, x: Tensor, tangent: Tensor, tangents: tuple) -> bool:
+def shares(call: Call, x: Tensor, tangent: Tensor | None, tangents: tuple, versions: tuple) -> bool:
     """Whether a result shares memory with an argument; its tangent must then share that of the argument's tangent.
 
+    Args:
+        tangents, versions: of the arguments, and of those tangents before ``jvp`` ran.
+
     Raises:
-        GradError: it does not.
+        GradError: it does not; or an argument that ``forward`` wrote to has a tangent that ``jvp`` did not write to.
     """
-    for operand, own in zip(call.operands, tangents):
+    for operand, own, version in zip(call.operands, tangents, versions):
         if not isinstance(operand, Tensor) or own is None or not share_memory(operand, x):
             continue
-        if operand is x and tangent is not own:
+        if operand is x and (tangent is not own or own._storage_.version == version):
+            came = "None" if tangent is None else "it unchanged" if tangent is own else "another tensor"
             raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
-                            "return it; it returned another tensor.")
-        if operand is not x and (tangent is own or not share_memory(tangent, own)):
+                            f"return it; it returned {came}. Hint: tangent.mul_(factor).")
+        if operand is not x and (tangent is None or (tangent is own and own._base is None) or not share_memory(tangent, own)):
+            came = "None" if tangent is None else "the tangent itself" if tangent is own else "another tensor"
             raise GradError(f"{call.op.name}: forward returned a view of an argument, or the argument itself, so jvp must return "
-                            "the same view of its tangent; it returned another tensor. Hint: tangent.view_as(tangent).")
+                            f"the same view of its tangent; it returned {came}. Hint: tangent.view_as(tangent).")
         return True
     return False
 

@@ -589,16 +589,44 @@ def test_a_function_in_place_and_as_a_view():
         assert tangent_of(view) == [[6.0], [8.0]] and unpack_dual(view).tangent.data_ptr() == tangent.data_ptr()
 
 
+def returned(ctx, x):
+    """A forward that returns its argument as it is."""
+    return x
+
+
 @pytest.mark.parametrize("forward, jvp", [
     (lambda ctx, x: x * 2, lambda ctx, t: (t * 2, t)), (lambda ctx, x: x * 2, lambda ctx, t: nbgrad.ones(3)),
     (lambda ctx, x: x * 2, lambda ctx, t: 3.0), (double_in_place, lambda ctx, t: t * 2),
-    (lambda ctx, x: x.view(2, 1), lambda ctx, t: t.view(2, 1).clone()), (lambda ctx, x: x, lambda ctx, t: t),
+    (double_in_place, lambda ctx, t: t), (double_in_place, lambda ctx, t: None), (double_in_place, lambda ctx, t: t.mul_(2).view(2)),
+    (lambda ctx, x: x.view(2, 1), lambda ctx, t: t.view(2, 1).clone()), (returned, lambda ctx, t: t),
+    (lambda ctx, x: x.view(2, 1), lambda ctx, t: None), (lambda ctx, x: x, lambda ctx, t: None),
     (not_differentiable, lambda ctx, t: t * 2),
 ])
 def test_a_wrong_jvp_is_an_error(forward, jvp):
-    """Another number of tangents, of another shape, no tensors, or tangents that do not share what the results share."""
-    with dual_level(), pytest.raises(nbgrad.GradError):
-        function_of(forward, jvp)(dual([1.0, 2.0], [3.0, 4.0]))
+    """Another number of tangents, of another shape, no tensors, or tangents that do not share what the results share, or that do
+    not change with the argument that forward changes; of views of dual tensors too.
+    """
+    for view in (False, True):
+        with dual_level(), pytest.raises(nbgrad.GradError):
+            x = dual([0.0, 1.0, 2.0, 0.0], [0.0, 3.0, 4.0, 0.0])[1:3] if view else dual([1.0, 2.0], [3.0, 4.0])
+            function_of(forward, jvp)(x.clone() if forward is returned else x)      # a view as it is may keep its tangent
+
+
+@pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: (t[:].mul_(2), t)[1], lambda t: (t.detach().mul_(2), t)[1]])
+def test_jvp_may_write_to_the_tangent_by_any_alias(write):
+    """Of a view of a dual tensor: the base's tangent shows the write, as the base shows that of forward."""
+    with dual_level():
+        whole = dual([0.0, 1.0, 2.0], [0.0, 3.0, 4.0])
+        part = whole[1:]
+        assert function_of(double_in_place, lambda ctx, t: write(t))(part) is part
+        assert (tangent_of(part), tangent_of(whole), whole.tolist()) == ([6.0, 8.0], [0.0, 6.0, 8.0], [0.0, 2.0, 4.0])
+
+
+def test_a_view_returned_as_it_is_may_keep_its_tangent():
+    """The argument is a view, and so is its tangent: that itself will do as the tangent of the result."""
+    with dual_level():
+        y = function_of(returned, lambda ctx, t: t)(dual([0.0, 1.0, 2.0], [0.0, 3.0, 4.0])[1:])
+        assert tangent_of(y) == [3.0, 4.0]
 
 
 def test_a_function_without_jvp():
