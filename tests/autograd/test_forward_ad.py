@@ -597,7 +597,8 @@ def returned(ctx, x):
 @pytest.mark.parametrize("forward, jvp", [
     (lambda ctx, x: x * 2, lambda ctx, t: (t * 2, t)), (lambda ctx, x: x * 2, lambda ctx, t: nbgrad.ones(3)),
     (lambda ctx, x: x * 2, lambda ctx, t: 3.0), (double_in_place, lambda ctx, t: t * 2),
-    (double_in_place, lambda ctx, t: t), (double_in_place, lambda ctx, t: None), (double_in_place, lambda ctx, t: t.mul_(2).view(2)),
+    (double_in_place, lambda ctx, t: t), (double_in_place, lambda ctx, t: None),
+    (double_in_place, lambda ctx, t: t.mul_(2).view(2)),
     (lambda ctx, x: x.view(2, 1), lambda ctx, t: t.view(2, 1).clone()), (returned, lambda ctx, t: t),
     (lambda ctx, x: x.view(2, 1), lambda ctx, t: None), (lambda ctx, x: x, lambda ctx, t: None),
     (not_differentiable, lambda ctx, t: t * 2),

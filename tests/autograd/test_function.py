@@ -671,7 +671,8 @@ OWNERS = {"leaf": lambda: leaf([1.0, 2.0]), "result": lambda: leaf([1.0, 2.0]) *
 
 @pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("apply, context", [
-    (function(lambda ctx, x: x[:], first).apply, nbgrad.no_grad), (function(lambda ctx, x: x[:], first).apply, nbgrad.inference_mode),
+    (function(lambda ctx, x: x[:], first).apply, nbgrad.no_grad),
+    (function(lambda ctx, x: x[:], first).apply, nbgrad.inference_mode),
     (function(marked_slice, first).apply, nbgrad.no_grad), (function(marked_slice, first).apply, nbgrad.enable_grad)],
     ids=["no_grad", "inference_mode", "marked, no_grad", "marked"])
 def test_a_view_of_an_argument_stays_one_without_history(apply, context, owner):

@@ -544,7 +544,8 @@ def by_hook_of_the_node_itself(y, enabled):
 
 
 @pytest.mark.parametrize("enabled", [False, True])
-@pytest.mark.parametrize("through", [by_tensor_hook, by_prehook, by_post_hook, by_function, by_unpack_hook, by_hook_of_the_node_itself])
+@pytest.mark.parametrize("through", [by_tensor_hook, by_prehook, by_post_hook, by_function, by_unpack_hook,
+                                     by_hook_of_the_node_itself])
 def test_the_grad_mode_of_user_code_ends_with_it(through, enabled):
     """The nodes behind a hook or a custom backward are recorded if the pass is, whatever mode that has left; and so is its own."""
     x, seen = leaf(2.0), []
