@@ -327,7 +327,7 @@ def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> A
     result = beneath(0, below, call)
     results = result if isinstance(result, tuple) else (result,)
     for level in levels:
-        tangents = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
+        tangents: Any = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
         versions = tuple(None if t is None else t._storage_.version for t in tangents)
         made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
         for k, (x, t) in enumerate(zip(results, made)):
