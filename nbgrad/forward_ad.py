@@ -327,7 +327,7 @@ def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> A
     result = beneath(0, below, call)
     results = result if isinstance(result, tuple) else (result,)
     for level in levels:
-        tangents: Any = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
+        tangents = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
         versions = tuple(None if t is None else t._storage_.version for t in tangents)
         made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
         for k, (x, t) in enumerate(zip(results, made)):
@@ -350,7 +350,7 @@ def shares(call: Call, x: Tensor, tangent: Tensor | None, tangents: tuple, versi
     for operand, own, version in zip(call.operands, tangents, versions):
         if not isinstance(operand, Tensor) or own is None or not share_memory(operand, x):
             continue
-        if operand is x and (tangent is not own or own._storage_.version == version):
+        if operand is x and (tangent is None or tangent is not own or own._storage_.version == version):
             came = "None" if tangent is None else "it unchanged" if tangent is own else "another tensor"
             raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
                             f"return it; it returned {came}. Hint: tangent.mul_(factor).")
