@@ -19,11 +19,14 @@ from functools import lru_cache
 from typing import Any, Callable, NamedTuple
 from weakref import ref
 
+import numpy as np
+
 from . import graph
 from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, note_retained, number_node
+from .layout import Layout
 from .node import Rule, blank_node
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
 from .tensor import ASK, Tensor, native
@@ -55,11 +58,20 @@ def chain_of(meta) -> list[tuple[Any, int | None]]:
 def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``)."""
     steps = chain_of(meta)
-    if steps[0][0].layout is not base.layout and steps[0][0].layout.strides != base.layout.strides:
-        read = moved(base, [step for step in steps if step[0].op.retype is not None or step[0].op.bits is not None])
-        offset = (x._offset_ - read._offset_) // x.layout.dtype.itemsize
-        return CALLS["as_strided_from"](read, x.layout.shape, x.layout.strides, offset)
-    return moved(base, steps)
+    if steps[0][0].layout is base.layout or steps[0][0].layout.strides == base.layout.strides:
+        return moved(base, steps)
+    if all(plan.op.plain for plan, which in steps):
+        return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize)
+    return region_in(base, x).of(base)
+
+
+def origin_in(base: Tensor, x: Tensor, steps: tuple) -> Strided | None:
+    """Where in its base as it is now the tensor lies to which the movements to ``x`` apply; None: it is the base."""
+    layout = steps[0][0].layout
+    first = x._offset_ - sum(plan.offset if which is None else plan.offset[which] for plan, which in steps)
+    if first == base._offset_ and (layout is base.layout or (layout.shape, layout.strides) == (base.layout.shape, base.layout.strides)):
+        return None
+    return Strided(layout.shape, layout.strides, (first - base._offset_) // layout.dtype.itemsize)
 
 
 def moved(x: Tensor, steps) -> Tensor:
@@ -121,11 +133,59 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
             raise InplaceError(f"{op}: the tensor is a view of one whose elements share memory locations (strides "
                                f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
                                "Hint: clone that one first.")
+        require_inside(op, x, meta)
         # A base that was cut off its history is a leaf to the views that still have theirs.
         if meta.base._edge_ is None and (meta.base._needs_grad_ or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
+
+
+def require_inside(op: str, x: Tensor, meta) -> None:
+    """Refuse recorded writes to elements that the base of a view does not have: ``as_strided`` goes wherever its storage goes.
+
+    Raises:
+        InplaceError: there are such elements.
+    """
+    chain, base = meta.chain, meta.base.layout
+    while chain is not None:
+        parent, plan, _ = chain
+        if plan.op.name == "as_strided_from" or parent is None and plan.layout is not base and plan.layout.strides != base.strides:
+            if not lies_inside(x.layout, base, x._offset_ - meta.base._offset_):
+                raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory outside of "
+                                   f"the one that it is a view of, {list(base.shape)} with strides {list(base.strides)}, so the write "
+                                   "cannot be recorded there. Hint: a view of the tensor that has all of the memory, or no_grad().")
+            return
+        chain = parent
+
+
+@lru_cache(maxsize=1024)
+def lies_inside(view: Layout, base: Layout, offset: int) -> bool:
+    """Whether every element of a view, so many bytes behind the first one of its base, is one of the base's."""
+    if not view.numel:
+        return True
+    low, high = offset, offset + extent(view)
+    if low < 0 or high > extent(base) or not base.numel:
+        return False
+    if base.dense:
+        return True
+    own = np.zeros(extent(base), bool)
+    own[places(base, 0)] = True
+    return bool(own[places(view, offset)].all())
+
+
+def extent(layout: Layout) -> int:
+    """Bytes from the first element of a layout to behind its last one."""
+    return (1 + sum((s - 1) * t for s, t in zip(layout.shape, layout.strides))) * layout.dtype.itemsize
+
+
+def places(layout: Layout, offset: int) -> np.ndarray:
+    """The bytes of all elements of a layout."""
+    size = layout.dtype.itemsize
+    found = offset + np.arange(size)
+    for count, stride in zip(layout.shape, layout.strides):
+        found = (found[:, None] + np.arange(count) * (stride * size)).ravel()
+    return found
 
 
 _WHY = {NO_GRAD: "was made under no_grad()", MULTI_OUTPUT: "one operation returned several of (split, unbind, chunk)",
@@ -181,13 +241,18 @@ class Strided(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """The place of a view that reads its base's memory as another dtype, conjugated or negated: the movements to it."""
+    """The place of a view that reads its base's memory as another dtype, conjugated or negated: the movements to it.
 
+    Attributes:
+        origin: where the tensor that they apply to lies, if the base was moved in place since.
+    """
+
+    origin: Strided | None
     steps: tuple
 
     def of(self, base: Tensor) -> Tensor:
         """The same part of a tensor with the base's layout."""
-        return moved(base, self.steps)
+        return moved(base if self.origin is None else self.origin.of(base), self.steps)
 
 
 def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
@@ -195,7 +260,8 @@ def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
     own, layout = base.layout, x.layout
     if own.dtype is layout.dtype and own.conj is layout.conj and own.neg is layout.neg:
         return Strided(layout.shape, layout.strides, (x._offset_ - base._offset_) // layout.dtype.itemsize)
-    return Replayed(tuple(chain_of(x._meta_)))
+    steps = tuple(chain_of(x._meta_))
+    return Replayed(origin_in(base, x, steps), steps)
 
 
 @lru_cache(maxsize=1)

@@ -41,7 +41,7 @@ BY_NAMES = """
 AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
 LOOPED = """
-    masked_scatter masked_scatter_backward masked_select_backward as_strided_backward
+    masked_scatter masked_scatter_backward masked_select_backward as_strided_backward as_strided_within
     insertion_places are_members scatter_extremum scatter_product as_strided_scatter
 """.split()
 

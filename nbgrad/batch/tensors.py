@@ -359,13 +359,31 @@ def behind_batch(op: Movement) -> Callable:
 def formula_behind(op: Movement) -> Callable:
     """The formula of a movement, applied to a layout without its first dimensions, which are then put back."""
     def formula(layout, depth, *args):
-        made = op.formula(element_layout(layout, depth), *args)
+        element = element_layout(layout, depth)
+        made = op.formula(element, *args)
+        if op.name == "as_strided_from":
+            require_inside(element, *made)
         sizes, strides = layout.shape[:depth], layout.strides[:depth]
         if op.retype is not None:
             strides = retyped_strides(op, layout, strides, op.retype(layout.dtype, *args))
         pieces = [((*sizes, *shape), (*strides, *inner), offset) for shape, inner, offset in (made if op.multiple else (made,))]
         return pieces if op.multiple else pieces[0]
     return formula
+
+
+def require_inside(element: Layout, size: tuple, stride: tuple, offset: int) -> None:
+    """Refuse a view of memory that is not the batch's element's own: it would show other elements, or none.
+
+    Raises:
+        BatchingError: it reaches there.
+    """
+    def last(shape, strides):
+        return sum((s - 1) * t for s, t in zip(shape, strides))
+
+    if 0 not in size and not (0 <= offset and offset + last(size, stride) <= (last(element.shape, element.strides) if element.numel else -1)):
+        raise BatchingError(f"as_strided: vmap: size {list(size)} with stride {list(stride)}, {offset} elements behind the tensor's first, "
+                            f"leaves the memory of one element of the batch, {list(element.shape)} with stride "
+                            f"{list(element.strides)}. Hint: indexing and reshape do not depend on memory.")
 
 
 def retyped_strides(op: Movement, layout: Layout, strides: tuple[int, ...], dtype) -> tuple[int, ...]:

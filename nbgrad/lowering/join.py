@@ -165,22 +165,44 @@ def _unfold_backward(op, tensors, attributes):
     return CALLS["reshape"](fold_into(g, strides, offset, whole.numel), whole.shape)
 
 
+def flat_geometry(layout: Layout, size: tuple, stride: tuple, offset: int) -> tuple[int, int]:
+    """The flat buffer in which an operand and what as_strided shows of its memory lie: where the operand begins, and its length.
+
+    What the view reaches before or behind the operand is no element of it.
+    """
+    if 0 in size:
+        return 0, reach(layout.shape, layout.strides) + 1
+    own = max(0, -offset)
+    return own, max(own + reach(layout.shape, layout.strides), own + offset + reach(size, stride)) + 1
+
+
+def shared_out(flat: Tensor, layout: Layout, own: int) -> Tensor:
+    """The buffer with what several positions of the operand share divided by their number."""
+    if not (may_overlap(layout.shape, layout.strides) and layout.numel):
+        return flat
+    ones = CALLS["new_full"](layout_of(flat.layout.dtype, layout.shape, None, layout.device), 1)
+    return CALLS["div"](flat, CALLS["maximum"](fold_into(ones, layout.strides, own, flat.layout.numel), 1))
+
+
 @lowering("as_strided_backward", style="run")
 def _as_strided_backward(op, tensors, attributes):
     (g,) = tensors
     layout, stride, offset = attributes["layout"], tuple(attributes["stride"]), attributes["offset"]
-    # Both geometries lie in one flat buffer: the operand's elements and what the view reached, before or beyond them.
-    own = max(0, -offset)
-    total = max(own + reach(layout.shape, layout.strides), own + offset + reach(g.layout.shape, stride)) + 1
-    flat = fold_into(g, stride, own + offset, total)
-    if may_overlap(layout.shape, layout.strides) and layout.numel:
-        ones = CALLS["new_full"](layout_of(g.layout.dtype, layout.shape, None, layout.device), 1)
-        counts = fold_into(ones, layout.strides, own, total)
-        flat = CALLS["div"](flat, CALLS["maximum"](counts, 1))
+    own, total = flat_geometry(layout, g.layout.shape, stride, offset)
+    flat = shared_out(fold_into(g, stride, own + offset, total), layout, own)
     part = CALLS["as_strided"](flat, layout.shape, layout.strides, own)
     # Without lazy bits: a cotangent is computed.
     strides = layout.strides if layout.dense else None
     return CALLS["clone_like"](part, layout_of(g.layout.dtype, layout.shape, strides, layout.device))
+
+
+@lowering("as_strided_within", style="run")
+def _as_strided_within(op, tensors, attributes):
+    (x,) = tensors
+    layout, size, stride, offset = attributes["layout"], *(tuple(attributes[n]) for n in ("size", "stride")), attributes["offset"]
+    own, total = flat_geometry(layout, size, stride, offset)
+    flat = shared_out(fold_into(x, layout.strides, own, total), layout, own)
+    return CALLS["contiguous_copy"](CALLS["as_strided"](flat, size, stride, own + offset))
 
 
 @lowering("reshape_copy")

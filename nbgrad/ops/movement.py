@@ -219,9 +219,16 @@ general(
 general(
     "as_strided_backward",
     lambda x, layout, size, stride, offset: x,
-    {"x": lambda g, layout, size, stride, offset: g.clone_like(layout).as_strided_from(size, stride, offset)},
+    {"x": lambda g, layout, size, stride, offset: g.as_strided_within(layout, size, stride, offset)},
     **INTERNAL,
     doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.",
+)
+general(
+    "as_strided_within",
+    lambda x, layout, size, stride, offset: x,
+    {"x": lambda g, layout, size, stride, offset: g.as_strided_backward(layout, size, stride, offset)},
+    **INTERNAL,
+    doc="What as_strided would show of a tensor with that layout, copied: zeros where the tensor has no element.",
 )
 general(
     "reshape_copy",
