@@ -55,7 +55,7 @@ def inplace_call(op: Elementwise) -> Callable:
 
     def beyond(operands):
         if op.complex_form is not None and dispatch.any_complex(operands):
-            return store_complex_form(op, operands, operands[0])
+            return overwrite_complex(op, operands)
         if mode.inference:
             return write_in_mode(op, operands, plans, beneath, check_inplace)
         return interpret(Call(op, operands, {}, beneath, "_"))
@@ -92,6 +92,15 @@ def inplace_call(op: Elementwise) -> Callable:
 
 
 PLAIN = (float, int)            # numbers that are taken as they are
+
+
+def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
+    """An in-place call on complex operands by what stands for the operation, which may save the old value: then a copy of it."""
+    x, *others = operands
+    recorded = mode.enabled and wants_gradient(operands)
+    if not is_marked(operands):
+        check_inplace(op.public + "_", x, recorded)
+    return store_complex_form(op, (dispatch.CALLS["clone"](x) if recorded else x, *others), x)
 
 
 def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
@@ -286,7 +295,15 @@ def overlapping(x: Tensor, y: Tensor) -> bool:
     return a < d + apart and c + apart < b
 
 
+def steps_of(layout) -> list[tuple[int, int]]:
+    """Sizes and strides of the dimensions along which a layout goes anywhere.
+
+    Where two operands that broadcast agree in them and in their start, each position of the one has its own place in the other.
+    """
+    return [(size, stride) for size, stride in zip(layout.shape, layout.strides) if size != 1]
+
+
 def partially_overlaps(x: Tensor, y: Tensor) -> bool:
     """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
-    same = x.layout is y.layout or (x.layout.shape == y.layout.shape and x.layout.strides == y.layout.strides)
+    same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
     return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)

@@ -1,30 +1,25 @@
 """Which memory a tensor stands on, unwatched by autograd: ``data``, ``set_``, ``resize_``; and memory that is kept for later."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .creation import shape_of
-from .errors import ArgumentError, DTypeError, GradError, InplaceError
+from .dispatch import CALLS
+from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode
 from .graph import requires_grad
-from .inference import is_inference
+from .inference import is_inference, mark
 from .kernels.cpu import release_blocks
-from .layout import layout_of
+from .layout import contiguous_strides, layout_of, marked_layout
+from .memory_format import channels_last, channels_last_3d, contiguous_format, order_of, preserve_format, strides_agree, strides_of
 from .saved import count_write
-from .storage import GUARDED, Storage, guards, wrap_array
+from .storage import Storage, UntypedStorage, unwatched, wrap_array
 from .tensor import Tensor, native, put_layout
 from .views import check_inplace
 
 __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
-
-
-def unwatched(storage: Storage, version: int = 0) -> Storage:
-    """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
-    new = Storage()
-    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
-    if storage.writable is GUARDED:
-        guards[new] = lambda written: storage.tell_guard()
-    return new
 
 
 def get_data(x: Tensor) -> Tensor:
@@ -47,48 +42,106 @@ def set_data(x: Tensor, value: Tensor) -> None:
     put_layout(x, value.layout)
 
 
-def set_(x: Tensor, source: Tensor | None = None) -> Tensor:
-    """Let ``x`` stand on the memory of ``source``, with its shape and strides; counts as a write to ``x``.
+def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Let ``x`` stand on other memory; counts as a write to ``x``.
 
     Args:
-        source: a tensor of the dtype of ``x``; None: no elements.
+        source: a tensor of the dtype of ``x``, or the ``untyped_storage()`` of one; None: no elements.
+        storage_offset, size, stride: of what ``x`` shows of it, in elements; where they are not given those of the tensor, or
+            all of the storage.
 
     Raises:
         InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
+        ShapeError: it would reach outside of the memory.
+
+    >>> import nbgrad
+    >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
+    tensor([[1., 2.],
+            [3., 4.]])
     """
-    if source is None:
-        source = native.tensor(x.layout.like(None, (0,)).template, wrap_array(np.empty(0, x.layout.descr)), 0, False, None)
-    if not isinstance(source, Tensor):
-        raise ArgumentError(f"set_: expected a Tensor, got {type(source).__name__}. Hint: nbgrad.asarray(array).")
+    source = memory_of(x, source)
     if source.layout.dtype is not x.layout.dtype:
         raise DTypeError(f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. "
                          "Hint: source.to(x.dtype).")
+    if size is not None:
+        source = part_of(source, storage_offset, size, stride)
+    elif storage_offset or stride is not None:
+        raise ArgumentError("set_: storage_offset and stride go with a size. Hint: set_(source, storage_offset, size, stride).")
     if mode.enabled and requires_grad(x):
         check_inplace("set_", x, True)
         raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
                            "Hint: x.detach(), or no_grad().")
-    if is_inference(x):
+    inferred = is_inference(x)
+    if inferred:
         x._storage_.require_writable("set_")
     leave_base(x)
     x._storage_.tell_guard()
     x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
     put_layout(x, source.layout)
-    return x
+    return mark(x) if inferred else x
 
 
-def resize_(x: Tensor, *sizes) -> Tensor:
-    """Give ``x`` another shape, row by row from its first element on; counts as a write.
+def memory_of(x: Tensor, source: Any) -> Tensor:
+    """The memory that ``set_`` was given, as a tensor.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if isinstance(source, Tensor):
+        return source
+    if source is None:
+        storage = wrap_array(np.empty(0, x.layout.descr))
+    elif isinstance(source, UntypedStorage):
+        storage = source.storage
+    else:
+        raise ArgumentError(f"set_: expected a Tensor, got {type(source).__name__}. Hint: nbgrad.asarray(array).")
+    layout = x.layout.like(None, (storage.array.nbytes // x.layout.dtype.itemsize,))
+    return native.tensor(layout.template, storage, 0, False, None)
+
+
+def part_of(source: Tensor, storage_offset: int, size: Any, stride: Any) -> Tensor:
+    """A part of the memory of a tensor, by sizes and strides in elements.
+
+    Raises:
+        ShapeError: it would reach outside.
+    """
+    size = shape_of("set_", (size,))
+    strides = contiguous_strides(size) if stride is None else stride
+    try:
+        return CALLS["as_strided"](native.alias(source), size, strides, storage_offset)
+    except ShapeError as error:
+        raise ShapeError(str(error).replace("as_strided", "set_", 1)) from None
+
+
+def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Give ``x`` another shape, row by row from its first element on; counts as a write. One of that shape stays as it is.
 
     Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
     no particular value.
 
+    Args:
+        sizes: the shape.
+        memory_format: the order of the elements, if not row by row; not ``preserve_format``.
+
     Raises:
-        GradError: ``x`` requires grad. InplaceError: the memory is not nbgrad's own and would have to grow.
+        GradError: ``x`` requires grad, outside of inference mode. InplaceError: the memory is not nbgrad's own and would have
+            to grow. ArgumentError: no memory format.
+
+    >>> import nbgrad
+    >>> nbgrad.arange(6.0).resize_(2, 2)
+    tensor([[0., 1.],
+            [2., 3.]])
     """
-    if requires_grad(x):
+    if requires_grad(x) and not mode.inference:
         raise GradError("resize_: the tensor requires grad, and elements that come or go have no gradient. Hint: x.detach().")
     shape = shape_of("resize_", sizes)
-    layout = layout_of(x.layout.dtype, shape, None, x.layout.device, x.layout.conj, x.layout.neg)
+    order = None if memory_format is None else order_of("resize_", memory_format, len(shape))
+    if memory_format is not None and order is None:
+        raise ArgumentError("resize_: preserve_format says nothing of a new shape. Hint: contiguous_format.")
+    strides = None if order is None else strides_of(shape, order)
+    if shape == x.layout.shape and (strides is None or strides_agree(x.layout, strides)):
+        return x
+    layout = layout_of(x.layout.dtype, shape, strides, x.layout.device, x.layout.conj, x.layout.neg)
     size, storage = layout.dtype.itemsize, x._storage_
     storage.require_writable("resize_")
     needed = x._offset_ + layout.numel * size
@@ -96,7 +149,7 @@ def resize_(x: Tensor, *sizes) -> Tensor:
         grow(storage, needed)
     leave_base(x)
     count_write(storage)
-    put_layout(x, layout)
+    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else layout)
     return x
 
 
@@ -117,15 +170,27 @@ def grow(storage: Storage, nbytes: int) -> None:
     storage.array = larger
 
 
-def resize_as_(x: Tensor, other: Tensor) -> Tensor:
-    """Give ``x`` the shape of ``other``: see ``resize_``.
+def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give ``x`` the shape of ``other``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements too.
 
     >>> nbgrad.zeros(4).resize_as_(nbgrad.zeros(2, 2)).shape
     nbgrad.Size([2, 2])
     """
     if not isinstance(other, Tensor):
         raise ArgumentError(f"resize_as_: expected a Tensor, got {type(other).__name__}.")
-    return resize_(x, other.layout.shape)
+    if memory_format is preserve_format:
+        memory_format = format_of(other)
+    return resize_(x, other.layout.shape, memory_format=memory_format)
+
+
+def format_of(x: Tensor) -> Any:
+    """The memory format in which a tensor lies; row by row if in none."""
+    layout = x.layout
+    for memory_format in (contiguous_format, channels_last, channels_last_3d):
+        if memory_format is contiguous_format or layout.ndim == (4 if memory_format is channels_last else 5):
+            if x.is_contiguous(memory_format):
+                return memory_format
+    return contiguous_format
 
 
 def release_memory() -> int:

@@ -14,7 +14,7 @@ from .dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int
 from .errors import ArgumentError, RangeError
 from .layout import broadcast_shapes as common_shape
 from .size import Size, size_of
-from .storage import CPU, Device
+from .storage import CPU, Device, UntypedStorage
 from .tensor import Tensor
 
 __all__ = ["are_deterministic_algorithms_enabled", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes",
@@ -54,7 +54,7 @@ def is_storage(obj: Any) -> bool:
     >>> nbgrad.is_storage(x.untyped_storage()), nbgrad.is_storage(x)
     (True, False)
     """
-    return type(obj).__name__ == "UntypedStorage" and type(obj).__module__ == "nbgrad.tensor_forms"
+    return isinstance(obj, UntypedStorage)
 
 
 def numel(input: Tensor) -> int:

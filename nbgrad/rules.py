@@ -37,6 +37,7 @@ from .saved import (
     tensors_in,
     unpack_alike,
 )
+from .storage import GUARDED, Storage, guards, unwatched
 from .tables import keep
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
 
@@ -958,11 +959,20 @@ def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]
     edges = [None if node is None else Edge(node, k) if len(plan.outs) > 1 else node for k in range(len(plan.outs))]
     wrap, storage = native.tensor, x._storage_
     if getattr(op, "untracked", False):
-        return tuple(untracked_view(wrap(template, storage, x._offset_ + offset, False, None), edge)
+        return tuple(untracked_view(wrap(template, part_of_its_own(storage), x._offset_ + offset, False, None), edge)
                      for template, offset, edge in zip(plan.outs, plan.offset, edges))
     meta, creation = x._meta_ or META_TEMPLATE, MULTI_OUTPUT if mode.enabled else NO_GRAD
     return tuple(wrap(template, storage, x._offset_ + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
                  for k, (template, offset) in enumerate(zip(plan.outs, plan.offset)))
+
+
+def part_of_its_own(storage: Storage) -> Storage:
+    """Memory with a version of its own, for a part whose whole is not used again; the first write to it is one to the whole too."""
+    part = unwatched(storage)
+    if storage.writable is True:
+        part.writable = GUARDED
+        guards[part] = lambda written: count_write(storage)
+    return part
 
 
 def untracked_view(x: Tensor, edge) -> Tensor:
@@ -978,8 +988,10 @@ INPLACE_VIEWS = ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims
 def inplace_view(name: str) -> Callable:
     """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
     def call(x, *args, **kwargs):
-        from .views import check_inplace
-        check_inplace(name + "_", x, mode.enabled and needs_gradient(x))
+        from .views import check_history
+        x._storage_.require_writable(name + "_")
+        if mode.enabled and needs_gradient(x):      # no element moves, so several positions may share one
+            check_history(name + "_", x)
         view = getattr(x, name)(*args, **kwargs)
         if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
             # Recorded all the same: a history of the old shape would take gradients of the new one for its own.

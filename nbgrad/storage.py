@@ -5,7 +5,7 @@ with a Storage of its own over the same array: the same memory, another counter.
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from .errors import ArgumentError, DeviceError, InplaceError
 from .grad_mode import mode
 
-__all__ = ["Storage", "IN_INFERENCE_MODE", "LENT", "Device", "device", "CPU", "STORAGE_TEMPLATE", "wrap_array"]
+__all__ = ["Storage", "IN_INFERENCE_MODE", "LENT", "Device", "device", "CPU", "STORAGE_TEMPLATE", "UntypedStorage", "unwatched",
+           "wrap_array"]
 
 
 class Device:
@@ -128,6 +129,59 @@ class Storage:
             guards.pop(self, ignored)(self)
 
 
+class UntypedStorage:
+    """The memory behind a tensor, as bytes: shared by its views and aliases. Two of the same memory are equal.
+
+    >>> import nbgrad
+    >>> x = nbgrad.zeros(4)
+    >>> x[1:].untyped_storage() == x.untyped_storage(), x[1:].untyped_storage().nbytes()
+    (True, 16)
+    """
+
+    __slots__ = ("storage",)
+
+    def __init__(self, storage: Storage):
+        self.storage = storage
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self.storage.array.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self) -> int:
+        """Address of the first byte."""
+        return self.storage.array.ctypes.data
+
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self.storage.device
+
+    @property
+    def _cdata(self) -> int:
+        return id(self.storage)
+
+    def tolist(self) -> list[int]:
+        """The bytes."""
+        return self.storage.array.view(np.uint8).tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
+
+    def __hash__(self) -> int:
+        return hash(self.data_ptr())
+
+    def __repr__(self) -> str:
+        return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+
+
 # Called with a guarded storage before it is written to: NOTE [Copy before write] in graph_tools.py.
 guards: WeakKeyDictionary[Storage, Callable[[Storage], None]] = WeakKeyDictionary()
 
@@ -145,3 +199,12 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     storage = Storage()
     storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable
     return storage
+
+
+def unwatched(storage: Storage, version: int = 0) -> Storage:
+    """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
+    new = Storage()
+    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
+    if storage.writable is GUARDED:
+        guards[new] = lambda written: storage.tell_guard()
+    return new

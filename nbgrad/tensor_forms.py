@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import numpy as np
 
@@ -21,66 +21,14 @@ from .ops.core import OPS, Elementwise
 from .overrides import functions_of
 from .questions import get_device, is_nonzero, is_same_size, is_signed
 from .rules import inplace_view
-from .storage import Storage
+from .size import Size
+from .storage import UntypedStorage
 from .tensor import Tensor
 
 __all__ = ["UntypedStorage", "inplace_functions", "install_forms"]
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
-
-class UntypedStorage:
-    """The memory behind a tensor, as bytes: shared by its views and aliases. Two of the same memory are equal.
-
-    >>> import nbgrad
-    >>> x = nbgrad.zeros(4)
-    >>> x[1:].untyped_storage() == x.untyped_storage(), x[1:].untyped_storage().nbytes()
-    (True, 16)
-    """
-
-    __slots__ = ("storage",)
-
-    def __init__(self, storage: Storage):
-        self.storage = storage
-
-    def nbytes(self) -> int:
-        """How many bytes there are."""
-        return self.storage.array.nbytes
-
-    size = __len__ = nbytes
-
-    def data_ptr(self) -> int:
-        """Address of the first byte."""
-        return self.storage.array.ctypes.data
-
-    @property
-    def device(self) -> Any:
-        """Where it is."""
-        return self.storage.device
-
-    @property
-    def _cdata(self) -> int:
-        return id(self.storage)
-
-    def tolist(self) -> list[int]:
-        """The bytes."""
-        return self.storage.array.view(np.uint8).tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
-
-    def __hash__(self) -> int:
-        return hash(self.data_ptr())
-
-    def __repr__(self) -> str:
-        return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
-
 
 def untyped_storage(x: Tensor) -> UntypedStorage:
     """The memory behind the tensor."""
@@ -126,8 +74,15 @@ def dim_order(x: Tensor) -> tuple[int, ...]:
 def new(x: Tensor, *args: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
-    The old form of ``new_empty`` and ``new_tensor``.
+    The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, 3)
+    >>> x.new(x.shape).shape, x.new((2, 3))
+    (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
+    if len(args) == 1 and isinstance(args[0], Size):
+        return empty(args[0], dtype=x.layout.dtype)
     if all(isinstance(size, int) for size in args):
         return empty(*args, dtype=x.layout.dtype) if args else empty(0, dtype=x.layout.dtype)
     return tensor(args[0], dtype=x.layout.dtype)

@@ -61,7 +61,7 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     if steps[0][0].layout is base.layout or steps[0][0].layout.strides == base.layout.strides:
         return moved(base, steps)
     if all(plan.op.plain for plan, which in steps):
-        return CALLS["as_strided_from"](base, x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize)
+        return Strided(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
     return region_in(base, x).of(base)
 
 
@@ -69,7 +69,7 @@ def origin_in(base: Tensor, x: Tensor, steps: tuple) -> Strided | None:
     """Where in its base as it is now the tensor lies to which the movements to ``x`` apply; None: it is the base."""
     layout = steps[0][0].layout
     first = x._offset_ - sum(plan.offset if which is None else plan.offset[which] for plan, which in steps)
-    if first == base._offset_ and (layout is base.layout or (layout.shape, layout.strides) == (base.layout.shape, base.layout.strides)):
+    if first == base._offset_ and (layout.shape, layout.strides) == (base.layout.shape, base.layout.strides):
         return None
     return Strided(layout.shape, layout.strides, (first - base._offset_) // layout.dtype.itemsize)
 
@@ -124,16 +124,27 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
                            f"(strides {list(x.layout.strides)}). Hint: clone it first.")
     if not recorded:
         return
+    check_history(op, x)
     meta = x._meta_
     if meta is not None and meta.base is not None and (x._needs_grad_ is ASK or x._edge_ is not None):
-        if meta.creation is not DEFAULT:
-            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
-                               "recorded. Hint: clone it, or write under no_grad().")
         if meta.base.layout.expanded:
             raise InplaceError(f"{op}: the tensor is a view of one whose elements share memory locations (strides "
                                f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
                                "Hint: clone that one first.")
         require_inside(op, x, meta)
+
+
+def check_history(op: str, x: Tensor) -> None:
+    """Refuse recorded changes of leaves, and of views that no history follows.
+
+    Raises:
+        InplaceError: ``x`` is one.
+    """
+    meta = x._meta_
+    if meta is not None and meta.base is not None and (x._needs_grad_ is ASK or x._edge_ is not None):
+        if meta.creation is not DEFAULT:
+            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
+                               "recorded. Hint: clone it, or write under no_grad().")
         # A base that was cut off its history is a leaf to the views that still have theirs.
         if meta.base._edge_ is None and (meta.base._needs_grad_ or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
@@ -152,9 +163,9 @@ def require_inside(op: str, x: Tensor, meta) -> None:
         parent, plan, _ = chain
         if plan.op.name == "as_strided_from" or parent is None and plan.layout is not base and plan.layout.strides != base.strides:
             if not lies_inside(x.layout, base, x._offset_ - meta.base._offset_):
-                raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory outside of "
-                                   f"the one that it is a view of, {list(base.shape)} with strides {list(base.strides)}, so the write "
-                                   "cannot be recorded there. Hint: a view of the tensor that has all of the memory, or no_grad().")
+                raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory "
+                                   f"outside of its base, {list(base.shape)} with strides {list(base.strides)}, "
+                                   "where no write can be recorded. Hint: a view of the tensor that has all of it, or no_grad().")
             return
         chain = parent
 

@@ -102,3 +102,77 @@ def test_resize_counts_as_a_write():
 def test_resize_as():
     """The shape of another tensor."""
     assert nbgrad.arange(6.0).resize_as_(nbgrad.ones(2, 3)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nbgrad.arange(6.0).view(2, 3).t(), lambda: nbgrad.arange(6.0).view(3, 2)[:, 1],
+    lambda: nbgrad.arange(3.0).view(3, 1).expand(3, 2), lambda: nbgrad.ones(2, 3),
+], ids=["transposed", "column", "expanded", "plain"])
+def test_resize_to_the_same_shape(make):
+    """It changes nothing: elements, strides, version and the base of a view stay."""
+    x = make()
+    before, base = (x.tolist(), x.stride(), x._version), x._base
+    assert x.resize_(x.shape) is x and x.resize_as_(nbgrad.zeros(x.shape)) is x
+    assert (x.tolist(), x.stride(), x._version) == before and x._base is base
+
+
+def test_resize_to_the_same_shape_is_no_write():
+    """What saved the tensor still has it."""
+    w, x = nbgrad.arange(3.0), nbgrad.ones(3, requires_grad=True)
+    y = (w * x).sum()
+    w.resize_(3)
+    y.backward()
+    assert x.grad.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_resize_into_a_memory_format():
+    """The elements that memory has in a row are then in that order; ``preserve_format`` is another tensor's alone."""
+    last, wanted = nbgrad.channels_last, (16, 1, 8, 2)
+    assert nbgrad.arange(16.0).resize_(1, 2, 2, 4, memory_format=last).stride() == wanted
+    assert nbgrad.arange(16.0).view(1, 2, 2, 4).resize_(1, 2, 2, 4, memory_format=last).stride() == wanted
+    like = nbgrad.zeros(1, 2, 2, 4).contiguous(memory_format=last)
+    assert nbgrad.arange(16.0).resize_as_(like, memory_format=nbgrad.preserve_format).stride() == wanted
+    assert nbgrad.arange(4.0).resize_(2, 2, memory_format=nbgrad.contiguous_format).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(nbgrad.ArgumentError, match="resize_: preserve_format"):
+        nbgrad.arange(4.0).resize_(2, 2, memory_format=nbgrad.preserve_format)
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: x.resize_(4), lambda x: x.resize_as_(nbgrad.zeros(2)), lambda x: x.set_(nbgrad.ones(2)), lambda x: x.unsqueeze_(0),
+], ids=["resize_", "resize_as_", "set_", "unsqueeze_"])
+def test_inference_tensors_stay_what_they_are(change):
+    """With other memory or another shape too, so that saving one for backward is still refused."""
+    with nbgrad.inference_mode():
+        x = change(nbgrad.zeros(3))
+    assert x.is_inference()
+    with pytest.raises(nbgrad.GradError, match="inference tensor cannot be saved"):
+        nbgrad.ones(x.shape, requires_grad=True) * x
+
+
+def test_resize_in_inference_mode_of_what_requires_grad():
+    """Nothing is recorded there: the leaf gets another shape and goes on requiring grad."""
+    x = nbgrad.zeros(3, requires_grad=True)
+    with nbgrad.inference_mode():
+        x.resize_(5)
+    assert x.shape == (5,) and x.requires_grad and not x.is_inference()
+
+
+def test_set_to_a_part_of_memory():
+    """Offset, size and strides count in elements of a tensor or of a storage; strides are row by row where they are not given."""
+    source = nbgrad.arange(6.0)
+    for memory in (source, source.untyped_storage()):
+        x = nbgrad.zeros(2).set_(memory, 1, (2, 2), (2, 1))
+        assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]] and x.storage_offset() == 1
+        assert nbgrad.zeros(1).set_(memory, storage_offset=2, size=(2, 2)).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    assert nbgrad.zeros(1).set_(source.untyped_storage()).tolist() == source.tolist()
+    with pytest.raises(nbgrad.ShapeError, match="^set_: "):
+        nbgrad.zeros(1).set_(source, 4, (4,), (1,))
+    with pytest.raises(nbgrad.ArgumentError, match="go with a size"):
+        nbgrad.zeros(1).set_(source, 1)
+
+
+def test_new_of_a_size():
+    """A Size stands for sizes, other sequences for data."""
+    x = nbgrad.zeros(2, 3)
+    assert x.new(x.shape).shape == (2, 3) and x.new(x.size()).dtype is x.dtype and x.new(x.sum().shape).shape == ()
+    assert x.new((1, 2)).tolist() == [1.0, 2.0] and x.new(2, 1).shape == (2, 1)

@@ -380,8 +380,9 @@ def require_inside(element: Layout, size: tuple, stride: tuple, offset: int) -> 
     def last(shape, strides):
         return sum((s - 1) * t for s, t in zip(shape, strides))
 
-    if 0 not in size and not (0 <= offset and offset + last(size, stride) <= (last(element.shape, element.strides) if element.numel else -1)):
-        raise BatchingError(f"as_strided: vmap: size {list(size)} with stride {list(stride)}, {offset} elements behind the tensor's first, "
+    most = last(element.shape, element.strides) if element.numel else -1
+    if 0 not in size and not (0 <= offset and offset + last(size, stride) <= most):
+        raise BatchingError(f"as_strided: vmap: size {list(size)} with stride {list(stride)}, {offset} elements behind its first, "
                             f"leaves the memory of one element of the batch, {list(element.shape)} with stride "
                             f"{list(element.strides)}. Hint: indexing and reshape do not depend on memory.")
 

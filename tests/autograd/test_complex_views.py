@@ -299,3 +299,29 @@ def test_a_lazy_operand_leaves_other_plans_alone():
         assert (z.conj() * 2).tolist() == [2 - 2j] * 7 and (z * 2).tolist() == [2 + 2j] * 7
     for n in (5, 9):
         assert (plain(np.full(n, 1 + 1j)).conj() * 2).tolist() == [2 - 2j] * n
+
+
+def test_view_of_another_dtype_follows_a_base_that_is_moved():
+    """``view_as_complex`` of a base that is then transposed in place still shows the same memory: reads, writes, gradients."""
+    x = nbgrad.arange(8.0, dtype=nbgrad.float64).reshape(4, 2).requires_grad_()
+    base = x * 1
+    view = nbgrad.view_as_complex(base)
+    base.t_()
+    assert view.requires_grad and view.grad_fn is not None
+    view.mul_(2)
+    base.mul_(3)
+    assert base.tolist() == (6 * np.arange(8.0).reshape(4, 2).T).tolist()
+    expected = 2 * 36 * x.detach().numpy() + 6 * np.array([1.0, 0.0])        # of the squares of the base, and of the real parts
+    np.testing.assert_allclose(nbgrad.grad((base * base).sum() + view.real.sum(), x)[0].numpy(), expected, rtol=1e-14)
+
+
+def test_conjugate_follows_a_base_that_is_moved():
+    """A lazy conjugate of a base that is then transposed in place takes writes, with their gradients."""
+    x = nbgrad.tensor([[1 + 2j, 3j], [4 - 1j, 5.0], [2j, 1.0]], dtype=nbgrad.complex128, requires_grad=True)
+    base = x * 1
+    view = base.conj()
+    base.t_()
+    view.mul_(2j)
+    np.testing.assert_allclose(base.detach().numpy(), -2j * x.detach().numpy().T, rtol=1e-15)
+    g, = nbgrad.grad((base * 1j).real.sum(), x)
+    np.testing.assert_allclose(g.numpy(), np.full((3, 2), 2.0 + 0j), atol=1e-15)

@@ -252,3 +252,43 @@ def test_metadata_ops_are_recorded(write, shape):
     (h.reshape(-1) * weights).sum().backward()
     expected = weights.view(3, 2).t() if shape == (3, 2) else weights.view(2, 3)
     assert x.grad.tolist() == expected.tolist()
+
+
+def test_complex_sgn_in_place_has_its_gradient():
+    """What stands for ``sgn`` of complex numbers saves its operand: of an in-place call a copy."""
+    z = nbgrad.tensor([3 + 4j, 1j, 0j], dtype=nbgrad.complex128, requires_grad=True)
+    weights = nbgrad.tensor([1.0, 2j, 1.0], dtype=nbgrad.complex128)
+    expected, = nbgrad.grad((z.sgn() * weights).real.sum(), z)
+    got, = nbgrad.grad(((z * 1).sgn_() * weights).real.sum(), z)
+    assert got.tolist() == expected.tolist()
+    with pytest.raises(nbgrad.InplaceError, match="sgn_: a leaf"):
+        z.sgn_()
+
+
+@pytest.mark.parametrize("name, args", [
+    ("t_", ()), ("transpose_", (0, 1)), ("swapaxes_", (0, 1)), ("swapdims_", (0, 1)), ("unsqueeze_", (0,)), ("squeeze_", ()),
+    ("as_strided_", ((2, 3), (0, 1))),
+])
+def test_in_place_views_of_expanded_tensors(name, args):
+    """No element moves, so it does not matter that positions share one: values, strides, version and gradient are the view's."""
+    w = leaf([[1.0], [2.0], [3.0]])
+    x = (w * 1).expand(3, 2)
+    expected = getattr(x, name[:-1])(*args)
+    moved = getattr((w * 1).expand(3, 2), name)(*args)
+    assert (moved.tolist(), moved.stride(), moved._version) == (expected.tolist(), expected.stride(), 1)
+    weights = nbgrad.arange(6.0, dtype=F64).reshape(expected.shape)
+    assert nbgrad.grad((moved * weights).sum(), w)[0].tolist() == nbgrad.grad((expected * weights).sum(), w)[0].tolist()
+
+
+def test_a_tensor_may_be_written_to_its_own_places():
+    """Dimensions of size 1, more or fewer, move no element: the operand is where it is written to."""
+    x, y, z = nbgrad.tensor(3.0), nbgrad.arange(3.0), nbgrad.arange(3.0).view(3, 1)
+    x[None] = x
+    x.reshape(-1)[...] = x
+    y[None] = y
+    z.t().add_(z.view(1, 3))
+    nbgrad.add(z.t(), 1, out=z.view(1, 3))
+    assert x.item() == 3.0 and y.tolist() == [0.0, 1.0, 2.0] and z.tolist() == [[1.0], [3.0], [5.0]]
+    square = nbgrad.arange(4.0).view(2, 2)
+    with pytest.raises(nbgrad.InplaceError, match="overlaps"):
+        square[:] = square.t()

@@ -463,3 +463,115 @@ def test_write_through_a_view_of_an_expanded_base():
     with nbgrad.no_grad():
         base.diagonal().add_(x)
     assert base.tolist() == [[3.0, 3.0, 1.0]] * 2
+
+
+# ---------------------------------------------------------------------------------------------- as_strided beyond its operand
+# ``as_strided`` goes wherever the storage goes. (operand in memory 0, 1, ..., size, stride, offset in the storage)
+BEYOND = {
+    "behind": (lambda m: m[:4], (4,), (3,), 0), "before": (lambda m: m[3:6], (2, 2), (1, 2), 0),
+    "both": (lambda m: m[3:5], (3,), (4,), 1), "not at all": (lambda m: m[:2], (2,), (1,), 6),
+    "into gaps": (lambda m: m[:9:3], (5,), (1,), 0), "overlapping": (lambda m: m[2:5], (3, 3), (1, 1), 1),
+    "of an expanded one": (lambda m: m[1:4, None].expand(3, 2), (3,), (2,), 0), "empty": (lambda m: m[:2], (0,), (1,), 5),
+}
+
+
+def strided_matrix(part, size, stride, offset):
+    """``as_strided`` of a part of 12 elements as a matrix over the part's elements; those that share memory share alike."""
+    own = part(nbgrad.arange(12.0, dtype=F64)).flatten().numpy()
+    reached = np.array([offset + sum(k * s for k, s in zip(index, stride)) for index in np.ndindex(*size)], float).reshape(-1)
+    hit = (reached[:, None] == own[None, :]).astype(float)
+    return hit / np.maximum(hit.sum(1, keepdims=True), 1)
+
+
+@pytest.mark.parametrize("case", BEYOND.values(), ids=BEYOND)
+def test_as_strided_beyond_the_operand_has_its_own_elements_derivative(case):
+    """First and second derivatives are those of a matrix that has zeros for what is not the operand's."""
+    part, size, stride, offset = case
+    matrix = strided_matrix(*case)
+    x = part(nbgrad.arange(12.0, dtype=F64)).detach().requires_grad_()
+    c = grid(*size).reshape(size).add_(1).requires_grad_()
+    first, = nbgrad.grad(x.as_strided(size, stride, offset), x, c, create_graph=True)
+    np.testing.assert_allclose(first.detach().numpy().ravel(), matrix.T @ c.detach().numpy().ravel(), rtol=1e-15)
+    v = grid(*x.shape).add_(2)
+    second, = nbgrad.grad(first, c, v)
+    np.testing.assert_allclose(second.numpy().ravel(), matrix @ v.numpy().ravel(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("case", [BEYOND["behind"], BEYOND["before"], BEYOND["into gaps"]], ids=["behind", "before", "into gaps"])
+@pytest.mark.parametrize("write", [lambda y, g: y.copy_(g), lambda y, g: y.mul_(g), lambda y, g: y.__setitem__(..., g)],
+                         ids=["copy_", "mul_", "setitem"])
+def test_recorded_write_beyond_the_base_is_refused(case, write):
+    """No history leads to elements that the base does not have: an error before anything is written; under ``no_grad`` a write."""
+    part, size, stride, offset = case
+    memory = nbgrad.arange(12.0, dtype=F64)
+    view, factor = part(memory).detach().as_strided(size, stride, offset), leaf(np.ones(size).tolist())
+    with pytest.raises(nbgrad.InplaceError, match="outside of"):
+        write(view, factor)
+    assert memory.tolist() == list(range(12))
+    with nbgrad.no_grad():
+        write(view, factor)
+
+
+def test_recorded_write_of_as_strided_inside_of_the_base():
+    """A base with gaps takes writes to its own elements, with their gradients."""
+    w, x = leaf([1.0, 2.0]), nbgrad.arange(12.0, dtype=F64)[::3].detach()
+    x.as_strided((2,), (6,), 0).mul_(w)
+    assert x.tolist() == [0.0, 3.0, 12.0, 9.0]
+    assert nbgrad.grad(x.sum(), w)[0].tolist() == [0.0, 6.0]
+
+
+@pytest.mark.parametrize("offset", [0, 3, 6])
+def test_as_strided_of_a_batch_stays_in_its_element(offset):
+    """Under ``vmap``, hence ``jacfwd``, memory of other elements, or of none, is refused."""
+    x = nbgrad.arange(40.0, dtype=F64)[3:6]
+    with pytest.raises(nbgrad.NbgradError, match="as_strided"):
+        nbgrad.func.jacfwd(lambda x: x.as_strided((2, 2), (1, 2), offset))(x)
+    with pytest.raises(nbgrad.NbgradError, match="as_strided: vmap"):
+        nbgrad.func.vmap(lambda row: row.as_strided((2,), (3,), 2))(nbgrad.arange(8.0).view(2, 4))
+
+
+def test_as_strided_of_a_transposed_operand_in_jacfwd():
+    """Tangents of a batch lie in another order than the operand: an error, not the elements of the wrong places."""
+    x = nbgrad.arange(6.0, dtype=F64).view(2, 3).t()
+    with pytest.raises(nbgrad.NbgradError, match="as_strided"):
+        nbgrad.func.jacfwd(lambda x: x.as_strided((2,), (1,), 0))(x)
+    jacobian = nbgrad.func.jacfwd(lambda x: x.as_strided((2,), (2,), 1))(x.contiguous())
+    assert jacobian.sum(0).flatten().tolist() == [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]
+
+
+# ---------------------------------------------------------------------------------------------- a base that was cut off
+CUTS = {"detach_": lambda base: base.detach_(), "requires_grad_": lambda base: base.requires_grad_(False)}
+AGAIN = {"view": lambda v: v.view(2), "unsqueeze": lambda v: v.unsqueeze(0), "index": lambda v: v[0],
+         "split": lambda v: v.split(1)[0], "alias": lambda v: v.view_as(v),
+         "reshape": lambda v: v.reshape(2, 1), "product": lambda v: v * 1}
+
+
+@pytest.mark.parametrize("f", AGAIN.values(), ids=AGAIN)
+@pytest.mark.parametrize("cut", CUTS)
+def test_views_keep_their_history_when_their_base_loses_it(cut, f):
+    """What is made of a view after its base was cut off still leads to where the view came from."""
+    x = leaf([1.0, 2.0])
+    base = x * 2 if cut == "detach_" else x
+    view = base.reshape(-1)
+    CUTS[cut](base)
+    again = f(view)
+    assert view.requires_grad and again.requires_grad and not base.requires_grad
+    g, = nbgrad.grad(again.sum(), x if cut == "detach_" else view)
+    expected = 2.0 if cut == "detach_" else 1.0
+    assert set(g.tolist()) <= {0.0, expected} and expected in g.tolist()
+
+
+@pytest.mark.parametrize("split", [
+    lambda y: y.unsafe_split(1), lambda y: y.unsafe_chunk(3), lambda y: y.unsafe_split_with_sizes((1, 1, 1)),
+], ids=["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"])
+def test_a_write_to_a_part_of_an_unsafe_split_leaves_the_others_valid(split):
+    """Each part counts its own writes; the whole counts the first to each, so that what saved it before is told."""
+    x = leaf([1.0, 1.0, 1.0])
+    y = x + x
+    saved = y * y
+    a, b, c = split(y)
+    a.mul_(b)
+    assert (a._version, b._version, c._version) == (1, 0, 0) and y.tolist() == [4.0, 2.0, 2.0]
+    assert nbgrad.grad(a.sum(), x)[0].tolist() == [4.0, 4.0, 0.0]
+    with pytest.raises(nbgrad.VersionError):
+        saved.sum().backward()

@@ -99,6 +99,7 @@ row("diagonal_backward", lambda x, shape, offset, dim1, dim2: zeros_with(
     REAL, case((3,), shape=(3, 4), offset=0, dim1=0, dim2=1))
 row("unfold_backward", unfold_backward, REAL, case((3, 3), shape=(7,), dimension=0, size=3, step=2))
 through("as_strided_backward", "as_strided_from")
+through("as_strided_within", "as_strided_from")
 through("clone_like", "as_strided_from")
 row("reshape_copy", np.reshape, REAL, case((2, 3), shape=(3, 2)))
 row("contiguous_copy", np.copy, REAL, case((2, 3)), case(()))

@@ -699,10 +699,16 @@ nested_parent:
   %old_chain = call ptr @slot(ptr %old_meta, i64 %parent_chain_offset)
   %parent_creation_offset = call i64 @word(ptr %words, i64 2)
   %old_creation = call ptr @slot(ptr %old_meta, i64 %parent_creation_offset)
+  br i1 %off, label %no_node, label %nested_on
+nested_on:
   %base_needs = call ptr @slot(ptr %base, i64 @TENSOR_NEEDS_GRAD)
   %base_free = icmp eq ptr %base_needs, @_Py_FalseStruct
-  %nested_off = or i1 %off, %base_free
-  br i1 %nested_off, label %no_node, label %nested_fresh
+  br i1 %base_free, label %nested_cut, label %nested_fresh
+nested_cut:                                                         ; a base cut off its history leaves its views theirs
+  %cut_node_offset = call i64 @word(ptr %words, i64 4)
+  %cut_node = call ptr @slot(ptr %old_meta, i64 %cut_node_offset)
+  %never = icmp eq ptr %cut_node, @_Py_NoneStruct
+  br i1 %never, label %no_node, label %slow
 nested_fresh:
   %parent_version_offset = call i64 @word(ptr %words, i64 3)
   %noted = call ptr @slot(ptr %old_meta, i64 %parent_version_offset)
@@ -720,9 +726,9 @@ ask:
   %unrecorded = or i1 %off, %no_grad
   br i1 %unrecorded, label %no_node, label %ask_leaf
 no_node:
-  %base_1 = phi ptr [%x, %ask], [%base, %nested_parent]
-  %chain_1 = phi ptr [@_Py_NoneStruct, %ask], [%old_chain, %nested_parent]
-  %creation_1 = phi ptr [%plain_creation, %ask], [%old_creation, %nested_parent]
+  %base_1 = phi ptr [%x, %ask], [%base, %nested_parent], [%base, %nested_cut]
+  %chain_1 = phi ptr [@_Py_NoneStruct, %ask], [%old_chain, %nested_parent], [%old_chain, %nested_cut]
+  %creation_1 = phi ptr [%plain_creation, %ask], [%old_creation, %nested_parent], [%old_creation, %nested_cut]
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   br label %meta
 ask_leaf:
