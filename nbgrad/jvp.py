@@ -18,6 +18,7 @@ from .creation import new_full
 from .dispatch import CALLS, apply, full_like, no_derivative
 from .dtypes import DType
 from .engine import run_backward
+from .errors import NotSupportedError
 from .grad_mode import mode
 from .graph import Node, edge_of, requires_grad
 from .graph_task import Captures

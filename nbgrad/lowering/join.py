@@ -199,7 +199,8 @@ def _as_strided_backward(op, tensors, attributes):
 @lowering("as_strided_within", style="run")
 def _as_strided_within(op, tensors, attributes):
     (x,) = tensors
-    layout, size, stride, offset = attributes["layout"], tuple(attributes["size"]), tuple(attributes["stride"]), attributes["offset"]
+    layout, offset = attributes["layout"], attributes["offset"]
+    size, stride = tuple(attributes["size"]), tuple(attributes["stride"])
     own, total = flat_geometry(layout, size, stride, offset)
     flat = shared_out(fold_into(x, layout.strides, own, total), layout, own)
     return CALLS["contiguous_copy"](CALLS["as_strided"](flat, size, stride, own + offset))
