@@ -61,10 +61,15 @@ def new_full(layout: Layout, value) -> Tensor:
     """A tensor of a layout's dtype, shape and (if dense) strides, filled with a number."""
     if not layout.dense or layout.conj or layout.neg:
         layout = layout.like()
-    if value == 0:
+    if value == 0 and not is_negative_zero(value):
         return allocated("zeros", layout, np.zeros)
     with np.errstate(over="ignore"):        # what is too large for a floating dtype becomes infinite
         return allocated("full", layout, np.full, value)
+
+
+def is_negative_zero(value) -> bool:
+    """Whether a zero, or a part of it, has the sign that zeroed memory has not."""
+    return type(value) is not int and (math.copysign(1.0, value.real) < 0 or math.copysign(1.0, value.imag) < 0)
 
 
 def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
@@ -342,7 +347,10 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]
     layout = layout_for(op, (), (steps,), dtype, device)
     step = (end - start) / (steps - 1) if steps > 1 else 0
     i = np.arange(steps)
-    return np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i)), layout
+    line = np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
+    line[:1] = start        # which may be -0
+    line[-1:] = end if steps > 1 else start
+    return line, layout
 
 
 def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,

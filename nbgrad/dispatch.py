@@ -15,7 +15,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from . import tensor as tensor_module
-from .dtypes import DType, bool_, get_default_dtype, iinfo, result_dtype
+from .dtypes import DType, bool_, dtype_of, get_default_dtype, iinfo, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad
@@ -27,7 +27,7 @@ from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .node import Rule, blank_node, saved_slots
 from .ops.core import Elementwise
-from .ops.expr import postorder, symbol
+from .ops.expr import guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .saved import RawSaved, alias_with, require_history, saved_tensors_hooks, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
@@ -49,6 +49,17 @@ def apply(name: str, operands: tuple) -> Any:
 
 
 tensor_module.apply = apply
+
+
+def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
+    """``where`` in a formula whose result is of this dtype: numbers, and operands that are integers, count as such."""
+    if not isinstance(condition, Tensor):
+        return x if condition else y
+    x, y = [CALLS["to_dtype"](each, dtype) if isinstance(each, Tensor) and not each.layout.dtype.differentiable else each
+            for each in (x, y)]
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x = CALLS["new_full"](layout_of(dtype, (), (), condition.layout.device), x)
+    return CALLS["where"](condition, x, y)
 
 
 def fold(name: str, numbers: tuple) -> Any:
@@ -368,6 +379,9 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
     return plan
 
 
+# Operations that round nothing.
+EXACT = frozenset(("symbol", "constant", "where", "neg", "abs", "positive", "sign", "conj_physical", "maximum", "minimum"))
+
 # ---- recording and differentiating ---------------------------------------------------------------------------------
 
 class ElementwiseRule(Rule):
@@ -395,6 +409,8 @@ class ElementwiseRule(Rule):
         booleans = dict(op.params)
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
+        # Whether steps of a half type would be rounded on the way.
+        self.rounds = sum(not e.boolean and e.op not in EXACT for e in postorder(self.computed)) > 1
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """Edges belong to the operands that need a gradient, among those that can have one."""
@@ -502,8 +518,22 @@ class ElementwiseRule(Rule):
             values["out"] = saved_output(node, values["out"])
         if self.symbolic is None:
             self.symbolic = self.generate_symbolic()
-        results = self.symbolic(g, *values.values())
+        compute = node._plan_.compute
+        if self.rounds and compute.compute != compute.name:
+            results = self.in_wide_steps(compute, g, values)
+        else:
+            results = self.symbolic(g, *values.values())
         return self.reduce(node._plan_, results) if node._plan_.reduced else results
+
+    def in_wide_steps(self, compute: DType, g: Tensor, values: dict) -> Any:
+        """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
+        wide = dtype_of(compute.compute)
+        g, *saved = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute else x
+                     for x in (g, *values.values())]
+        results = self.symbolic(g, *saved)
+        if not isinstance(results, tuple):
+            return CALLS["to_dtype"](results, compute)
+        return tuple([CALLS["to_dtype"](result, compute) for result in results])
 
     def generate_symbolic(self) -> Callable:
         """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
@@ -513,9 +543,10 @@ class ElementwiseRule(Rule):
         names: dict = {}
         # Python numbers, and what is computed of them alone.
         numbers = {name for name in self.saved_names if self.is_number(name)}
-        scope: dict = {"apply": apply, "full": full_like}
+        scope: dict = {"apply": apply, "full": full_like, "choose": choose}
         lines = [f"def symbolic({', '.join(('g', *self.saved_names))}):"]
-        for node in postorder(self.results):
+        results = [guarded(result) for result in self.results]
+        for node in postorder(results):
             if node.op == "symbol":
                 names[node] = node.args[0]
             elif node.op == "constant":
@@ -526,15 +557,17 @@ class ElementwiseRule(Rule):
                 args = [names[a] for a in node.args]
                 if all(a in numbers for a in args):
                     numbers.add(names[node])
-                if names[node] in numbers or node.op == "where":
+                if names[node] in numbers:
                     lines.append(f"    {names[node]} = apply({node.op!r}, ({', '.join(args)},))")
+                elif node.op == "where":
+                    lines.append(f"    {names[node]} = choose(g.layout.dtype, {', '.join(args)})")
                 else:
                     scope[f"op_{node.op}"] = CALLS[node.op]
                     lines.append(f"    {names[node]} = op_{node.op}({', '.join(args)})")
         # A partial may come out as a number: 0 where an exponent is 0.
         varies = any(self.is_number(name) for name in self.saved_names)
-        results = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in self.results]
-        lines.append(f"    return {', '.join(results)}")
+        values = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in results]
+        lines.append(f"    return {', '.join(values)}")
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} symbolic {self.mask:b}"), scope)
         return scope["symbolic"]
 

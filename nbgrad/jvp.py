@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable
 from .batch.levels import Level
 from .batch.tensors import Batched, wrap
 from .creation import new_full
-from .dispatch import CALLS, apply, full_like, no_derivative
+from .dispatch import CALLS, apply, choose, full_like, no_derivative
 from .dtypes import DType
 from .engine import run_backward
 from .errors import NotSupportedError
@@ -26,7 +26,7 @@ from .interpreters import Call
 from .layout import Layout, layout_of
 from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement, Reduction
-from .ops.expr import ZERO, Expr, evaluate
+from .ops.expr import ZERO, Expr, evaluate, guarded
 from .rules import facts_of, tensors_in
 from .tables import keep
 from .tangents import tangent_of, visible_levels
@@ -86,7 +86,9 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     if levels and is_plain(inside, tangents.values(), layout.dtype):
         return wrap(launched(op, names, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
-    made, = evaluate((expression,), values, apply)
+    dtype = out.layout.dtype
+    made, = evaluate((guarded(expression),), values,
+                     lambda name, operands: choose(dtype, *operands) if name == "where" else apply(name, operands))
     made = full_like(out, made)
     return made if made.layout.shape == out.layout.shape else CALLS["expand_shape"](made, out.layout.shape)
 

@@ -37,11 +37,13 @@ from ..kernels.templates.reduce import (
     float_of_min,
     int_key_max,
     int_key_min,
+    joined_zeros,
     key_max,
     key_min,
     larger_key,
     least_key,
     multiply,
+    own_key,
     rows,
     two_sum,
     variance_loop,
@@ -611,6 +613,7 @@ def _argmax(op, layouts, attributes):
     by_columns = split[2] > 1
     floating = x.dtype.is_floating_point
     bindings = key_bindings(x.dtype, op.name == "argmax")
+    bindings = *bindings, ("joined", joined_zeros if floating else own_key)
     dtype = x.dtype.name if floating else None
     code = address(Program(op.name, arg_loop(x.dtype.compute, by_columns), dtype, bindings))
     out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))

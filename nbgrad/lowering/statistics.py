@@ -124,11 +124,17 @@ composite("nanquantile", quantiles("nanquantile", True), out=True,
 # ---- running logarithms of sums ----------------------------------------------------------------------------------------
 
 
-def running_cotangent(g, x, out, dim):
-    """sum over j >= i of g_j exp(x_i - out_j), as a recurrence whose factors are at most 1: linear in g, and never too large."""
+def running_cotangent(g, x, x_dtype, dim):
+    """sum over j >= i of g_j exp(x_i - out_j), as a recurrence whose factors are at most 1: linear in g, and never too large.
+
+    In double precision, the result too: the difference of two great numbers is only as good as they are.
+    """
+    x, g = x.to_dtype(float64), g.to_dtype(float64)
+    out = scalar.running_logsumexp(x, dim)
     finite = scalar.where(scalar.isinf(out) & (out < 0), 0.0, out)
     step = finite - scalar.shift_along(finite, dim, -1)
-    return scalar.exp(x - finite) * scalar.recurrence(scalar.exp(scalar.where(step > 0, 0.0, step)), g, dim, False, True)
+    factors = scalar.exp(scalar.where(step > 0, 0.0, step))
+    return (scalar.exp(x - finite) * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
 
 
 general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=False, function=False,

@@ -70,9 +70,15 @@ LN2, LN10 = math.log(2), math.log(10)
 
 
 def _log_of_sum(x, y):
-    """log(e**x + e**y) of complex numbers: the greater real part is taken out, as a constant."""
-    top = scalar.maximum(scalar.real(x), scalar.real(y)).detach()
-    return top + scalar.log(scalar.exp(x - top) + scalar.exp(y - top))
+    """log(e**x + e**y) of complex numbers: the one of greater real part is taken out."""
+    is_first = scalar.real(x) >= scalar.real(y)
+    top, other = where(is_first, x, y), where(is_first, y, x)
+    return top + scalar.log1p(scalar.exp(other - top))
+
+
+def _share(x, y, rate):
+    """e**x / (e**x + e**y), or of powers of another base; of two equal infinities the half."""
+    return where(scalar.isinf(x) & (x == y), 0.5, scalar.sigmoid(rate * (x - y)))
 
 
 elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", complex=True,
@@ -91,16 +97,16 @@ elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)},
 elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", complex=True, node="Log1PBackward0",
             doc="log(1 + x), exact near 0.")
 elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y) + scalar.log1p(scalar.exp(-scalar.abs(x - y)))),
-            {"x": lambda x, out: scalar.exp(x - out), "y": lambda y, out: scalar.exp(y - out)}, policy="floating", inplace=False,
+            {"x": lambda x, y: _share(x, y, 1.0), "y": lambda x, y: _share(y, x, 1.0)}, policy="floating", inplace=False,
             complex_form=lambda x, y: _log_of_sum(x, y),
             doc="log(e**x + e**y), without overflow.")
 
 elementwise("logaddexp2", lambda x, y: where(x == y, x + 1, scalar.maximum(x, y)
                                              + scalar.log1p(scalar.exp2(-scalar.abs(x - y))) * (1 / LN2)),
-            {"x": lambda x, out: scalar.exp2(x - out), "y": lambda y, out: scalar.exp2(y - out)}, policy="floating", inplace=False,
+            {"x": lambda x, y: _share(x, y, LN2), "y": lambda x, y: _share(y, x, LN2)}, policy="floating", inplace=False,
             doc="log2(2**x + 2**y), without overflow.")
 elementwise("xlogy", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log(y))),
-            {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)), "y": lambda x, y: x / y}, policy="float",
+            {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)), "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)}, policy="float",
             doc="x * log(y); 0 where x is 0, unless y is NaN.")
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
@@ -120,8 +126,10 @@ elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - 
 elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", complex=True, aliases=("arctan",),
             doc="The angle in [-pi/2, pi/2] whose tangent is x.")
 elementwise("atan2", lambda x, y: scalar.atan2(x, y),
-            {"x": lambda x, y: y / (x * x + y * y), "y": lambda x, y: -x / (x * x + y * y)}, policy="float", aliases=("arctan2",),
-            doc="The angle of the point with ordinate x and abscissa y.")
+            {"x": lambda x, y: where((x == 0) & (y == 0), 0, y / scalar.hypot(x, y) / scalar.hypot(x, y)),
+             "y": lambda x, y: where((x == 0) & (y == 0), 0, -(x / scalar.hypot(x, y) / scalar.hypot(x, y)))},
+            policy="float", aliases=("arctan2",),
+            doc="The angle of the point with ordinate x and abscissa y; the derivative at 0 is 0.")
 elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", complex=True,
             doc="The hyperbolic sine.")
 elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", complex=True,
@@ -135,9 +143,27 @@ elementwise("acosh", lambda x: scalar.acosh(x), {"x": lambda x: scalar.rsqrt(x -
 elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}, policy="float", complex=True,
             aliases=("arctanh",), doc="The inverse hyperbolic tangent; NaN beyond 1.")
 PI = math.pi
-elementwise("sinc", lambda x: where(x == 0, 1, scalar.sin(PI * x) / (PI * x)),
-            {"x": lambda x: where(x == 0, 0, (PI * x * scalar.cos(PI * x) - scalar.sin(PI * x)) / (PI * x * x))},
+
+
+def _sinc(x):
+    """sin(pi x) / (pi x)."""
+    return where(x == 0, 1, scalar.sin(PI * x) / (PI * x))
+
+
+def _sinc_slope(x):
+    """(cos(u) - sin(u) / u) / x for u = pi x; the power series near 0, where that is a difference of equals."""
+    square, series = PI * x * (PI * x), 1.0
+    for n in range(9, 0, -1):
+        series = 1 - square * series * (1 / (2 * n * (2 * n + 3)))
+    return where(scalar.abs(x) < 0.5, -PI * PI / 3 * x * series, (scalar.cos(PI * x) - scalar.sin(PI * x) / (PI * x)) / x)
+
+
+elementwise("sinc", _sinc, {"x": lambda x: scalar.sinc_slope(x)},
             policy="float", doc="sin(pi x) / (pi x); 1 at 0.")
+# x y" + 2 y' + pi**2 x y = 0.
+elementwise("sinc_slope", _sinc_slope,
+            {"x": lambda x, out: where(x == 0, -PI * PI / 3, -PI * PI * _sinc(x) - 2 * (out / x))},
+            policy="float", method=False, function=False, inplace=False, out=False, public="sinc", doc="The derivative of sinc.")
 elementwise("rad2deg", lambda x: x * (180 / math.pi), {"x": lambda: 180 / math.pi}, policy="float", node="Rad2DegBackward0",
             doc="Radians as degrees.")
 elementwise("deg2rad", lambda x: x * (math.pi / 180), {"x": lambda: math.pi / 180}, policy="float", node="Deg2RadBackward0",
@@ -156,7 +182,7 @@ elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=T
             doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
 
-elementwise("copysign", lambda x, y: scalar.copysign(x, y), {"x": lambda x, out: where(x == 0, 0, out / x), "y": lambda: 0},
+elementwise("copysign", lambda x, y: scalar.copysign(x, y), {"x": lambda x, out: where(scalar.isnan(x), math.nan, scalar.sign(x) * scalar.sign(out)), "y": lambda: 0},
             policy="float", doc="The magnitude of x with the sign of y.")
 elementwise("heaviside", lambda x, values: where(x == 0, values, where(scalar.isnan(x), x, where(x > 0, 1, 0))),
             {"x": undifferentiable, "values": undifferentiable}, doc="0 below 0, 1 above, values at 0. It has no derivative.")
@@ -199,10 +225,10 @@ elementwise("where", lambda condition, x, y: where(condition, x, y),
             {"x": lambda condition: where(condition, 1, 0), "y": lambda condition: where(condition, 0, 1)},
             boolean=("condition",), complex=True, method=False, inplace=False, doc="x where condition is true, else y.")
 elementwise("maximum", lambda x, y: scalar.maximum(x, y),
-            {"x": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0))},
+            {"x": lambda x, y: where(x == y, 0.5, where(x < y, 0, 1)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 0, 1))},
             inplace=False, doc="The larger one; NaN if one is. Ties share the gradient.")
 elementwise("minimum", lambda x, y: scalar.minimum(x, y),
-            {"x": lambda x, y: where(x == y, 0.5, where(x < y, 1, 0)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 1, 0))},
+            {"x": lambda x, y: where(x == y, 0.5, where(x > y, 0, 1)), "y": lambda x, y: where(x == y, 0.5, where(x < y, 0, 1))},
             inplace=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
 elementwise("fmax", lambda x, y: where(scalar.isnan(y), x, where(scalar.isnan(x), y, scalar.maximum(x, y))),
             {"x": lambda x, y: where((x >= y) | scalar.isnan(y), 1, 0), "y": lambda x, y: where((x >= y) | scalar.isnan(y), 0, 1)},
@@ -224,7 +250,8 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
 
 # ---- activations ---------------------------------------------------------------------------------------------------
 
-# `x <= 0`, not `x > 0`, so that NaN passes through.
+# NOTE [NaN in pieces]: comparisons ask for the pieces where something else than x happens (`x <= 0`, not `x > 0`), so that NaN
+# passes through, and so do gradients there.
 elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out <= 0, 0, 1)}, refuses_bool=True, out=False,
             backward_node="ThresholdBackwardBackward0", doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
@@ -243,7 +270,7 @@ elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negativ
             backward_node="LeakyReluBackwardBackward0",
             doc="x where x > 0, else negative_slope * x.")
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
-            {"x": lambda x, alpha: where(x > 0, 1, alpha * scalar.exp(x))}, policy="floating", out=False,
+            {"x": lambda x, alpha: where(x <= 0, alpha * scalar.exp(x), 1)}, policy="floating", out=False,
             doc="x where x > 0, else alpha * (e**x - 1).")
 _CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # of the normal distribution
 elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},
@@ -258,21 +285,21 @@ elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
 
 ACTIVATION = {"policy": "floating", "out": False, "method": False}
 elementwise("hardtanh", lambda x, min_val=-1.0, max_val=1.0: where(x <= min_val, min_val, where(x >= max_val, max_val, x)),
-            {"x": lambda x, min_val, max_val: where((x > min_val) & (x < max_val), 1, 0)}, **ACTIVATION,
+            {"x": lambda x, min_val, max_val: where((x <= min_val) | (x >= max_val), 0, 1)}, **ACTIVATION,
             backward_node="HardtanhBackwardBackward0",
             doc="x moved into [min_val, max_val]; the derivative at the ends is 0.")
 elementwise("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 6) + 0.5)),
             {"x": lambda x: where((x > -3) & (x < 3), 1 / 6, 0)}, **ACTIVATION,
             backward_node="HardsigmoidBackwardBackward0", doc="x / 6 + 1/2, moved into [0, 1].")
 elementwise("hardswish", lambda x: where(x <= -3, 0, where(x >= 3, x, x * (x + 3) * (1 / 6))),
-            {"x": lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 3) + 0.5))}, **ACTIVATION, doc="x * hardsigmoid(x).")
+            {"x": lambda x: where(x <= -3, 0, where(x < 3, x * (1 / 3) + 0.5, 1))}, **ACTIVATION, doc="x * hardsigmoid(x).")
 elementwise("celu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x / alpha)),
-            {"x": lambda x, alpha: where(x > 0, 1, scalar.exp(x / alpha))}, **ACTIVATION,
+            {"x": lambda x, alpha: where(x <= 0, scalar.exp(x / alpha), 1)}, **ACTIVATION,
             doc="x where x > 0, else alpha * (e**(x / alpha) - 1).")
 # Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017: the fixed point of mean 0 and variance 1.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 elementwise("selu", lambda x: where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALPHA * scalar.expm1(x)),
-            {"x": lambda x: where(x > 0, SELU_SCALE, SELU_SCALE * SELU_ALPHA * scalar.exp(x))}, **ACTIVATION, node="EluBackward0",
+            {"x": lambda x: where(x <= 0, SELU_SCALE * SELU_ALPHA * scalar.exp(x), SELU_SCALE)}, **ACTIVATION, node="EluBackward0",
             doc="elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).")
 _SOFTPLUS = lambda x: scalar.maximum(x, 0.0) + scalar.log1p(scalar.exp(-scalar.abs(x)))
 elementwise("mish", lambda x: x * scalar.tanh(_SOFTPLUS(x)),
@@ -286,11 +313,11 @@ elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
             doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
-            {"x": lambda x, lambd: where((x < -lambd) | (x > lambd), 1, 0)}, policy="floating", out=False, inplace=False,
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", out=False, inplace=False,
             backward_node="HardshrinkBackwardBackward0",
             doc="x where |x| > lambd, else 0.")
 elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
-            {"x": lambda x, lambd: where((x < -lambd) | (x > lambd), 1, 0)}, **ACTIVATION,
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, **ACTIVATION,
             backward_node="SoftshrinkBackwardBackward0",
             doc="x moved towards 0 by lambd, as far as 0.")
 

@@ -8,6 +8,10 @@ tensors, node by node, which is how derivatives of any order come about.
 NOTE [Interning]: equal expressions are one object. A formula that uses a subexpression 2^18 times is still a small
 graph, kernels get one local variable for a shared node, and "is this partial the constant 1" is a comparison by identity.
 Constants are keyed by type and bits, so that -0.0 and 0.0, or 1 and True, stay apart.
+
+NOTE [The branch not taken]: a kernel computes both sides of a ``where`` and chooses: what the other side came to is gone. Computed by
+operations that are differentiated in turn, it is not: its cotangent, 0, meets an infinite derivative there, and 0 * inf is NaN. What
+is to be differentiated is therefore ``guarded``: where a side is not taken, its operands are numbers at which it is smooth.
 """
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ from weakref import WeakValueDictionary
 
 from ..errors import ArgumentError
 
-__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "evaluate", "ONE",
-           "ZERO"]
+__all__ = ["Expr", "Operators", "OPERATORS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "guarded", "evaluate",
+           "ONE", "ZERO"]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
 OPERATORS = {
@@ -210,6 +214,64 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
             if node.op not in ("symbol", "constant"):
                 stack.extend((arg, False) for arg in reversed(node.args))
     return order
+
+
+# Inside of the domain of every function that has one: logarithms, roots, inverse sines, odds.
+SMOOTH_AT = 0.5
+
+
+@lru_cache(maxsize=4096)
+def guarded(root: Expr) -> Expr:
+    """``root`` for what will be differentiated: see NOTE [The branch not taken].
+
+    >>> x = symbol("x")
+    >>> guarded(scalar.where(x > 0, x, scalar.exp(x)))
+    where(gt(x, 0), x, exp(where(gt(x, 0), 0.5, x)))
+    """
+    def choice(condition, yes, no):
+        return scalar.where(condition, inside(yes, lambda own, x: scalar.where(condition, x, own)),
+                            inside(no, lambda own, x: scalar.where(condition, own, x)))
+
+    def inside(branch, chosen):
+        if is_affine(branch):
+            return branch
+        replaced = {name: chosen(harmless(name), symbol(name, boolean)) for name, boolean in typed_symbols(branch) if not boolean}
+        return rebuilt(branch, lambda node: replaced.get(node.args[0], node))
+
+    return rebuilt(root, lambda node: node, {"where": choice})
+
+
+def harmless(name: str) -> float:
+    """What stands for a symbol where its branch is not taken: nothing for cotangents and tangents."""
+    return 0.0 if name == "g" or name.startswith("t_") else SMOOTH_AT
+
+
+def is_affine(expr: Expr) -> bool:
+    """Whether the derivatives are constants, so that nothing in them can be infinite."""
+    if expr.op in ("symbol", "constant") or expr.boolean:
+        return True
+    if expr.op == "mul":
+        return any(arg.op == "constant" for arg in expr.args) and all(map(is_affine, expr.args))
+    return expr.op in ("add", "sub", "neg", "positive") and all(map(is_affine, expr.args))
+
+
+def typed_symbols(expr: Expr) -> list[tuple[str, bool]]:
+    """``(name, boolean)`` of the symbols below ``expr``."""
+    return [(e.args[0], e.boolean) for e in postorder([expr]) if e.op == "symbol"]
+
+
+def rebuilt(root: Expr, of_symbol: Callable[[Expr], Expr], forms: dict[str, Callable] | None = None) -> Expr:
+    """``root`` with other symbols, and with some operations made by functions of ``forms``."""
+    made: dict[Expr, Expr] = {}
+    for node in postorder([root]):
+        if node.op == "symbol":
+            made[node] = of_symbol(node)
+        elif node.op == "constant":
+            made[node] = node
+        else:
+            args = tuple(made[arg] for arg in node.args)
+            made[node] = forms[node.op](*args) if forms and node.op in forms else operation(node.op, *args)
+    return made[root]
 
 
 @lru_cache(maxsize=4096)

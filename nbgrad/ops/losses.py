@@ -31,8 +31,8 @@ def smooth(d, beta):
 
 
 def smooth_slope(d, beta):
-    """The derivative of ``smooth``."""
-    return where(scalar.abs(d) < beta, d / beta, scalar.sign(d))
+    """The derivative of ``smooth``; of NaN NaN."""
+    return where(scalar.abs(d) >= beta, scalar.sign(d), d / beta)
 
 
 def huber(d, delta):
@@ -41,8 +41,8 @@ def huber(d, delta):
 
 
 def huber_slope(d, delta):
-    """The derivative of ``huber``."""
-    return where(scalar.abs(d) <= delta, d, delta * scalar.sign(d))
+    """The derivative of ``huber``; of NaN NaN."""
+    return where(scalar.abs(d) > delta, delta * scalar.sign(d), d)
 
 
 elementwise("smooth_difference", lambda x, y, beta: smooth(x - y, beta),
@@ -77,8 +77,8 @@ elementwise("probability_difference",
              "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
             policy="floating", node="BinaryCrossEntropyBackward0", public="binary_cross_entropy",
             doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
-elementwise("entropy_difference", lambda x, y: where(y > 0, y * (scalar.log(where(y > 0, y, 1.0)) - x), 0 * y),
-            {"x": lambda y: -y, "y": lambda x, y: where(y > 0, scalar.log(where(y > 0, y, 1.0)) + 1 - x, 0.0)},
+elementwise("entropy_difference", lambda x, y: where(y == 0, 0, y * (scalar.log(y) - x)),
+            {"x": lambda y: -y, "y": lambda x, y: where(y == 0, 0, scalar.log(y) + 1 - x)},
             policy="floating",
             node="KlDivBackward0", public="kl_div", doc="y (log(y) - x), 0 where y is.", **INTERNAL)
 elementwise("log_entropy_difference", lambda x, y: scalar.exp(y) * (y - x),

@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
-from .core import composite, general, movement
+from .core import composite, elementwise, general, movement
 from .expr import scalar
 from .shapes import inverse_permutation, wrap
 from .spellings import chosen
@@ -87,6 +87,11 @@ general("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
         node=by_dims("SumBackward"),
         doc="Sum over dimensions; integers and bools in int64.")
+# The element at an index of a vector, whose gradient all that are equal to it share.
+general("shared_pick", lambda x, index, node: x,
+        {"x": lambda g, x, out, x_shape, x_dtype: even_cotangent(g, x, out, x_shape, x_dtype, None)},
+        operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"], public="median",
+        doc="The element at an index, the gradient shared by those that tie.")
 general("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
         node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
@@ -158,9 +163,13 @@ class Extrema(NamedTuple):
     max: Any
 
 
+elementwise("attains", lambda x, y: (x == y) | (scalar.isnan(x) & scalar.isnan(y)), predicate=True, method=False, function=False,
+            inplace=False, out=False, public="max", doc="Whether two are one number, or both NaN.")
+
+
 def even_cotangent(g, x, out, x_shape, x_dtype, dim):
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
-    attained = scalar.eq(x, scalar.spread(out, x_shape, dim)).to_dtype(x_dtype)
+    attained = scalar.attains(x, scalar.spread(out, x_shape, dim)).to_dtype(x_dtype)
     return scalar.spread(g / attained.sum(dim, g.ndim == len(x_shape)), x_shape, dim) * attained
 
 
@@ -338,8 +347,8 @@ def norm2_cotangent(g, x, out, x_shape, dim):
 
 
 def power_norm_cotangent(g, x, out, x_shape, p, dim):
-    """g sign(x) (|x| / out)**(p - 1); 0 where x is 0."""
-    relative = scalar.where(x == 0, 1.0, scalar.abs(x) / scalar.spread(out, x_shape, dim))
+    """g sign(x) (|x| / out)**(p - 1); 0 where x is 0, and where the norm of what is tiny has come out as 0."""
+    relative = scalar.where(x == 0, 1.0, scalar.abs(x) / scalar.spread(scalar.where(out == 0, 1.0, out), x_shape, dim))
     return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 

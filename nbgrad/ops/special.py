@@ -30,7 +30,9 @@ elementwise("ndtri", lambda x: scalar.ndtri(x), {"x": lambda out: ROOT_PI / ROOT
             node="SpecialNdtriBackward0", doc="The number that a standard normal variable is below with probability x.")
 elementwise("log_ndtr", lambda x: where(x < -1, scalar.log(0.5 * scalar.erfcx(-ROOT_HALF * x)) - 0.5 * (x * x),
                                         scalar.log1p(-0.5 * scalar.erfc(ROOT_HALF * x))),
-            {"x": lambda x: ROOT_HALF * 2 / ROOT_PI / scalar.erfcx(-ROOT_HALF * x)}, **SPECIAL, node="SpecialLogNdtrBackward0",
+            {"x": lambda x: where(x < 0, ROOT_HALF * 2 / ROOT_PI / scalar.erfcx(-ROOT_HALF * x),
+                                  ROOT_HALF * 2 / ROOT_PI * scalar.exp(-0.5 * (x * x)) / scalar.erfc(-ROOT_HALF * x))},
+            **SPECIAL, node="SpecialLogNdtrBackward0",
             doc="The logarithm of ndtr, without its underflow.")
 
 # ---- gamma functions ---------------------------------------------------------------------------------------------------
@@ -124,7 +126,7 @@ elementwise("entr", lambda x: where(x > 0, -x * scalar.log(where(x > 0, x, 1)), 
             {"x": lambda x: -scalar.log(x) - 1}, **SPECIAL, node="SpecialEntrBackward0",
             doc="-x log(x); 0 at 0, -inf below.")
 elementwise("xlog1py", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log1p(y))),
-            {"x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)), "y": lambda x, y: x / (y + 1)}, **SPECIAL,
+            {"x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)), "y": lambda x, y: where((x == 0) & (y == -1), 0, x / (y + 1))}, **SPECIAL,
             node="SpecialXlog1PyBackward0", doc="x * log(1 + y); 0 where x is 0, unless y is NaN.")
 LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
 elementwise("logit_open", lambda x: scalar.log(x / (1 - x)),

@@ -47,7 +47,7 @@ def hypot(x, y):
     """sqrt(x**2 + y**2) without overflow: the greater one times the root of 1 + ratio**2; infinite where either is."""
     a, b = fabs(x), fabs(y)
     big, small = where(a > b, a, b), where(a > b, b, a)
-    ratio = where(big == 0.0, 0.0, small / big)
+    ratio = where(big == 0.0, small, small / big)  # small is 0 there, or NaN
     return where((a == INF) | (b == INF), INF, big * sqrt(fma(ratio, ratio, 1.0)))
 
 

@@ -253,6 +253,16 @@ def float_of_min(key):
     return where(key == MAGNITUDE, NAN, fbits(ixor(turned, iand(ishr(turned, SHIFT), MAGNITUDE))))
 
 
+def joined_zeros(key):
+    """The key of a float, of zeros of both signs the same: -1 is the other one's."""
+    return where(key == -1, ixor(key, -1), key)
+
+
+def own_key(key):
+    """The key of an integer: there is one zero."""
+    return key
+
+
 def least_key():
     """Below every key."""
     return iadd(LEAST, 0)
@@ -306,8 +316,12 @@ def kernel(start, stop, args):
             k = key(x[i])
             top = where(k > top, k, top)
         i = 0
-        while key(x[i]) != top:
-            i += 1
+        if top == 0:        # of the greater zero; the other one may come first
+            while joined(key(x[i])) != 0:
+                i += 1
+        else:
+            while key(x[i]) != top:
+                i += 1
         out[row] = i
 """
 ARG_COLUMNS = """
@@ -332,8 +346,14 @@ def kernel(start, stop, args):
                 places[j] = where(k > tops[j], r, places[j])
                 tops[j] = where(k > tops[j], k, tops[j])
         for j in range(n):
+            if tops[j] == 0:
+                r = 0
+                while joined(key(at_KEY(base, r * width * SIZE)[j])) != 0:
+                    r += 1
+                places[j] = r
             out[j] = places[j]
 """
+# The mean is the first element and that of the distances from it: a constant's is exact, as the quotient of its sum is not.
 VARIANCE_ROWS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -341,10 +361,11 @@ def kernel(start, stop, args):
     out = p_T(args, 1)
     for row in range(start, stop):
         x = at_T(pointer_word(args, 2), row * length * SIZE)
+        start_of_row = float64(x[0])
         total = float64(0.0)
         for i in range(length):
-            total += float64(x[i])
-        mean = total / float64(length)
+            total += float64(x[i]) - start_of_row
+        mean = start_of_row + total / float64(length)
         squares = float64(0.0)
         for i in range(length):
             away = float64(x[i]) - mean
@@ -355,26 +376,29 @@ VARIANCE_COLUMNS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     length, width, tiles, taken = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
-    means, squares = at_float64(stack(1024), 0), at_float64(stack(1024), 0)
+    starts, means, squares = at_float64(stack(1024), 0), at_float64(stack(1024), 0), at_float64(stack(1024), 0)
     for unit in range(start, stop):
         outer = unit // tiles
         column = (unit % tiles) * TILE
         n = min(TILE, width - column)
         out = at_T(pointer_word(args, 1), (outer * width + column) * SIZE)
         base = pointer_word(args, 2) + (outer * length * width + column) * SIZE
+        x = at_T(base, 0)
         for j in range(n):
+            starts[j] = float64(x[j])
             means[j] = float64(0.0)
             squares[j] = float64(0.0)
-        for r in range(length):
+        for r in range(1, length):
             x = at_T(base, r * width * SIZE)
             for j in range(n):
-                means[j] += float64(x[j])
+                means[j] += float64(x[j]) - starts[j]
         for j in range(n):
-            means[j] = means[j] / float64(length)
+            means[j] = starts[j] + means[j] / float64(length)
         for r in range(length):
             x = at_T(base, r * width * SIZE)
             for j in range(n):
-                squares[j] += (float64(x[j]) - means[j]) * (float64(x[j]) - means[j])
+                away = float64(x[j]) - means[j]
+                squares[j] += away * away
         for j in range(n):
             out[j] = finish(squares[j], length - taken)
 """
