@@ -7,9 +7,10 @@ launches the kernel, and, where a gradient is needed, one native call that makes
 """
 from __future__ import annotations
 
+import math
 import operator
 from functools import cache
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, cast
 from weakref import ReferenceType
 
 import numpy as np
@@ -527,10 +528,10 @@ class ElementwiseRule(Rule):
 
     def in_wide_steps(self, compute: DType, g: Tensor, values: dict) -> Any:
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
-        wide = dtype_of(compute.compute)
+        wide, symbolic = dtype_of(compute.compute), cast(Callable, self.symbolic)
         g, *saved = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute else x
                      for x in (g, *values.values())]
-        results = self.symbolic(g, *saved)
+        results = symbolic(g, *saved)
         if not isinstance(results, tuple):
             return CALLS["to_dtype"](results, compute)
         return tuple([CALLS["to_dtype"](result, compute) for result in results])
@@ -543,7 +544,8 @@ class ElementwiseRule(Rule):
         names: dict = {}
         # Python numbers, and what is computed of them alone.
         numbers = {name for name in self.saved_names if self.is_number(name)}
-        scope: dict = {"apply": apply, "full": full_like, "choose": choose}
+        perhaps: set[str] = set()
+        scope: dict = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
         lines = [f"def symbolic({', '.join(('g', *self.saved_names))}):"]
         results = [guarded(result) for result in self.results]
         for node in postorder(results):
@@ -557,7 +559,10 @@ class ElementwiseRule(Rule):
                 args = [names[a] for a in node.args]
                 if all(a in numbers for a in args):
                     numbers.add(names[node])
-                if names[node] in numbers:
+                # A choice by a number may come out as one.
+                if (node.op == "where" and args[0] in numbers) or all(a in numbers or a in perhaps for a in args):
+                    perhaps.add(names[node])
+                if names[node] in numbers or (names[node] in perhaps and node.op != "where"):
                     lines.append(f"    {names[node]} = apply({node.op!r}, ({', '.join(args)},))")
                 elif node.op == "where":
                     lines.append(f"    {names[node]} = choose(g.layout.dtype, {', '.join(args)})")

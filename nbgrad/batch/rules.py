@@ -31,7 +31,7 @@ BY_NAMES = """
     variance deviation norm1 norm2 power_norm
     scan_sum scan_product recurrence shift_along argsort top_indices
     median_indices mode_indices running_indices
-    pick place gather gather_backward scatter_src scatter_value scatter_add_src
+    pick shared_pick place gather gather_backward scatter_src scatter_value scatter_add_src
     slice_scatter select_scatter diagonal_scatter running_logsumexp adjacent binary_exponent igamma_pair igammac_pair
     inverse_matrix solve_system solve_triangle determinant cofactors log_abs_det det_sign pseudo_inverse matrix_exponential
     cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row row_order

@@ -60,7 +60,7 @@ def require_tensors(name: str, *values: Any) -> None:
 general("median_indices", lambda x, dim, ignore_nan: x, method=False, function=False, public="median",
         doc="Index of the lower median along dim; of the first NaN if there is one, unless ignored.")
 general("mode_indices", lambda x, dim: x, method=False, function=False, public="mode",
-        doc="Last index of the smallest of the most frequent values along dim.")
+        doc="Last index of the smallest of the most frequent values along dim; a NaN is like no other one, and below numbers.")
 general("running_indices", lambda x, dim, largest: x, method=False, function=False, public="cummax",
         doc="Index of the last extremum up to each element along dim; NaN wins.")
 
@@ -92,11 +92,20 @@ def _median_indices(op, tensors, attributes):
 def _mode_indices(op, tensors, attributes):
     x, = tensors
     rows, dim = rows_of("mode", x, attributes["dim"])
+    lost = missing(rows)
     found = np.empty((*rows.shape[:-1], 1), np.int64)
     for place in np.ndindex(rows.shape[:-1]):
-        values, counts = np.unique(rows[place], return_counts=True)
-        found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
+        values, counts = np.unique(rows[place][~lost[place]], return_counts=True)
+        if lost[place].any() and counts.max(initial=0) < 2:
+            found[place] = lost[place].argmax()
+        else:
+            found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
     return indices_tensor(found, dim, x)
+
+
+@lowering("shared_pick", style="run")
+def _shared_pick(op, tensors, attributes):
+    return CALLS["pick"](*tensors, attributes["dim"], False)
 
 
 def without_dim(x, keepdim: bool, dim: int):
@@ -112,7 +121,7 @@ def statistic(name: str, indices: Callable, whole: bool):
         require_tensors(name, input)
         if dim is None:
             flat = input.reshape((-1,))
-            return scalar.pick(flat, indices(flat, 0), 0, False, node + "0")
+            return scalar.shared_pick(flat, indices(flat, 0), 0, node + "0")
         found = indices(input, dim)
         values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, node + ("1" if whole else "0"))
         return Extremum(values, without_dim(found, keepdim, dim))
@@ -121,7 +130,8 @@ def statistic(name: str, indices: Callable, whole: bool):
 
 
 composite("median", statistic("median", lambda x, dim: scalar.median_indices(x, dim, False), True), out=True,
-          doc="The lower median of all elements; along dim (values, indices). NaN if there is one.")
+          doc="The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if "
+              "there is one.")
 composite("nanmedian", statistic("nanmedian", lambda x, dim: scalar.median_indices(x, dim, True), True), out=True,
           doc="The lower median of what is not NaN; along dim (values, indices).")
 composite("mode", statistic("mode", lambda x, dim: scalar.mode_indices(x, dim), False), out=True,
@@ -153,7 +163,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None):
-    """Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least)."""
+    """Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least), in both parts of complex numbers."""
+    if input.dtype.is_complex:
+        return scalar.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (scalar.real(input), scalar.imag(input))))
     if not input.dtype.is_floating_point:
         return input.clone()
     info = finfo(input.dtype)
@@ -319,7 +331,7 @@ def pad(input, pad, mode="constant", value=None):
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise RangeError(f"pad: got {len(pad)} numbers for {input.ndim} dimensions, expected up to {2 * input.ndim}, in pairs.")
     for k in range(0, len(pad), 2):
-        input = padded_along(input, input.ndim - 1 - k // 2, pad[k], pad[k + 1], mode, value or 0)
+        input = padded_along(input, input.ndim - 1 - k // 2, pad[k], pad[k + 1], mode, 0 if value is None else value)
     return input
 
 
@@ -625,8 +637,8 @@ class Unique(NamedTuple):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different values in order; with ``dim`` the different slices. It has no gradient."""
-    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim)
+    """The different values in order, every NaN one of its own; with ``dim`` the different slices. It has no gradient."""
+    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     values, inverse, counts = (shared(each, input) for each in found)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
@@ -724,7 +736,8 @@ def prelu(input, weight):
     """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
     if weight.numel() != 1 and input.ndim > 1:
         weight = weight.reshape((-1,) + (1,) * (input.ndim - 2))
-    return scalar.where(input > 0, input, weight * input)
+    is_above = input > 0
+    return scalar.where(is_above, input, weight * scalar.where(is_above, 0.0, input))     # NOTE [The branch not taken]
 
 
 def relu6(input, inplace=False):

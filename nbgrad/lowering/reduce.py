@@ -372,7 +372,10 @@ def _mean(op, layouts, attributes):
         raise DTypeError(f"mean: expected a floating or complex tensor, got {x.dtype}. "
                          "Hint: pass dtype=nbgrad.float32.")
     dims = reduced_dims("mean", x.ndim, attributes["dim"])
-    return reduction(mean_reduction, x, dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"])))
+    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
+    if x.dtype.is_complex and not math.prod(x.shape[d] for d in dims):
+        return lambda op, tensors, attributes: CALLS["new_full"](out, complex(math.nan, math.nan))
+    return reduction(mean_reduction, x, dims, out)
 
 
 @lowering("sum_over")

@@ -106,7 +106,9 @@ elementwise("logaddexp2", lambda x, y: where(x == y, x + 1, scalar.maximum(x, y)
             {"x": lambda x, y: _share(x, y, LN2), "y": lambda x, y: _share(y, x, LN2)}, policy="floating", inplace=False,
             doc="log2(2**x + 2**y), without overflow.")
 elementwise("xlogy", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log(y))),
-            {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)), "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)}, policy="float",
+            {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)),
+             "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)},
+            policy="float",
             doc="x * log(y); 0 where x is 0, unless y is NaN.")
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
@@ -144,25 +146,11 @@ elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}
             aliases=("arctanh",), doc="The inverse hyperbolic tangent; NaN beyond 1.")
 PI = math.pi
 
-
-def _sinc(x):
-    """sin(pi x) / (pi x)."""
-    return where(x == 0, 1, scalar.sin(PI * x) / (PI * x))
-
-
-def _sinc_slope(x):
-    """(cos(u) - sin(u) / u) / x for u = pi x; the power series near 0, where that is a difference of equals."""
-    square, series = PI * x * (PI * x), 1.0
-    for n in range(9, 0, -1):
-        series = 1 - square * series * (1 / (2 * n * (2 * n + 3)))
-    return where(scalar.abs(x) < 0.5, -PI * PI / 3 * x * series, (scalar.cos(PI * x) - scalar.sin(PI * x) / (PI * x)) / x)
-
-
-elementwise("sinc", _sinc, {"x": lambda x: scalar.sinc_slope(x)},
-            policy="float", doc="sin(pi x) / (pi x); 1 at 0.")
+elementwise("sinc", lambda x: scalar.sinc(x), {"x": lambda x: scalar.sinc_slope(x)}, policy="float",
+            doc="sin(pi x) / (pi x); 1 at 0.")
 # x y" + 2 y' + pi**2 x y = 0.
-elementwise("sinc_slope", _sinc_slope,
-            {"x": lambda x, out: where(x == 0, -PI * PI / 3, -PI * PI * _sinc(x) - 2 * (out / x))},
+elementwise("sinc_slope", lambda x: scalar.sinc_slope(x),
+            {"x": lambda x, out: where(x == 0, -PI * PI / 3, -PI * PI * scalar.sinc(x) - 2 * (out / x))},
             policy="float", method=False, function=False, inplace=False, out=False, public="sinc", doc="The derivative of sinc.")
 elementwise("rad2deg", lambda x: x * (180 / math.pi), {"x": lambda: 180 / math.pi}, policy="float", node="Rad2DegBackward0",
             doc="Radians as degrees.")
@@ -182,7 +170,8 @@ elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=T
             doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
 
-elementwise("copysign", lambda x, y: scalar.copysign(x, y), {"x": lambda x, out: where(scalar.isnan(x), math.nan, scalar.sign(x) * scalar.sign(out)), "y": lambda: 0},
+elementwise("copysign", lambda x, y: scalar.copysign(x, y),
+            {"x": lambda x, out: where(scalar.isnan(x), math.nan, scalar.sign(x) * scalar.sign(out)), "y": lambda: 0},
             policy="float", doc="The magnitude of x with the sign of y.")
 elementwise("heaviside", lambda x, values: where(x == 0, values, where(scalar.isnan(x), x, where(x > 0, 1, 0))),
             {"x": undifferentiable, "values": undifferentiable}, doc="0 below 0, 1 above, values at 0. It has no derivative.")

@@ -9,13 +9,15 @@ NOTE [Interning]: equal expressions are one object. A formula that uses a subexp
 graph, kernels get one local variable for a shared node, and "is this partial the constant 1" is a comparison by identity.
 Constants are keyed by type and bits, so that -0.0 and 0.0, or 1 and True, stay apart.
 
-NOTE [The branch not taken]: a kernel computes both sides of a ``where`` and chooses: what the other side came to is gone. Computed by
-operations that are differentiated in turn, it is not: its cotangent, 0, meets an infinite derivative there, and 0 * inf is NaN. What
-is to be differentiated is therefore ``guarded``: where a side is not taken, its operands are numbers at which it is smooth.
+NOTE [The branch not taken]: a kernel computes both sides of a ``where`` and chooses: what the other side came to is gone.
+Computed by operations that are differentiated in turn, it is not: its cotangent, 0, meets an infinite derivative there, and
+0 * inf is NaN. What is to be differentiated is therefore ``guarded``: where a side is not taken, its operands are numbers at
+which it is smooth.
 """
 from __future__ import annotations
 
 import struct
+from cmath import isfinite
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 from weakref import WeakValueDictionary
@@ -251,7 +253,7 @@ def is_affine(expr: Expr) -> bool:
     if expr.op in ("symbol", "constant") or expr.boolean:
         return True
     if expr.op == "mul":
-        return any(arg.op == "constant" for arg in expr.args) and all(map(is_affine, expr.args))
+        return any(arg.op == "constant" and isfinite(arg.args[0]) for arg in expr.args) and all(map(is_affine, expr.args))
     return expr.op in ("add", "sub", "neg", "positive") and all(map(is_affine, expr.args))
 
 

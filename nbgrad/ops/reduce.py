@@ -87,11 +87,6 @@ general("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
         node=by_dims("SumBackward"),
         doc="Sum over dimensions; integers and bools in int64.")
-# The element at an index of a vector, whose gradient all that are equal to it share.
-general("shared_pick", lambda x, index, node: x,
-        {"x": lambda g, x, out, x_shape, x_dtype: even_cotangent(g, x, out, x_shape, x_dtype, None)},
-        operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"], public="median",
-        doc="The element at an index, the gradient shared by those that tie.")
 general("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
         {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
         node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
@@ -193,6 +188,9 @@ general("pick", lambda x, index, dim, keepdim=True, node="GatherBackward0": x,
                                                                    size_at(x_shape, dim))},
         operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"],
         doc="Elements at an index along dim.")
+general("shared_pick", lambda x, index, dim, node: x, {"x": even_cotangent}, operands=("x", "index"), method=False, function=False,
+        node=lambda facts: facts["node"], public="median",
+        doc="Elements at an index along dim, their gradients shared by all that tie.")
 general("place", lambda x, index, dim, size: x, {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
         operands=("x", "index"), method=False, function=False, node="ScatterBackward0",
         doc="Zeros with x at an index along dim.")

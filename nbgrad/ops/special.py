@@ -126,7 +126,8 @@ elementwise("entr", lambda x: where(x > 0, -x * scalar.log(where(x > 0, x, 1)), 
             {"x": lambda x: -scalar.log(x) - 1}, **SPECIAL, node="SpecialEntrBackward0",
             doc="-x log(x); 0 at 0, -inf below.")
 elementwise("xlog1py", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log1p(y))),
-            {"x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)), "y": lambda x, y: where((x == 0) & (y == -1), 0, x / (y + 1))}, **SPECIAL,
+            {"x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)),
+             "y": lambda x, y: where((x == 0) & (y == -1), 0, x / (y + 1))}, **SPECIAL,
             node="SpecialXlog1PyBackward0", doc="x * log(1 + y); 0 where x is 0, unless y is NaN.")
 LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
 elementwise("logit_open", lambda x: scalar.log(x / (1 - x)),

@@ -196,17 +196,23 @@ def clamp(op):
     return clamp
 
 
+DECIMALS = {"policy": "floating", "method": False, "function": False, "node": "RoundBackward1", "public": "round"}
+# What the power takes out of the range is whole already.
+elementwise("round_fine", lambda x, power: scalar.where(scalar.isfinite(x * power), scalar.round(x * power) / power, x),
+            {"x": lambda: 0}, doc="The nearest multiple of 1 / power.", **DECIMALS)
+elementwise("round_coarse", lambda x, power: scalar.round(x / power) * power, {"x": lambda: 0},
+            doc="The nearest multiple of power.", **DECIMALS)
+
+
 @variant("round")
 def round_(op):
-    plain, scaled, unscaled = op("round"), op("mul"), op("div")
+    plain, fine, coarse = op("round"), op("round_fine"), op("round_coarse")
 
     def round(input, *, decimals=0):
-        """The nearest multiple of 10**-decimals, ties to even."""
+        """The nearest multiple of 10**-decimals, ties to even; integers take no decimals."""
         if decimals == 0:
             return plain(input)
-        if decimals > 0:
-            return unscaled(plain(scaled(input, 10.0 ** decimals)), 10.0 ** decimals)
-        return scaled(plain(unscaled(input, 10.0 ** -decimals)), 10.0 ** -decimals)
+        return fine(input, 10.0 ** decimals) if decimals > 0 else coarse(input, 10.0 ** -decimals)
     return round
 
 

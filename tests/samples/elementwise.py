@@ -60,7 +60,15 @@ row("log", np.log, POSITIVE, saves="x")
 row("log2", np.log2, POSITIVE, saves="x")
 row("log10", np.log10, POSITIVE, saves="x")
 row("log1p", np.log1p, POSITIVE, saves="x")
-row("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y)) if np.iscomplexobj(x) else np.logaddexp(x, y))
+def logaddexp(x, y):
+    """log(e**x + e**y); of complex numbers on the branch of the one of greater real part."""
+    if not np.iscomplexobj(x):
+        return np.logaddexp(x, y)
+    top, other = np.where(x.real >= y.real, x, y), np.where(x.real >= y.real, y, x)
+    return top + np.log1p(np.exp(other - top))
+
+
+row("logaddexp", logaddexp, saves="x y")
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
 

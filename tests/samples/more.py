@@ -16,6 +16,10 @@ row("logaddexp2", np.logaddexp2)
 row("xlogy", lambda x, y: np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y))), POSITIVE,
     at={(0.0, 2.0): (np.log(2.0), 0.0), (0.0, -1.0): (0.0, 0.0)})
 row("sinc", np.sinc, NONZERO, at={(0.0,): (0.0,)})
+row("sinc_slope", lambda x: np.where(x == 0, 0, (np.cos(np.pi * x) - np.sinc(x)) / np.where(x == 0, 1, x)), NONZERO,
+    at={(0.0,): (-np.pi ** 2 / 3,)})
+row("round_fine", lambda x, power: np.round(x * power) / power, REAL, case((2, 3), 10.0))
+row("round_coarse", lambda x, power: np.round(x / power) * power, REAL, case((2, 3), 10.0))
 row("rad2deg", np.rad2deg, saves="")
 row("deg2rad", np.deg2rad, saves="")
 row("copysign", np.copysign, NONZERO, at={(0.0, -1.0): (0.0, 0.0)}, unlike={"bool": "NumPy's is of half floats"})
@@ -99,6 +103,8 @@ row("running_indices", lambda x, dim, largest: running(np.maximum if largest els
 row("median", median, REAL, case((2, 3)), case((2, 4), 1), case((3, 2), 0, True),
     errors=[fails(nbgrad.DimError, "median: dim 4 is out of range", (2, 3), 4)])
 row("nanmedian", median, REAL, case((2, 3)), case((2, 4), 1))
+row("shared_pick", lambda x, index, dim, node: np.take_along_axis(x, index, dim).squeeze(dim), REAL,
+    case((3, 4), np.array([[0, 2, 1, 1]]), 0, "MedianBackward0"))
 row("mode", mode, REAL, case((2, 4)), case((3, 2), 0, True))
 row("cummax", running(np.maximum), REAL, case((2, 4), 1), case((3, 2), 0), errors=[fails(nbgrad.DimError, "cummax", (2, 3), 4)])
 row("cummin", running(np.minimum), REAL, case((2, 4), 1), case((3, 2), 0))

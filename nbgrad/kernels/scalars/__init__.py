@@ -41,7 +41,8 @@ FUNCTIONS: dict[str, Callable] = {
     "isnan": rounding.isnan, "isinf": rounding.isinf, "isfinite": rounding.isfinite, "sign": rounding.sign,
     "maximum": rounding.maximum, "minimum": rounding.minimum,
     **{name: getattr(special, name) for name in ("erfc", "erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma", "zeta",
-                                                 "i0", "i0e", "i1", "i1e")},
+                                                 "i0", "i0e", "i1", "i1e",
+                                                 "sinc", "sinc_slope")},
 }
 
 INT_FUNCTIONS: dict[str, Callable] = {

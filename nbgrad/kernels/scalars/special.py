@@ -1,4 +1,4 @@
-"""Relatives of the error function, gamma functions, Bessel functions and the Hurwitz zeta function.
+"""Relatives of the error function, gamma functions, Bessel functions, the Hurwitz zeta function and sinc.
 
 Branch-free but for ``zeta_precise``, see NOTE [Guards]; tests/kernels/test_special.py
 measures how far each is from the truth.
@@ -12,7 +12,7 @@ from .exponential import exp
 from .logarithm import log
 from .power import pow_
 from .tables import BY_DTYPE
-from .trigonometric import sin, tan
+from .trigonometric import cos, sin, tan
 
 # ---- the error function's relatives --------------------------------------------------------------------------------------
 
@@ -212,6 +212,32 @@ def zeta_precise(x, q):
         y = y + 1.0
         steps = steps + 1
     return where(q < 0.0, zeta_at_the_ends(x, q, total + zeta_rest(x, y)), zeta(x, q))
+
+
+# ---- the sine over its argument -----------------------------------------------------------------------------------------
+
+
+def turned(x, value):
+    """``value`` at x less the nearest integer, as the sine and cosine of pi x have it: negative for odd integers."""
+    whole = rint(x)
+    return value * (1.0 - 2.0 * fabs(whole - 2.0 * rint(0.5 * whole)))
+
+
+def sinc(x):
+    """sin(pi x) / (pi x); 1 at 0, and exactly 0 at the other integers."""
+    value = turned(x, sin(PI_HI * from_integer(x))) / (PI_HI * x)
+    return where(x == 0.0, 1.0, value)
+
+
+def sinc_slope(x):
+    """The derivative of sinc, (cos(pi x) - sinc(x)) / x; by its power series near 0, where that is a difference of equals."""
+    is_near = fabs(x) < 0.5
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    square, series, k = PI_HI * near * (PI_HI * near), 1.0, 9.0
+    for _ in range(9):      # the ratio of neighbouring terms is -square / (2 k (2 k + 3))
+        series = 1.0 - square * series * (0.5 / (k * (2.0 * k + 3.0)))
+        k = k - 1.0
+    return where(is_near, -PI_HI * PI_HI / 3.0 * near * series, (turned(far, cos(PI_HI * from_integer(far))) - sinc(far)) / far)
 
 
 # ---- modified Bessel functions -----------------------------------------------------------------------------------------
