@@ -943,7 +943,7 @@ tensor([ 0.7854, -1.1071,  1.2490], grad_fn=<AtanBackward0>)
 (tensor([0.5000, 0.2000, 0.1000]),)
 """,
     'atan2': """\
-The angle of the point with ordinate x and abscissa y.
+The angle of the point with ordinate x and abscissa y; the derivative at 0 is 0.
 
 Signature: atan2(input, other)
 
@@ -961,8 +961,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * y / (x * x + y * y)
-    y: -(g * x) / (x * x + y * y)
+    x: where((x == 0) & (y == 0), 0, g * y / hypot(x, y) / hypot(x, y))
+    y: where((x == 0) & (y == 0), 0, -(g * x / hypot(x, y) / hypot(x, y)))
 
 Forms: x.atan2(...), x.atan2_(...), out=; also called arctan2; NumPy: np.atan2.
 
@@ -1535,7 +1535,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x > 0, g, g * exp(x / alpha))
+    x: where(x <= 0, g * exp(x / alpha), g)
 
 Forms: x.celu_(...).
 
@@ -1930,7 +1930,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x == 0, 0, g * out / x)
+    x: where(isnan(x), g * nan, g * sign(x) * sign(out))
     y: 0
 
 Forms: x.copysign(...), x.copysign_(...), out=; NumPy: np.copysign.
@@ -2844,7 +2844,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x > 0, g, g * alpha * exp(x))
+    x: where(x <= 0, g * alpha * exp(x), g)
 
 Forms: x.elu(...), x.elu_(...).
 
@@ -3794,7 +3794,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x < -lambd) | (x > lambd), g, 0)
+    x: where((x >= -lambd) & (x <= lambd), 0, g)
 
 Forms: x.hardshrink(...).
 
@@ -3852,7 +3852,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x <= -3, 0, where(x >= 3, g, g * (x * 0.333333 + 0.5)))
+    x: where(x <= -3, 0, where(x < 3, g * (x * 0.333333 + 0.5), g))
 
 Forms: x.hardswish_(...).
 
@@ -3881,7 +3881,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x > min_val) & (x < max_val), g, 0)
+    x: where((x <= min_val) | (x >= max_val), 0, g)
 
 Forms: x.hardtanh_(...).
 
@@ -6343,7 +6343,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * 0.797885 / erfcx(-0.707107 * x)
+    x: where(x < 0, g * 0.797885 / erfcx(-0.707107 * x), g * 0.797885 * exp(-0.5 * x * x) / erfc(-0.707107 *
+        x))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.log_ndtr(x)
@@ -6398,8 +6399,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * exp(x - out)
-    y: g * exp(y - out)
+    x: where(isinf(x) & (x == y), g * 0.5, g * sigmoid(1 * (x - y)))
+    y: where(isinf(y) & (y == x), g * 0.5, g * sigmoid(1 * (y - x)))
 
 Forms: x.logaddexp(...), out=; NumPy: np.logaddexp.
 
@@ -6429,8 +6430,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * exp2(x - out)
-    y: g * exp2(y - out)
+    x: where(isinf(x) & (x == y), g * 0.5, g * sigmoid(0.693147 * (x - y)))
+    y: where(isinf(y) & (y == x), g * 0.5, g * sigmoid(0.693147 * (y - x)))
 
 Forms: x.logaddexp2(...), out=; NumPy: np.logaddexp2.
 
@@ -7032,8 +7033,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x == y, g * 0.5, where(x > y, g, 0))
-    y: where(x == y, g * 0.5, where(x < y, g, 0))
+    x: where(x == y, g * 0.5, where(x < y, 0, g))
+    y: where(x == y, g * 0.5, where(x > y, 0, g))
 
 Forms: x.maximum(...), out=; NumPy: np.maximum.
 
@@ -7074,7 +7075,8 @@ tensor(0.5833, grad_fn=<MeanBackward0>)
         [0.1667, 0.1667, 0.1667]]),)
 """,
     'median': """\
-The lower median of all elements; along dim (values, indices). NaN if there is one.
+The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if
+there is one.
 
 Signature: median(input, dim=None, keepdim=False)
 
@@ -7164,8 +7166,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x == y, g * 0.5, where(x < y, g, 0))
-    y: where(x == y, g * 0.5, where(x > y, g, 0))
+    x: where(x == y, g * 0.5, where(x > y, 0, g))
+    y: where(x == y, g * 0.5, where(x < y, 0, g))
 
 Forms: x.minimum(...), out=; NumPy: np.minimum.
 
@@ -7452,7 +7454,8 @@ tensor([[1.5502, 0.4516, 0.8570],
         [1.5502, 0.4516, 0.8570]])
 """,
     'nan_to_num': """\
-Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least).
+Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least), in both parts of complex
+numbers.
 
 Signature: nan_to_num(input, nan=None, posinf=None, neginf=None)
 
@@ -8319,7 +8322,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
+    Dtype: float32, float16, float64: kept; bool, int64: float32; complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -8906,7 +8909,7 @@ tensor([[ 3.0000, -1.0000],
         [ 1.0000,  0.5000]])
 """,
     'round': """\
-The nearest multiple of 10**-decimals, ties to even.
+The nearest multiple of 10**-decimals, ties to even; integers take no decimals.
 
 Signature: round(input, *, decimals=0)
 
@@ -8923,16 +8926,14 @@ Raises:
 
 Derivative (g: the cotangent of the result, out: the result):
     round, x: 0
-    mul, x: g * y
-    mul, y: g * x
-    div, x: g / y
-    div, y: -(g * x / y) / y
+    round_fine, x: 0
+    round_coarse, x: 0
 
 Forms: x.round(...), x.round_(...), out=; NumPy: np.round.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.round(x * 1.234, decimals=1)
-tensor([ 1.2000, -2.5000,  3.7000], grad_fn=<DivBackward0>)
+tensor([ 1.2000, -2.5000,  3.7000], grad_fn=<RoundBackward1>)
 >>> nbgrad.grad(nbgrad.round(x * 1.234, decimals=1).sum(), x)
 (tensor([0., 0., 0.]),)
 """,
@@ -9289,7 +9290,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x > 0, g * 1.0507, g * 1.7581 * exp(x))
+    x: where(x <= 0, g * 1.7581 * exp(x), g * 1.0507)
 
 Forms: x.selu_(...).
 
@@ -9497,13 +9498,13 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x == 0, 0, g * (3.14159 * x * cos(3.14159 * x) - sin(3.14159 * x)) / (3.14159 * x * x))
+    x: g * sinc_slope(x)
 
 Forms: x.sinc(...), x.sinc_(...), out=; NumPy: np.sinc.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.sinc(x)
-tensor([-2.7828e-08,  2.7828e-08, -2.5305e-09], grad_fn=<SincBackward0>)
+tensor([-0., -0., -0.], grad_fn=<SincBackward0>)
 >>> nbgrad.grad(nbgrad.sinc(x).sum(), x)
 (tensor([-1.0000, -0.5000, -0.3333]),)
 """,
@@ -9738,7 +9739,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x < -lambd) | (x > lambd), g, 0)
+    x: where((x >= -lambd) & (x <= lambd), 0, g)
 
 Forms: x.softshrink_(...).
 
@@ -10927,7 +10928,8 @@ tensor([[ 1.0000, -2.0000,  3.0000],
         [ 2.0000, -1.0000,  1.5000]])
 """,
     'unique': """\
-The different values in order; with ``dim`` the different slices. It has no gradient.
+The different values in order, every NaN one of its own; with ``dim`` the different slices. It has no
+gradient.
 
 Signature: unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None)
 
@@ -11497,7 +11499,7 @@ Raises:
 
 Derivative (g: the cotangent of the result, out: the result):
     x: where((x == 0) & (y <= -1), 0, g * log1p(y))
-    y: g * x / (y + 1)
+    y: where((x == 0) & (y == -1), 0, g * x / (y + 1))
 
 >>> x = nbgrad.tensor([1.0, 3.0, 0.5], requires_grad=True)
 >>> y = nbgrad.tensor([1.5, 2.5, 0.75], requires_grad=True)
@@ -11526,7 +11528,7 @@ Raises:
 
 Derivative (g: the cotangent of the result, out: the result):
     x: where((x == 0) & (y <= 0), 0, g * log(y))
-    y: g * x / y
+    y: where((x == 0) & (y == 0), 0, g * x / y)
 
 Forms: x.xlogy(...), x.xlogy_(...), out=.
 
