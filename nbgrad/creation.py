@@ -14,7 +14,7 @@ from .batch.levels import is_batched, open_levels, whole
 from .casting import convert, on_device
 from .dispatch import CALLS
 from .dlpack import from_dlpack
-from .dtypes import BOOL, INTEGER, DType, dtype_of, get_default_dtype, int64, promote_types, result_dtype
+from .dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import note_leaf, special, unusual
 from .graph import requires_grad as has_grad
@@ -221,7 +221,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
     if isinstance(size, int):
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
-        dtype, fill_value = dtype or fill_value.layout.dtype, item(fill_value)
+        dtype, fill_value = dtype or fill_value.layout.dtype, python_number("full", fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 
@@ -295,6 +295,7 @@ def python_number(op: str, value):
         ArgumentError: neither.
     """
     if isinstance(value, Tensor):
+        levels.require_values(op, value.layout)
         return item(value)
     if isinstance(value, np.generic):
         return value.item()
@@ -335,22 +336,50 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     return leaf("arange", out, requires_grad)
 
 
-def line(op: str, start, end, steps, dtype, device) -> tuple[np.ndarray, Layout]:
+def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     """``steps`` equidistant numbers in float64 or complex128, symmetric about the middle, and the layout of the result.
+
+    They are an array; a tensor where a bound differs over a batch.
     """
-    start, end = python_number(op, start), python_number(op, end)
+    bounds = tuple(wide_bound(x) if is_batched(x) else python_number(op, x) for x in (start, end))
     if steps < 0:
         raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
     if dtype is None:
         dtype = get_default_dtype()
-        dtype = dtype.to_complex() if isinstance(start, complex) or isinstance(end, complex) else dtype
+        dtype = dtype.to_complex() if any(is_complex_number(x) for x in bounds) else dtype
     layout = layout_for(op, (), (steps,), dtype, device)
+    return between(*bounds, steps, any(map(is_batched, bounds))), layout
+
+
+def between(start, end, steps: int, as_tensor: bool) -> Any:
+    """The numbers of ``line``: numbers, or tensors of them, make no difference to its arithmetic."""
     step = (end - start) / (steps - 1) if steps > 1 else 0
-    i = np.arange(steps)
-    line = np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
+    i: Any = np.arange(steps, dtype=np.float64)
+    first = i < steps / 2
+    if as_tensor:
+        i, first = from_numpy(i), from_numpy(first)
+        return CALLS["where"](first, start + step * i, end - step * (steps - 1 - i))
+    line = np.where(first, start + step * i, end - step * (steps - 1 - i))
     line[:1] = start        # which may be -0
     line[-1:] = end if steps > 1 else start
-    return line, layout
+    return line
+
+
+def wide_bound(x: Tensor) -> Tensor:
+    """A bound that differs over a batch, in double precision."""
+    return CALLS["to_dtype"](x.detach(), promote_types(x.layout.dtype, float64))
+
+
+def is_complex_number(x: Any) -> bool:
+    """Whether a bound is complex."""
+    return x.layout.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex)
+
+
+def as_line(values: Any, layout: Layout) -> Tensor:
+    """The numbers of ``line`` in the dtype of the result."""
+    if isinstance(values, Tensor):
+        return CALLS["to_dtype"](values, layout.dtype)
+    return new_tensor(wrap_array(values.astype(layout.descr)), layout)
 
 
 def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,
@@ -362,7 +391,7 @@ def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: 
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     values, layout = line("linspace", start, end, steps, dtype, device)
-    return leaf("linspace", new_tensor(wrap_array(values.astype(layout.descr)), layout), requires_grad)
+    return leaf("linspace", as_line(values, layout), requires_grad)
 
 
 def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
@@ -375,8 +404,7 @@ def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=N
     """
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
-        values = np.power(base, exponents).astype(layout.descr)
-    return leaf("logspace", new_tensor(wrap_array(values), layout), requires_grad)
+        return leaf("logspace", as_line(base ** exponents, layout), requires_grad)
 
 
 # ---- from data -----------------------------------------------------------------------------------------------------

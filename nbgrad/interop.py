@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import saved
-from .batch.levels import require_values
+from .batch.levels import BATCHED, require_values
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
@@ -131,11 +131,13 @@ def item(x: Tensor):
     """The one element as a Python number.
 
     Raises:
-        ShapeError: there is not one element.
+        ShapeError: there is not one element. BatchingError: it is another one for each element of a batch.
     """
     layout = x.layout
     if layout.numel != 1:
         raise ShapeError(f"item: the tensor has {layout.numel} elements, expected 1. Hint: x.tolist().")
+    if layout.special is BATCHED:
+        require_values("item", layout)
     array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):
         return array.item(x._offset_ // layout.descr.itemsize)        # 130 ns; a view of the array costs 1.2 us

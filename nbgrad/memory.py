@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .batch.levels import require_values
 from .creation import shape_of
 from .dispatch import CALLS
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
@@ -38,6 +39,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if requires_grad(x) and not value.layout.dtype.differentiable:
         raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
                          "expected a floating or complex tensor.")
+    require_values("data", value.layout)
     x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version), value._offset_
     put_layout(x, value.layout)
 
@@ -63,6 +65,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
     if source.layout.dtype is not x.layout.dtype:
         raise DTypeError(f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. "
                          "Hint: source.to(x.dtype).")
+    require_values("set_", source.layout)
     if size is not None:
         source = part_of(source, storage_offset, size, stride)
     elif storage_offset or stride is not None:

@@ -17,7 +17,7 @@ from ..ops.reduce import reduced_dims
 from ..ops.shapes import inverse_permutation, wrap as wrap_dim
 from ..tensor import Tensor
 from .levels import BatchingError
-from .tensors import Batch, Batched, batch_rule, has_batched, looped, wrap
+from .tensors import Batch, Batched, batch_rule, has_batched, looped
 
 __all__ = ["LOOPED"]
 
@@ -25,18 +25,20 @@ DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 
 # Operations whose attributes name dimensions and shapes, or that work on the last dimensions, or on each element.
 BY_NAMES = """
-    contiguous_copy to_dtype complex tril triu flip_dims reshape_copy
+    contiguous_copy to_dtype tril triu flip_dims reshape_copy
     slice_backward select_backward diagonal_backward unfold_backward
     sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
     variance deviation norm1 norm2 power_norm
     scan_sum scan_product recurrence shift_along argsort top_indices
     median_indices mode_indices running_indices
     pick shared_pick place gather gather_backward scatter_src scatter_value scatter_add_src
-    slice_scatter select_scatter diagonal_scatter running_logsumexp adjacent binary_exponent igamma_pair igammac_pair
+    slice_scatter select_scatter diagonal_scatter running_logsumexp binary_exponent
     inverse_matrix solve_system solve_triangle determinant cofactors log_abs_det det_sign pseudo_inverse matrix_exponential
     cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row row_order
     hermitian_eigenvalues eigenvalues singular_values exchange_rows
 """.split()
+# Their operands broadcast, each from its last dimension on.
+BROADCASTING = "complex adjacent igamma_pair igammac_pair".split()
 # Without a dim these see the tensor as one row.
 AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
@@ -52,6 +54,13 @@ LOOPED = """
 def by_names(call: Call, batch: Batch) -> Any:
     """Dimensions count from behind the batch, shapes have it in front, other tensors are operands too."""
     return behind(call, batch)
+
+
+@batch_rule(*BROADCASTING)
+def side_by_side(call: Call, batch: Batch) -> Any:
+    """Operands of as many dimensions behind the batch as the result has."""
+    ndim = max(x.layout.ndim for x in call.operands)
+    return batch.wrap(CALLS[call.op.name](*(batch.full(x, ndim) for x in call.operands), **call.attributes))
 
 
 def behind(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
@@ -97,7 +106,7 @@ def as_a_row(call: Call, batch: Batch) -> Any:
     if call.attributes[name] is not None:
         return behind(call, batch)
     x, = call.operands
-    row = wrap(CALLS["reshape"](x._value_, (*batch.sizes, -1 if x.layout.numel else 0)), batch.levels)
+    row = batch.wrap(CALLS["reshape"](batch.full(x), (*batch.sizes, x.layout.numel)))
     made = CALLS[call.op.name](row, **{**call.attributes, name: 0})
     if name == "dims":
         return CALLS["reshape"](made, x.layout.shape)

@@ -396,6 +396,7 @@ def cdist(x1, x2, p=2.0):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
+    x1, x2 = broadcast_tensors(x1, x2)
     lengths = (x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))
     return ((x1 / next(lengths)) * (x2 / next(lengths))).sum(dim)
 

@@ -78,8 +78,10 @@ movement("view_as_complex", _joined, lambda g: scalar.view_as_real(g.resolve_con
 movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g.view_dtype(x_dtype),
          retype=lambda own, dtype: dtype, function=False, method=False, node="ViewBackward0",
          doc="The same bytes read as another dtype.")
-general("complex", lambda real, imag: real, {"real": lambda g: g._apply("real", (g,)), "imag": lambda g: g._apply("imag", (g,))},
-        operands=("real", "imag"), method=False, doc="The complex numbers with these parts.")
+general("complex", lambda real, imag: real,
+        {"real": lambda g, real_shape: g._apply("real_view", (g,)).sum_to(real_shape),
+         "imag": lambda g, imag_shape: g._apply("imag_view", (g,)).sum_to(imag_shape)},
+        operands=("real", "imag"), method=False, doc="The complex numbers with these parts, which broadcast.")
 
 
 def _real(x):
