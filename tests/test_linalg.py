@@ -104,6 +104,76 @@ def test_determinant_of_a_singular_matrix():
     np.testing.assert_allclose(x.grad.numpy(), [[4.0, -2.0], [-2.0, 1.0]], atol=1e-12)
 
 
+def differences_of_det(x, step=1e-4):
+    """The second derivatives of the determinant by central differences, one row and column an element."""
+    def moved(i, j, p, q):
+        y = x.copy().ravel()
+        y[i] += p * step
+        y[j] += q * step
+        return np.linalg.det(y.reshape(x.shape))
+    return np.array([[sum(p * q * moved(i, j, p, q) for p in (1, -1) for q in (1, -1)) / (4 * step * step)
+                      for j in range(x.size)] for i in range(x.size)])
+
+
+@pytest.mark.parametrize("rank", [4, 3, 2, 1])
+def test_second_derivative_of_the_determinant_at_any_rank(rank):
+    """Whether a matrix has an inverse makes no difference to the derivatives of a polynomial."""
+    x = RNG.normal(size=(4, rank)) @ RNG.normal(size=(rank, 4))
+    hessian = nbgrad.func.hessian(linalg.det)(nbgrad.tensor(x)).numpy().reshape(16, 16)
+    np.testing.assert_allclose(hessian, differences_of_det(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("complex", [False, True])
+def test_third_derivative_of_a_determinant_without_inverse(complex):
+    """Finite differences of the second derivative agree with the third at a singular matrix."""
+    x = matrices(3, 3, complex=complex).detach()
+    x[2] = x[1]
+
+    def slope(x):
+        return nbgrad.grad(linalg.det(x).abs() if complex else linalg.det(x), x, create_graph=True)[0]
+    if not complex:
+        assert nbgrad.gradgradcheck(slope, (x.requires_grad_(),))
+    assert nbgrad.gradgradcheck(linalg.det, (x.requires_grad_(),))
+
+
+ENDLESS = {
+    "svd": linalg.svd, "svdvals": linalg.svdvals, "eigh": linalg.eigh, "eigvalsh": linalg.eigvalsh, "eig": linalg.eig,
+    "eigvals": linalg.eigvals, "pinv": linalg.pinv, "hermitian pinv": lambda x: linalg.pinv(x, hermitian=True),
+    "lstsq": lambda x: linalg.lstsq(x, x), "cond": linalg.cond, "matrix_norm 2": lambda x: linalg.matrix_norm(x, 2),
+    "nuclear norm": lambda x: linalg.matrix_norm(x, "nuc"), "matrix_rank": linalg.matrix_rank, "svd of main": nbgrad.svd,
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("size", [1, 3, 25])
+def test_what_is_not_finite_never_reaches_an_iteration(name, value, size):
+    """Infinities and NaN are an error at once, alone and as one of a batch; LAPACK would not come back from some."""
+    x = nbgrad.eye(size)
+    x[0, 0] = value
+    with pytest.raises(nbgrad.LinAlgError, match="infinite elements or NaN"):
+        ENDLESS[name](x)
+    with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] has infinite"):
+        ENDLESS[name](nbgrad.stack([nbgrad.eye(size), x]))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_only_the_triangle_that_is_read_must_be_finite(upper):
+    """``eigh`` does not look at the other one."""
+    x = nbgrad.eye(3)
+    x[(2, 0) if upper else (0, 2)] = np.nan
+    assert linalg.eigvalsh(x, "U" if upper else "L").tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_gradients_of_determinants_that_are_not_finite(value):
+    """The first and second derivatives are NaN: there is no SVD to compute them from."""
+    x = nbgrad.diag(nbgrad.tensor([value, 1.0, 2.0])).requires_grad_()
+    g, = nbgrad.grad(linalg.det(x), x)
+    assert g.isnan().all()
+    assert nbgrad.func.hessian(linalg.det)(x).isnan().all()
+
+
 def test_lu_puts_together_what_it_took_apart():
     """P @ L @ U is the matrix; lu_solve with its factors solves, from either side and for the adjoint."""
     a, b = matrices(2, 3, 3).detach(), matrices(2, 3, 2).detach()
@@ -126,6 +196,18 @@ def test_cholesky_ex_says_where_it_failed():
     assert linalg.cholesky_ex(x[1]).info.item() == 2 and linalg.cholesky_ex(x[1]).L.isnan().all()
     with pytest.raises(nbgrad.LinAlgError):
         linalg.cholesky_ex(x, check_errors=True)
+
+
+def test_cholesky_of_nan_is_an_error():
+    """A factor with NaN is none: the error and ``info`` name the leading part that has none."""
+    x = nbgrad.diag(nbgrad.tensor([1.0, np.nan, 2.0]))
+    both = nbgrad.stack([nbgrad.eye(3), x])
+    with pytest.raises(nbgrad.LinAlgError, match="part of order 2"):
+        linalg.cholesky(x)
+    with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] is not positive definite: its leading part of order 2"):
+        linalg.cholesky(both)
+    low, info = linalg.cholesky_ex(both)
+    assert info.tolist() == [0, 2] and low[0].isfinite().all() and low[1].isnan().any()
 
 
 def test_least_squares_of_other_drivers():

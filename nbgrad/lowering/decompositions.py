@@ -55,49 +55,85 @@ def sign_array(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.slogdet(x)[0], x.dtype)
 
 
+def products_of_others(s: np.ndarray) -> np.ndarray:
+    """For every number of a row the product of the others: no division, so that zeros do no harm."""
+    before, behind = np.ones_like(s), np.ones_like(s)
+    np.cumprod(s[..., :-1], -1, out=before[..., 1:])
+    behind[..., :-1] = np.cumprod(s[..., :0:-1], -1)[..., ::-1]
+    return before * behind
+
+
+def turned_svd(x: np.ndarray) -> tuple:
+    """U, s and V of an SVD and conj(det(U V)); NaN of matrices that are not finite, of which LAPACK would make no end."""
+    finite = np.isfinite(x).all((-2, -1), keepdims=True)
+    u, s, v = np.linalg.svd(np.where(finite, x, 0))
+    phase = np.conj(np.linalg.det(u) * np.linalg.det(v))[..., None, None]
+    return u, np.where(finite[..., 0], s, np.nan), v, phase
+
+
 def cofactors_array(x: np.ndarray) -> np.ndarray:
     """conj(det(U V)) U diag(products of the other singular values) V: no division, so that singular matrices have them too."""
-    u, s, v = np.linalg.svd(x)
+    u, s, v, phase = turned_svd(x)
+    return (phase * ((u * products_of_others(s)[..., None, :].astype(u.dtype)) @ v)).astype(x.dtype)
+
+
+def slope_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """conj(det(U V)) U conj(K) V: K is what the cofactors of diag(s) change by in the direction of Y = U^H y V^H.
+
+    On the diagonal that is the sum over j of p_ij Y_jj, elsewhere -p_ij Y_ji; p_ij is the product of all singular values but the
+    i-th and the j-th.
+    """
+    u, s, v, phase = turned_svd(x)
     n = s.shape[-1]
-    others = np.stack([np.prod(np.delete(s, k, -1), -1) for k in range(n)], -1) if n else s
-    phase = np.conj(np.linalg.det(u) * np.linalg.det(v))[..., None, None]
-    return (phase * ((u * others[..., None, :].astype(u.dtype)) @ v)).astype(x.dtype)
+    pairs = np.zeros((*s.shape, n), s.dtype)
+    for k in range(n):
+        rest = s.copy()
+        rest[..., k] = 1
+        pairs[..., k, :] = products_of_others(rest)
+        pairs[..., k, k] = 0
+    inner = np.swapaxes(u, -1, -2).conj() @ y @ np.swapaxes(v, -1, -2).conj()
+    places = np.arange(n)
+    change = -pairs * np.swapaxes(inner, -1, -2)
+    change[..., places, places] = (pairs @ inner[..., places, places, None])[..., 0]
+    return (phase * (u @ change.conj() @ v)).astype(x.dtype)
 
 
 def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
-    """The lower factors; unless strict, NaN in the place of those that do not exist."""
-    try:
-        return np.linalg.cholesky(x)
-    except np.linalg.LinAlgError:
-        if strict:
-            raise
+    """The lower factors; unless strict, NaN in the place of those that do not exist.
+
+    Raises:
+        LinAlgError: one does not exist, if strict.
+    """
+    out = factor_of(x)
+    if out is not None:
+        return out
+    info = info_array(x)
+    if strict:
+        place = tuple(np.argwhere(info)[0].tolist())
+        raise np.linalg.LinAlgError(f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
+                                    f"its leading part of order {info[place]} is not")
     out = np.full_like(x, np.nan)
-    for place in map(tuple, np.argwhere(info_array(x) == 0)):
+    for place in map(tuple, np.argwhere(info == 0)):
         out[place] = np.linalg.cholesky(x[place])
     return out
+
+
+def factor_of(x: np.ndarray) -> np.ndarray | None:
+    """The lower factors, None if one does not exist; one that has a NaN does not, whatever LAPACK says."""
+    try:
+        out = np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return None
+    return None if np.isnan(out).any() else out
 
 
 def info_array(x: np.ndarray) -> np.ndarray:
     """For every matrix the order of the first leading part that is not positive definite."""
     info = np.zeros(x.shape[:-2], np.int32)
-    try:
-        np.linalg.cholesky(x)
-        return info
-    except np.linalg.LinAlgError:       # look for the one
-        pass
-    for place in np.ndindex(info.shape):
-        info[place] = first_indefinite(x[place])
+    if factor_of(x) is None:
+        for place in np.ndindex(info.shape):
+            info[place] = next((k for k in range(1, x.shape[-1] + 1) if factor_of(x[place][:k, :k]) is None), 0)
     return info
-
-
-def first_indefinite(x: np.ndarray) -> int:
-    """The order of the first leading part that has no Cholesky factor; 0 if all have."""
-    for k in range(1, len(x) + 1):
-        try:
-            np.linalg.cholesky(x[:k, :k])
-        except np.linalg.LinAlgError:
-            return k
-    return 0
 
 
 def triangular_array(x: np.ndarray, y: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
@@ -180,7 +216,8 @@ def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.nda
 
 ARRAYS: dict[str, Callable] = {
     "inverse_matrix": np.linalg.inv, "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
-    "determinant": np.linalg.det, "cofactors": cofactors_array, "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
+    "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
+    "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
     "det_sign": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
     "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
     "qr_row": lambda x: packed(*np.linalg.qr(x)),
@@ -190,6 +227,8 @@ ARRAYS: dict[str, Callable] = {
     "singular_values": lambda x: np.linalg.svd(x, compute_uv=False),
     "complete_qr_row": lambda x: packed(*np.linalg.qr(x, "complete")),
 }
+# LAPACK iterates for these: of infinities and NaNs some would never come back.
+ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
 SQUARE = ("inverse_matrix", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign", "matrix_exponential",
           "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
 
@@ -198,8 +237,12 @@ SQUARE = ("inverse_matrix", "solve_system", "solve_triangle", "determinant", "lo
 def _by_lapack(op, tensors, attributes):
     for x in tensors:
         require_matrices(op.public, x, op.name in SQUARE and x is tensors[0])
+    arrays = [*map(values_of, tensors)]
+    if op.name in ITERATIVE:
+        require_finite(op.public, arrays[0], attributes.get("upper"))
     try:
-        found = np.asarray(ARRAYS[op.name](*map(values_of, tensors), **attributes))
+        with np.errstate(all="ignore"):
+            found = np.asarray(ARRAYS[op.name](*arrays, **attributes))
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"{op.public}: {error}.") from None
     return shared(found, tensors[0])
@@ -219,6 +262,20 @@ def require_matrices(name: str, x: Tensor, square: bool) -> None:
     if layout.dtype.name not in ("float32", "float64", "complex64", "complex128"):
         raise DTypeError(f"{name}: expected a floating or complex tensor of single or double precision, got {layout.dtype.name}. "
                          "Hint: x.to(nbgrad.float32).")
+
+
+def require_finite(name: str, x: np.ndarray, upper: bool | None) -> None:
+    """Refuse infinities and NaN where LAPACK iterates; of Hermitian matrices in the triangle that it looks at.
+
+    Raises:
+        LinAlgError: there is one.
+    """
+    seen = x if upper is None else np.triu(x) if upper else np.tril(x)
+    finite = np.isfinite(seen).all((-2, -1))
+    if not finite.all():
+        place = np.argwhere(~finite)[0].tolist()
+        raise LinAlgError(f"{name}: {f'matrix {place}' if place else 'the matrix'} has infinite elements or NaN, and no such "
+                          "decomposition. Hint: x.isfinite() shows where.")
 
 
 def checked(name: str, x: Any, square: bool = False) -> Tensor:

@@ -64,6 +64,12 @@ def phase(x):
     return tuple(np.linalg.slogdet(x))
 
 
+def cofactor_slope(x, y):
+    """What the cofactors of an invertible matrix change by in the direction of y."""
+    inverse = np.linalg.inv(x).T
+    return np.linalg.det(x) * ((inverse * y).sum() * inverse - inverse @ y.T @ inverse)
+
+
 # ---- the work ----------------------------------------------------------------------------------------------------------
 
 row("inverse_matrix", np.linalg.inv, REAL, case(A), case(B), case(Z), unlike=HALF, saves="out")
@@ -72,6 +78,7 @@ row("solve_triangle", lambda x, y, upper, unit: np.linalg.solve(tri(x, upper, un
     case(A, RIGHT, False, True), unlike=HALF)
 row("determinant", np.linalg.det, REAL, case(A), case(B), case(Z), unlike=HALF)
 row("cofactors", lambda x: np.linalg.det(x) * np.linalg.inv(x).T, REAL, case(A), unlike=HALF)
+row("cofactor_slope", cofactor_slope, REAL, case(A, RIGHT @ RIGHT.T + A.T), unlike=HALF, saves="x y")
 row("log_abs_det", lambda x: np.linalg.slogdet(x)[1], REAL, case(A), case(Z), unlike=HALF)
 row("det_sign", lambda x: np.linalg.slogdet(x)[0], REAL, case(A), case(Z), unlike=HALF)
 row("pseudo_inverse", lambda x, rtol, atol, hermitian: np.linalg.pinv(x, rtol), REAL, case(TALL, 1e-15, 0.0, False),
