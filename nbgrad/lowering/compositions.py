@@ -94,6 +94,8 @@ def _mode_indices(op, tensors, attributes):
     rows, dim = rows_of("mode", x, attributes["dim"])
     lost = missing(rows)
     found = np.empty((*rows.shape[:-1], 1), np.int64)
+    if found.size and not rows.shape[-1]:
+        raise DimError(f"mode: dimension {dim} of {list(x.layout.shape)} has no elements.")
     for place in np.ndindex(rows.shape[:-1]):
         values, counts = np.unique(rows[place][~lost[place]], return_counts=True)
         if lost[place].any() and counts.max(initial=0) < 2:
@@ -135,7 +137,8 @@ composite("median", statistic("median", lambda x, dim: scalar.median_indices(x, 
 composite("nanmedian", statistic("nanmedian", lambda x, dim: scalar.median_indices(x, dim, True), True), out=True,
           doc="The lower median of what is not NaN; along dim (values, indices).")
 composite("mode", statistic("mode", lambda x, dim: scalar.mode_indices(x, dim), False), out=True,
-          doc="(values, indices) of the most frequent value along dim, the smallest of several; the index is its last.")
+          doc="(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN "
+              "equals another: where no number comes twice the first NaN is returned.")
 
 
 def cummax(input, dim):
@@ -457,15 +460,22 @@ def places_along(dim: int, index: np.ndarray) -> tuple:
     return tuple(places)
 
 
+def extremes(dtype: DType) -> tuple:
+    """The least and the greatest number of a dtype."""
+    if dtype.is_floating_point:
+        return -np.inf, np.inf
+    return (False, True) if dtype is bool_ else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
+
+
 @lowering("scatter_extremum", style="run")
 def _scatter_extremum(op, tensors, attributes):
     x, src = map(values_of, tensors)
     places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
-    out = x.copy()
+    out, dtype = x.copy(), tensors[0].layout.dtype
+    if dtype.is_complex:
+        raise DTypeError(f"scatter_reduce: complex numbers have no order, got {dtype}.")
     if not attributes["include_self"]:
-        info = (np.finfo if out.dtype.kind == "f" else np.iinfo)(out.dtype)
-        least, most = (-np.inf, np.inf) if out.dtype.kind == "f" else (info.min, info.max)
-        out[places] = least if attributes["largest"] else most
+        out[places] = extremes(dtype)[0 if attributes["largest"] else 1]
     (np.maximum if attributes["largest"] else np.minimum).at(out, places, src)
     return shared(out, tensors[0], tensors[0].layout.dtype)
 
@@ -533,12 +543,14 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     Without ``include_self``, places that get something start from nothing.
 
     Raises:
-        RangeError: another reduction.
+        RangeError: another reduction. DTypeError: the extrema of complex numbers, the mean of bools.
     """
     require_tensors("scatter_reduce", input, index, src)
     if reduce not in REDUCTIONS:
         raise RangeError(f"scatter_reduce: reduce is {reduce!r}, expected 'sum', 'prod', 'mean', 'amax' or 'amin'.")
     src = src[tuple(slice(0, size) for size in index.shape)] if src.shape != index.shape else src
+    if reduce == "mean" and input.dtype is bool_:
+        raise DTypeError("scatter_reduce: the mean of bools is no bool. Hint: x.to(nbgrad.float32).")
     if reduce in EXTREMA or reduce == "prod":
         scalar.gather(input, dim, index)        # refuses an index that does not fit
     if reduce == "prod":
@@ -549,8 +561,9 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     total = start.scatter_add(dim, index, src)
     if reduce == "sum":
         return total
-    ones = src.detach().new_full(src.shape, 1)
-    counts = input.detach().new_full(input.shape, int(include_self)).scatter_add(dim, index, ones).clamp_min(1)
+    dtype = input.dtype.to_real() if input.dtype.is_complex else input.dtype
+    ones = src.detach().new_full(src.shape, 1, dtype=dtype)
+    counts = input.detach().new_full(input.shape, int(include_self), dtype=dtype).scatter_add(dim, index, ones).clamp_min(1)
     return total / counts if total.dtype.differentiable else total // counts
 
 
@@ -564,10 +577,11 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     if reduce not in REDUCTIONS[1:]:
         raise RangeError(f"index_reduce: reduce is {reduce!r}, expected 'prod', 'mean', 'amax' or 'amin'.")
     at = wrap("index_reduce", dim, input.ndim)
-    if index.ndim > 1 or source.ndim != input.ndim or (source.ndim and source.shape[at] != index.numel()):
+    if index.ndim > 1 or source.ndim != input.ndim or index.numel() != (source.shape[at] if source.ndim else 1):
         raise ShapeError(f"index_reduce: index {list(index.shape)}, source {list(source.shape)}; expected a vector with an index "
                          f"for each slice of dimension {dim}.")
-    spread = index.reshape((-1,) + (1,) * (input.ndim - at - 1)).expand(source.shape) if source.ndim else index
+    column = (index.numel(),) + (1,) * (input.ndim - at - 1)
+    spread = index.reshape(column).expand(source.shape) if source.ndim else index.reshape(())
     return scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
 
 
@@ -608,9 +622,24 @@ def combinations(input, r=2, with_replacement=False):
 
 
 def vander(x, N=None, increasing=False):
-    """Powers of the elements of a vector, one a column: from the highest to 1."""
-    powers = range(x.numel() if N is None else N)
-    return CALLS["stack"]([x ** k for k in (powers if increasing else reversed(powers))], -1)
+    """Powers of the elements of a vector, one a column: from the highest to 1.
+
+    Raises:
+        ShapeError: no vector. RangeError: N is negative.
+    """
+    require_tensors("vander", x)
+    if x.ndim != 1:
+        raise ShapeError(f"vander: x has shape {list(x.shape)}, expected a vector. Hint: linalg.vander takes batches.")
+    return columns_of_powers("vander", x, x.numel() if N is None else N, not increasing)
+
+
+def columns_of_powers(name: str, x, count: int, descending: bool):
+    """The powers 0 to count - 1, side by side."""
+    if count < 0:
+        raise RangeError(f"{name}: N is {count}, expected a number >= 0.")
+    if not count:
+        return x.new_empty((*x.shape, 0))
+    return CALLS["stack"]([x ** k for k in (reversed(range(count)) if descending else range(count))], -1)
 
 
 def one_hot(tensor, num_classes=-1):
@@ -735,8 +764,13 @@ def glu(input, dim=-1):
 
 def prelu(input, weight):
     """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
-    if weight.numel() != 1 and input.ndim > 1:
+    if weight.numel() == 1:
+        weight = weight.reshape(())
+    elif input.ndim > 1 and weight.shape == input.shape[1:2]:
         weight = weight.reshape((-1,) + (1,) * (input.ndim - 2))
+    else:
+        raise ShapeError(f"prelu: weight has shape {list(weight.shape)}, input {list(input.shape)}; expected one weight, or one "
+                         "for each of the second dimension.")
     is_above = input > 0
     return scalar.where(is_above, input, weight * scalar.where(is_above, 0.0, input))     # NOTE [The branch not taken]
 
@@ -751,6 +785,6 @@ def softmin(input, dim, dtype=None):
     return (-input).softmax(dim, dtype)
 
 
-composite("prelu", prelu, doc=prelu.__doc__)
+composite("prelu", prelu, doc=str(prelu.__doc__))
 for _function in (glu, relu6, softmin):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)

@@ -18,7 +18,7 @@ from ..ops.linalg import trace  # noqa: F401  (declared before what is written h
 from ..ops.shapes import wrap
 from ..rules import lowering
 from ..tensor import Tensor
-from .compositions import made, require_tensors, shared
+from .compositions import columns_of_powers, made, require_tensors, shared
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
 
@@ -778,14 +778,19 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return A.norm(2, (rows, columns), keepdim)
     if ord in ("nuc", 2, -2):
         values = svdvals(A.movedim((rows, columns), (-2, -1)))
-        out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        out = values.sum(-1) if ord == "nuc" else greatest(values, -1) if ord == 2 else values.amin(-1)
         return kept(out, rows, columns) if keepdim else out
     if ord not in (1, -1, math.inf, -math.inf):
         raise RangeError(f"linalg.matrix_norm: ord is {ord!r}, expected 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.")
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = scalar.abs(A).sum(first, True)
-    sums = sums.amax(second, True) if ord > 0 else sums.amin(second, True)
+    sums = greatest(sums, second, True) if ord > 0 else sums.amin(second, True)
     return sums if keepdim else sums.squeeze_dims((rows, columns))
+
+
+def greatest(x, dim: int, keepdim: bool = False):
+    """The greatest of numbers >= 0 along a dimension: 0 of none."""
+    return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
 
 
 def kept(out, rows: int, columns: int):
@@ -811,6 +816,8 @@ def cond(A, p=None):
     checked("linalg.cond", A)
     if p in (None, 2, -2):
         values = svdvals(A)
+        if not values.shape[-1]:
+            return values.sum(-1)
         largest, smallest = values.select(-1, 0), values.select(-1, values.shape[-1] - 1)
         return smallest / largest if p == -2 else largest / smallest
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
@@ -821,7 +828,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     checked("linalg.matrix_rank", A)
     rtol, atol = tolerances(A, tol if atol is None else atol, rtol)
     values = scalar.abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
-    least = (values.amax(-1, True) * rtol).clamp_min(atol)
+    least = (greatest(values, -1, True) * rtol).clamp_min(atol)
     return (values > least).sum(-1)
 
 
@@ -832,8 +839,8 @@ def matrix_power(A, n):
     checked("linalg.matrix_power", A, True)
     if n < 0:
         return matrix_power(inv(A), -n)
-    if n == 0:
-        return made("eye", A.shape[-1], dtype=A.dtype).expand_shape(tuple(A.shape)).clone()
+    if n == 0:      # which depends on A, with derivatives of 0
+        return scalar.where(made("full", (), True), made("eye", A.shape[-1], dtype=A.dtype), A)
     power, out = A, None
     while n:
         if n & 1:
@@ -904,9 +911,15 @@ def vecdot(x, y, *, dim=-1):
 
 
 def vander_of(x, *, N=None):
-    """Powers of the elements of vectors, from 1 up, one a column."""
-    count = x.shape[-1] if N is None else N
-    return CALLS["stack"]([x ** k for k in range(count)], -1)
+    """Powers of the elements of vectors, from 1 up, one a column.
+
+    Raises:
+        ShapeError: a 0-d tensor. RangeError: N is negative.
+    """
+    require_tensors("linalg.vander", x)
+    if not x.ndim:
+        raise ShapeError("linalg.vander: x has no dimension, expected vectors.")
+    return columns_of_powers("linalg.vander", x, x.shape[-1] if N is None else N, False)
 
 
 def tensorinv(A, ind=2):

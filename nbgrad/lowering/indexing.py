@@ -333,6 +333,13 @@ def rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     return Walk(shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 
 
+def counting_rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
+    """The same where negative numbers count from the end."""
+    walk = rows_walk(op, layout, index, dim)
+    walk.wraps = True
+    return walk
+
+
 def flat_walk(op: str, layout: Layout, index: Layout) -> Walk:
     """The walk over a row-major tensor seen as one row."""
     return Walk(index.shape, index.strides, (0,) * index.ndim, 1, layout.numel, True, None)
@@ -441,10 +448,13 @@ def _index_backward(op, tensors, attributes):
 WRITERS: dict[str, Callable] = {}
 
 
-def writer(*names: str):
+def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
     """Register ``f(op, x, others, attributes, fresh)``, which writes into x, as the lowering of functional operations.
 
     The functional form writes into a copy; ``lowering/subscript.py`` makes the recorded in-place forms of the same.
+
+    Args:
+        target: ``target(x, *others)``, what the functional form copies.
     """
 
     def register(function):
@@ -452,7 +462,7 @@ def writer(*names: str):
             WRITERS[name] = function
 
             def run(op, tensors, attributes, function=function):
-                x = tensors[0]
+                x = target(*tensors)
                 out = CALLS["clone_like"](x, x.layout if x.layout.dense else x.layout.like())
                 function(op, out, tensors[1:], attributes, True)
                 return out
@@ -542,7 +552,7 @@ def _scatter_add(op, x, others, attributes, fresh=False):
     scatter_into(op, x, others[0], attributes, "add", fresh)
 
 
-def index_into(op, x, source, attributes, reduction: str, fresh: bool) -> None:
+def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Callable = rows_walk) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
     if source.layout.dtype is not x.layout.dtype:
@@ -555,7 +565,7 @@ def index_into(op, x, source, attributes, reduction: str, fresh: bool) -> None:
         shape = rows_walk(name, x.layout, index.layout, dim).shape
         if source.layout.shape != shape:
             raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(shape)}.")
-    write(name, x, index, source, reduction, fresh, rows_walk, dim)
+    write(name, x, index, source, reduction, fresh, walk, dim)
 
 
 @writer("index_add_source")
@@ -570,17 +580,24 @@ def _index_copy(op, x, others, attributes, fresh=False):
 
 @writer("index_fill_value")
 def _index_fill(op, x, others, attributes, fresh=False):
-    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh)
+    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh, counting_rows_walk)
 
 
 @writer("index_fill_tensor")
 def _index_fill_tensor(op, x, others, attributes, fresh=False):
     if others[0].layout.ndim:
         raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
-    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh)
+    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh, counting_rows_walk)
 
 
-@writer("masked_scatter")
+def beside_mask(x: Tensor, mask, *others) -> Tensor:
+    """``x``, expanded where the mask is larger."""
+    if not isinstance(mask, Tensor) or mask.layout.shape == x.layout.shape:
+        return x
+    return CALLS["expand_shape"](x, broadcast_shapes("masked_scatter", [x.layout.shape, mask.layout.shape]))
+
+
+@writer("masked_scatter", target=beside_mask)
 def _masked_scatter(op, x, others, attributes, fresh=False):
     mask, source = others
     positions = mask_positions("masked_scatter", x.layout.shape, mask)

@@ -162,7 +162,7 @@ composite("logcumsumexp", logcumsumexp, out=True, doc=logcumsumexp.__doc__)
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
-    """The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind.
+    """The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind; for n = 0 the input.
 
     Raises:
         DimError: a 0-d tensor. RangeError: n < 0.
@@ -171,10 +171,10 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if not input.ndim:
         raise DimError("diff: input has no dimensions, expected at least one.")
     n = counted("diff", "n", n)
+    if n == 0:
+        return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
     x = CALLS["cat"](parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return x.clone()
     size = x.shape[wrap("diff", dim, x.ndim)]
     for _ in range(min(n, size)):
         size = max(size - 1, 0)
@@ -201,14 +201,14 @@ def spacings(name: str, y, x, dx, dim: int):
 
 
 def areas(name: str, y, x, dx, dim: int):
-    """The areas of the trapezoids between neighbours."""
+    """The areas of the trapezoids between neighbours, and the dimension along which they lie, from the end."""
     require_tensors(name, y)
     if dx is not None and x is not None:
         raise ArgumentError(f"{name}: got x and dx. Hint: leave one out.")
     dim = wrap(name, dim, y.ndim)
     size = y.shape[dim]
     pairs = y.slice(dim, 1, None, 1) + y.slice(dim, 0, max(size - 1, 0), 1)
-    return pairs * spacings(name, y, x, dx, dim) / 2, dim
+    return pairs * spacings(name, y, x, dx, dim) / 2, dim - y.ndim
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
@@ -432,9 +432,11 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """Elements (with ``dim``, slices) without those that repeat their neighbour before them; it has no gradient."""
     require_tensors("unique_consecutive", input)
     array = values_of(input.detach())
-    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
-    apart = rows[1:] != rows[:-1]
-    new = np.concatenate([np.ones(min(len(rows), 1), bool), apart.reshape(len(apart), -1).any(-1)])
+    if dim is not None and not array.ndim:
+        raise DimError("unique_consecutive: input has no dimensions. Hint: dim=None.")
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, wrap("unique_consecutive", dim, array.ndim), 0)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
     places = np.cumsum(new) - 1
     inverse = places.reshape(array.shape) if dim is None else places

@@ -9,6 +9,7 @@ import nbgrad
 from nbgrad import Tensor
 from nbgrad.ops.losses import old_reduction, reduced
 
+from ..batch.levels import is_batched
 from ..errors import RangeError, ShapeError
 
 __all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
@@ -21,16 +22,18 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """1 - cos of the angle where the target is 1, cos - margin (at least 0) where it is -1.
 
     Args:
-        input1, input2: shape ``(samples, size)`` or ``(size,)``.
+        input1, input2: shape ``(samples, size)`` or ``(size,)``; sizes of 1 broadcast.
         target: 1 or -1, one for each sample.
 
     Raises:
         ShapeError: not a target for each sample. RangeError: another reduction.
     """
     reduction = old_reduction(size_average, reduce, reduction)
-    if input1.shape != input2.shape or target.ndim != input1.ndim - 1:
+    if not input1.ndim == input2.ndim == target.ndim + 1:
         raise ShapeError(f"cosine_embedding_loss: inputs {list(input1.shape)} and {list(input2.shape)}, target "
                          f"{list(target.shape)}; expected one shape and a target for each sample.")
+    both: Any = nbgrad.broadcast_tensors(input1, input2)
+    input1, input2 = both
     # 1e-12 as torch: it keeps a vector of zeros from dividing.
     lengths = [(x * x).sum(-1) + 1e-12 for x in (input1, input2)]
     cosine = (input1 * input2).sum(-1) / (lengths[0] * lengths[1]).sqrt()
@@ -102,13 +105,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = old_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p is {p}, expected 1 or 2.")
-    rows: Any = input.reshape((1, -1)) if input.ndim == 1 else input
-    classes = target.reshape((-1, 1))
+    rows: Any = input.reshape((1, input.numel())) if input.ndim < 2 else input
+    classes = target.reshape((target.numel(), 1))
     gaps: Any = (margin - rows.gather(1, classes) + rows).relu()       # a margin that is met exactly costs nothing
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight.index_select(0, classes.reshape((-1,))).unsqueeze(-1)
     losses = gaps.scatter(1, classes, 0.0).sum(1) / rows.shape[1]
-    return reduced("multi_margin_loss", losses.squeeze(0) if input.ndim == 1 else losses, reduction)
+    return reduced("multi_margin_loss", losses.reshape(target.shape), reduction)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
@@ -136,7 +139,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     spread: Any = var if isinstance(var, Tensor) else nbgrad.full_like(input, var)
     if spread.ndim == input.ndim - 1 and tuple(spread.shape) == tuple(input.shape[:-1]):
         spread = spread.unsqueeze(-1)
-    if bool((spread < 0).any()):
+    if not is_batched(spread) and bool((spread < 0).any()):
         raise RangeError("gaussian_nll_loss: var has negative numbers.")
     # The bound has no gradient of its own, as torch's.
     spread = spread + (spread.detach().clamp_min(eps) - spread.detach())

@@ -54,14 +54,14 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if input.ndim < 2:
         raise ShapeError(f"batch_norm: input is {list(input.shape)}, expected (batch, channels, ...).")
     shape, count = channel_shape(input), input.numel() // max(input.shape[1], 1)
-    if training and count <= 1:
+    if training and count == 1:
         raise ShapeError(f"batch_norm: expected more than 1 value per channel when training, got input {list(input.shape)}.")
     if not training and running_mean is not None and running_var is not None:
         out = (input - running_mean.reshape(shape)) * nbgrad.rsqrt(running_var.reshape(shape) + eps)
         return scaled(out, weight, bias, shape)
     dims = (0, *range(2, input.ndim))
     out, mean, variance = standardised(input, dims, eps)
-    if training:
+    if training and count:
         update(running_mean, mean, momentum)
         update(running_var, variance * (count / (count - 1)), momentum)
     return scaled(out, weight, bias, shape)
@@ -106,7 +106,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
-    grouped = input.reshape((input.shape[0], num_groups, -1))
+    grouped = input.reshape((input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups))
     out, _, _ = standardised(grouped, (2,), eps)
     return scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input))
 

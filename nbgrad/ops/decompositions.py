@@ -135,8 +135,9 @@ def turned(x, angle: float):
 def slope_cotangent(g, x, y):
     """What the slope in the direction of y changes by in that of g: a coefficient of a polynomial in t, the slope at x + t g.
 
-    From its values at roots of unity, so that no matrix is inverted. Source: J. N. Lyness and C. B. Moler, "Numerical differentiation
-    of analytic functions", 1967.
+    From its values at roots of unity, so that no matrix is inverted.
+
+    Source: J. N. Lyness and C. B. Moler, "Numerical differentiation of analytic functions", 1967.
     """
     n, large_x, large_g = x.shape[-1], greatest(x), greatest(g)
     if n < 3:           # the slope is constant

@@ -193,18 +193,18 @@ general(
     "masked_scatter",
     lambda x, mask, source: x,
     {
-        "x": lambda g, mask: g.masked_fill(mask, 0),
+        "x": lambda g, mask, x_shape: g.masked_fill(mask, 0).sum_to(x_shape),
         "source": lambda g, mask, source_shape: g.masked_scatter_backward(mask, source_shape),
     },
     operands=("x", "mask", "source"),
-    doc="x with consecutive elements of source where mask is true.",
+    doc="x with consecutive elements of source where mask is true; x and mask broadcast.",
 )
 general(
     "masked_scatter_backward",
     lambda x, mask, shape: x,
     operands=("x", "mask"),
     **INTERNAL,
-    vjps={"x": lambda g, mask: g.new_zeros(mask.shape).masked_scatter(mask, g)},
+    vjps={"x": lambda g, mask, x_shape: g.new_zeros(x_shape).masked_scatter(mask, g)},
     doc="The cotangent of masked_scatter's source.",
 )
 
@@ -235,7 +235,7 @@ def index_copy(x, dim, index, source):
 
 
 def index_fill(x, dim, index, value):
-    """``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names."""
+    """``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names, from the end if negative."""
     return x.index_fill_tensor(value, dim, index) if hasattr(value, "layout") else x.index_fill_value(dim, index, value)
 
 
@@ -251,7 +251,10 @@ def put(x, index, source, accumulate=False):
 
 
 def take_along_dim(x, indices, dim=None):
-    """``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row."""
+    """``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row.
+
+    With ``dim`` negative indices count from the end.
+    """
     if dim is None:
         return x.reshape((-1,)).gather(0, indices.reshape((-1,)))
     dim = shapes.wrap("take_along_dim", dim, x.ndim)
@@ -268,7 +271,8 @@ def take_along_dim(x, indices, dim=None):
         common.append(b if a == 1 else a)
     own, other = list(common), list(common)
     own[dim], other[dim] = x.shape[dim], indices.shape[dim]
-    return x.expand_shape(tuple(own)).gather(dim, indices.expand_shape(tuple(other)))
+    places = scalar.where(indices < 0, indices + x.shape[dim], indices)
+    return x.expand_shape(tuple(own)).gather(dim, places.expand_shape(tuple(other)))
 
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):

@@ -38,8 +38,9 @@ def right_cotangent(g, x, x_shape, y_shape, turn_x=False, turn_y=False):
         return fitted(outer, y_shape)
     if not turn_x and len(y_shape) < 3 < len(x_shape) + 1:
         # One right operand for a whole batch: its cotangent is one product over all rows.
-        x = x.reshape((-1, x_shape[-1]))
-        g = g.reshape((-1,) if len(y_shape) == 1 else (-1, g.shape[-1]))
+        rows = math.prod(x_shape[:-1])
+        x = x.reshape((rows, x_shape[-1]))
+        g = g.reshape((rows, *y_shape[1:]) if not turn_y or len(y_shape) == 1 else (rows, y_shape[0]))
     if len(y_shape) == 1:
         return fitted(x.gemm(g, not turn_x, False), y_shape)
     product = g.gemm(x, True, turn_x) if turn_y else x.gemm(g, not turn_x, False)
@@ -216,12 +217,18 @@ def inner(input, other):
     return tensordot(input, other, ((-1,), (-1,)))
 
 
+def summed(x, dims: list[int]):
+    """The sum over dimensions, which stay."""
+    return x.sum(tuple(dims), True).to_dtype(x.dtype) if dims else x
+
+
 def tensordot(a, b, dims=2):
     """Sums of products over pairs of dimensions.
 
     Args:
         a, b: any shapes.
-        dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order.
+        dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order. A size of 1 goes
+            with any other.
 
     Returns:
         Tensor with the other dimensions of ``a``, then those of ``b``.
@@ -235,6 +242,9 @@ def tensordot(a, b, dims=2):
         left, right = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     else:
         left, right = (tuple(wrap("tensordot", d, x.ndim) for d in ds) for ds, x in zip(dims, (a, b)))
+    if len(left) == len(right):     # of a pair with one size of 1, the other is summed
+        a, b = (summed(x, [d for d, e in zip(ds, es) if x.shape[d] != 1 and y.shape[e] == 1])
+                for x, ds, y, es in ((a, left, b, right), (b, right, a, left)))
     if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
         raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of "
                          f"{list(b.shape)}.")

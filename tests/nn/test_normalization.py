@@ -155,3 +155,22 @@ def test_one_hot_of_a_batch():
     """With the number of classes given, one_hot can be mapped."""
     classes = nbgrad.tensor([1, 3])
     assert nbgrad.vmap(lambda i: nbgrad.one_hot(i, 4))(classes).tolist() == nbgrad.one_hot(classes, 4).tolist()
+
+
+def test_shapes_of_margin_losses():
+    """Unreduced losses have the shape of the target; inputs of ``cosine_embedding_loss`` broadcast."""
+    for shape, target in (((4,), ()), ((4,), (1,)), ((1, 4), (1,)), ((3, 4), (3,)), ((0, 4), (0,)), ((), ())):
+        classes = nbgrad.zeros(target, dtype=nbgrad.int64)
+        assert F.multi_margin_loss(nbgrad.ones(shape), classes, reduction="none").shape == target
+    one, two = nbgrad.tensor([[1.0, 2.0]]), nbgrad.tensor([[1.0, 2.0], [-2.0, 1.0]])
+    losses = F.cosine_embedding_loss(one, two, nbgrad.tensor([1.0, 1.0]), reduction="none")
+    np.testing.assert_allclose(losses.numpy(), [0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (0, 2, 3), (2, 2, 0)], ids=str)
+def test_norms_of_nothing(shape):
+    """No values stay no values, and running statistics stay where they are."""
+    x, mean, variance = nbgrad.ones(shape, requires_grad=True), nbgrad.zeros(2), nbgrad.ones(2)
+    for out in (F.group_norm(x, 2), F.batch_norm(x, mean, variance, training=True)):
+        assert out.shape == nbgrad.grad(out.sum(), x)[0].shape == shape
+    assert mean.tolist() == [0, 0] and variance.tolist() == [1, 1]

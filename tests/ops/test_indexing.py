@@ -597,3 +597,74 @@ def test_every_dtype(dtype):
     if dtype is nbgrad.bool:
         expected = np.minimum(expected, 1)
     assert target.tolist() == expected.tolist()
+
+
+# ---- sizes, signs and dtypes at the edge ---------------------------------------------------------------------------
+
+
+def test_masked_scatter_of_what_is_smaller_than_the_mask():
+    """The tensor broadcasts to the mask; its gradient has its own shape."""
+    x, source = nbgrad.ones(3, requires_grad=True), nbgrad.arange(4.0).requires_grad_()
+    mask = nbgrad.tensor([[True, False, True], [False, True, True]])
+    out = x.masked_scatter(mask, source)
+    assert out.tolist() == [[0, 1, 1], [1, 2, 3]]
+    gradients = nbgrad.grad(out.sum(), (x, source))
+    assert [g.tolist() for g in gradients] == [[1, 1, 0], [1, 1, 1, 1]]
+
+
+def test_second_derivative_of_masked_scatter_at_a_mask_that_broadcasts():
+    """The cotangent of the source's cotangent is written at every place of the broadcast mask."""
+    x, source = nbgrad.zeros(2, 3, dtype=nbgrad.float64, requires_grad=True), nbgrad.arange(4.0, dtype=nbgrad.float64)
+    mask = nbgrad.tensor([True, False, True])
+    assert nbgrad.gradgradcheck(lambda x, source: x.masked_scatter(mask, source), (x, source.requires_grad_()))
+    second = nbgrad.func.jacrev(nbgrad.func.jacrev(lambda source: x.detach().masked_scatter(mask, source) ** 2))(source.detach())
+    assert second.shape == (2, 3, 4, 4) and second[1, 2, 3].tolist() == [0, 0, 0, 2]
+
+
+def test_negative_indices_count_from_the_end():
+    """Where torch says so: take_along_dim with a dimension, and index_fill of numbers and tensors, in place too."""
+    x = nbgrad.arange(6.0).reshape(2, 3)
+    assert nbgrad.take_along_dim(x, nbgrad.tensor([[-1, 0]]), 1).tolist() == [[2, 0], [5, 3]]
+    last = nbgrad.tensor([-1])
+    for value in (9.0, nbgrad.tensor(9.0)):
+        assert x.index_fill(1, last, value).tolist() == x.clone().index_fill_(1, last, value).tolist() == [[0, 1, 9], [3, 4, 9]]
+        with pytest.raises(nbgrad.DimError, match="expected -3 to 2"):
+            x.index_fill(1, nbgrad.tensor([-4]), value)
+    leaf = x.clone().requires_grad_()
+    assert nbgrad.grad(leaf.index_fill(1, last, 0.0).sum(), leaf)[0].tolist() == [[1, 1, 0], [1, 1, 0]]
+    mapped = nbgrad.vmap(lambda i: x.index_fill(1, i, 0.0))(nbgrad.tensor([[-1], [0]]))
+    assert mapped.tolist() == [[[0, 1, 0], [3, 4, 0]], [[0, 1, 2], [0, 4, 5]]]
+
+
+NUMBERS = ["bfloat16", "float16", "float32", "float64", "uint8", "int8", "int64"]
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_extrema_by_index_of_every_dtype(dtype, include_self, reduce):
+    """The greatest or least that went to a place; without ``include_self`` only what was sent there counts."""
+    dtype = getattr(nbgrad, dtype)
+    x, src = nbgrad.tensor([1, 0, 1]).to(dtype), nbgrad.tensor([0, 1, 1]).to(dtype)
+    index, pick = nbgrad.tensor([0, 1, 1]), max if reduce == "amax" else min
+    want = [pick(0, 1) if include_self else 0, pick(0, 1) if include_self else 1, 1]
+    for out in (x.scatter_reduce(0, index, src, reduce, include_self=include_self),
+                x.index_reduce(0, index, src, reduce, include_self=include_self)):
+        assert out.dtype is dtype and out.tolist() == want
+
+
+@pytest.mark.parametrize("reduce, want", [("prod", 6.0), ("mean", 2.5), ("amax", 3.0), ("amin", 2.0)])
+def test_a_number_is_reduced_by_index(reduce, want):
+    """A 0-d tensor has one place, and an index may be 0-d or of one element."""
+    for index in (nbgrad.tensor([0]), nbgrad.tensor(0)):
+        assert nbgrad.tensor(2.0).index_reduce(0, index, nbgrad.tensor(3.0), reduce).item() == want
+
+
+def test_reductions_by_index_that_have_no_meaning():
+    """Complex numbers have no order and do have a mean; bools have an order and no mean."""
+    z, index = nbgrad.tensor([1 + 1j, 2j]), nbgrad.tensor([0, 0])
+    np.testing.assert_allclose(z.scatter_reduce(0, index, z, "mean").numpy(), [(2 + 4j) / 3, 2j], rtol=1e-6)
+    with pytest.raises(nbgrad.DTypeError, match="no order"):
+        z.scatter_reduce(0, index, z, "amax")
+    with pytest.raises(nbgrad.DTypeError, match="mean of bools"):
+        nbgrad.tensor([True, False]).scatter_reduce(0, index, nbgrad.tensor([True, True]), "mean")

@@ -174,3 +174,45 @@ def test_errors(call, error, message):
     """What does not go together is named, with what was expected."""
     with pytest.raises(error, match=message):
         call(nbgrad.tensor(numbers((3, 4), "float64")))
+
+
+EMPTY = [((5, 5, 0), (0, 3)), ((5, 5, 0), (0,)), ((5, 0, 3), (3, 2)), ((0, 5, 3), (3, 2)), ((5, 2, 3), (3, 0)), ((0,), (0,)),
+         ((2, 0), (0, 3)), ((2, 0), (0,)), ((0,), (0, 3)), ((0,), (5, 0, 3)), ((5, 3, 0), (5, 0, 2)), ((1, 3, 0), (5, 0, 2)),
+         ((3, 0), (5, 0, 2))]
+
+
+@pytest.mark.parametrize("left, right", EMPTY, ids=str)
+def test_products_over_nothing(left, right):
+    """Sums of no products are 0; so are their gradients, of every order, in the operands' shapes."""
+    x, y = nbgrad.ones(left, requires_grad=True), nbgrad.ones(right, requires_grad=True)
+    out = nbgrad.matmul(x, y)
+    assert out.shape == np.matmul(np.ones(left), np.ones(right)).shape and not out.any()
+    gradients = nbgrad.grad(out.sum(), (x, y), create_graph=True)
+    again = nbgrad.grad(sum((g * g).sum() for g in gradients) + (x * x).sum() + (y * y).sum(), (x, y))
+    assert [g.shape for g in gradients] == [g.shape for g in again] == [left, right]
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3), (0, 3), (3, 0), (2, 3, 0)], ids=str)
+def test_functions_of_empty_matrices(shape):
+    """Norms, ranks and condition numbers of nothing are 0."""
+    x, batch = nbgrad.ones(shape), shape[:-2]
+    numbers = [nbgrad.linalg.matrix_norm(x, p) for p in ("fro", "nuc", 1, 2, np.inf) if p in ("fro", "nuc", 2) or 3 not in shape]
+    for each in (*numbers, nbgrad.linalg.matrix_rank(x), nbgrad.linalg.cond(x)):
+        assert each.shape == batch and not each.any()
+
+
+def test_tensordot_of_a_size_of_one():
+    """It goes with any other size, which is summed; gradients are those of the sum."""
+    x, y = nbgrad.ones(1, 2, requires_grad=True), nbgrad.arange(6.0).reshape(3, 2).requires_grad_()
+    out = nbgrad.tensordot(x, y, ((0,), (0,)))
+    assert out.tolist() == np.tensordot(np.ones((3, 2)), y.detach().numpy(), ((0,), (0,))).tolist()
+    assert [g.tolist() for g in nbgrad.grad(out.sum(), (x, y))] == [[[15, 15]], [[2, 2]] * 3]
+    small = nbgrad.tensordot(nbgrad.ones(1, 2, dtype=nbgrad.int8), nbgrad.ones(3, 2, dtype=nbgrad.int8), ((0,), (0,)))
+    assert small.dtype is nbgrad.int8 and small.tolist() == [[3, 3], [3, 3]]
+
+
+def test_the_zeroth_power_depends_on_the_matrix():
+    """The identity, with derivatives of 0, also where the matrix is infinite."""
+    x = nbgrad.full((2, 2), np.inf).requires_grad_()
+    out = nbgrad.linalg.matrix_power(x, 0)
+    assert out.tolist() == [[1, 0], [0, 1]] and nbgrad.grad(out.sum(), x)[0].tolist() == [[0, 0], [0, 0]]

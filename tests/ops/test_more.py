@@ -167,3 +167,71 @@ def test_error_is_what_users_catch(call, errors, match):
     with pytest.raises(nbgrad.NbgradError, match=match) as caught:
         call()
     assert all(isinstance(caught.value, error) for error in (RuntimeError, *errors))
+
+
+@pytest.mark.parametrize("data, value, index", [
+    ([np.nan, 1.0, 2.0], np.nan, 0), ([np.nan, np.nan, 2.0], np.nan, 0), ([1.0, np.nan, 2.0, np.nan], np.nan, 1),
+    ([np.nan, 2.0, 2.0], 2.0, 2), ([3.0, np.nan, 3.0, np.nan, np.nan], 3.0, 2), ([np.nan], np.nan, 0),
+])
+def test_mode_of_nan(data, value, index):
+    """No NaN equals another: a number that comes twice is the mode, else the first NaN is."""
+    values, indices = nbgrad.mode(nbgrad.tensor(data))
+    np.testing.assert_equal((values.item(), indices.item()), (value, index))
+
+
+def test_mode_of_nothing():
+    """A dimension without elements has none; no rows have none each."""
+    with pytest.raises(nbgrad.NbgradError, match="mode: dimension 0 of"):
+        nbgrad.zeros(0, 2).mode(0)
+    assert nbgrad.zeros(0, 2).mode(-1).values.shape == (0,)
+
+
+@pytest.mark.parametrize("shape, dim", [((), None), ((1,), None), ((0,), None), ((1, 2), 0), ((1, 2), 1), ((0, 2), 0), ((2, 1), 1)])
+def test_unique_consecutive_of_one_or_none(shape, dim):
+    """One slice is its own only one, and none are none."""
+    x = nbgrad.ones(shape)
+    values, inverse, counts = x.unique_consecutive(return_inverse=True, return_counts=True, dim=dim)
+    number = x.numel() if dim is None else x.shape[dim]
+    assert counts.tolist() == ([number] if number else []) and inverse.numel() == number
+    assert values.shape == ((min(number, 1),) if dim is None else tuple(min(s, 1) if d == dim else s for d, s in enumerate(shape)))
+
+
+def test_unique_consecutive_refuses_dimensions_of_a_number():
+    """A 0-d tensor has none."""
+    with pytest.raises(nbgrad.NbgradError, match="unique_consecutive: input has no dimensions"):
+        nbgrad.tensor(1.0).unique_consecutive(dim=0)
+
+
+def test_no_difference_is_the_input():
+    """With n = 0 nothing is attached, and nothing is shared."""
+    x = nbgrad.arange(4.0).reshape(2, 2)
+    y = x.diff(0, prepend=nbgrad.ones(2, 1), append=nbgrad.ones(2, 3))
+    assert y.tolist() == x.tolist() and y.data_ptr() != x.data_ptr()
+    assert x.diff(5).shape == (2, 0)
+
+
+def test_prelu_of_numbers_and_of_weights_that_do_not_fit():
+    """A 0-d input stays one, with a weight of any form; several weights need a dimension of channels."""
+    x = nbgrad.tensor(-2.0)
+    assert nbgrad.prelu(x, nbgrad.tensor([0.5])).shape == nbgrad.prelu(x, nbgrad.tensor(0.5)).shape == ()
+    for shape in ((), (2,), (2, 2)):
+        with pytest.raises(nbgrad.ShapeError, match="prelu: weight has shape"):
+            nbgrad.prelu(nbgrad.ones(shape), nbgrad.ones(3))
+
+
+def test_powers_as_columns():
+    """Any number of them, none included; ``vander`` takes one vector, ``linalg.vander`` a batch."""
+    x = nbgrad.tensor([2.0, 3.0])
+    assert nbgrad.vander(x, 3).tolist() == [[4, 2, 1], [9, 3, 1]]
+    assert nbgrad.vander(x, 0).shape == nbgrad.linalg.vander(x, N=0).shape == (2, 0)
+    for call in (lambda: nbgrad.vander(x, -1), lambda: nbgrad.linalg.vander(x, N=-1), lambda: nbgrad.vander(nbgrad.ones(2, 2)),
+                 lambda: nbgrad.linalg.vander(nbgrad.tensor(1.0))):
+        with pytest.raises(nbgrad.NbgradError, match="vander: "):
+            call()
+
+
+def test_trapezoids_beside_more_points_than_values():
+    """Coordinates of more dimensions than the values: the values are the same for all rows."""
+    y, x = nbgrad.tensor([1.0, 3.0, 2.0]), nbgrad.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
+    assert nbgrad.trapezoid(y, x).tolist() == [nbgrad.trapezoid(y, row).item() for row in x]
+    assert nbgrad.cumulative_trapezoid(y, x).tolist() == [nbgrad.cumulative_trapezoid(y, row).tolist() for row in x]
