@@ -496,8 +496,9 @@ def test_bounds_of_lines_may_be_mapped():
     ends = nbgrad.tensor([-2.0, 3.5])
     for make in (nbgrad.linspace, nbgrad.logspace):
         for steps in (1, 2, 5):
-            agree(vmap(lambda s: make(s, 1, steps))(ends), nbgrad.stack([make(s, 1, steps) for s in ends.tolist()]), 1e-6)
-            agree(vmap(lambda s: make(0, s, steps))(ends), nbgrad.stack([make(0, s, steps) for s in ends.tolist()]), 1e-6)
+            for bounds in (lambda s: (s, 1), lambda s: (0, s)):
+                got = vmap(lambda s, make=make, bounds=bounds, steps=steps: make(*bounds(s), steps))(ends)
+                agree(got, nbgrad.stack([make(*bounds(s), steps) for s in ends.tolist()]), 1e-6)
     half = vmap(lambda s, e: nbgrad.linspace(s, e, 3, dtype=nbgrad.float16))(ends, ends + 1)
     assert half.dtype is nbgrad.float16 and half.tolist() == [[-2, -1.5, -1], [3.5, 4, 4.5]]
     assert vmap(lambda s: nbgrad.linspace(s, 1j, 2))(ends.to(nbgrad.complex64)).tolist() == [[-2, 1j], [3.5, 1j]]
@@ -511,7 +512,8 @@ READS_ONE_NUMBER = {
     "float": lambda s: float(s), "set_": lambda s: nbgrad.zeros(1).set_(s), "data": lambda s: setattr(nbgrad.zeros(1), "data", s),
     "tensor": lambda s: nbgrad.tensor([1.0, s]), "eye": lambda s: nbgrad.eye(s.to(nbgrad.int64)),
     "steps": lambda s: nbgrad.linspace(0, 1, s.to(nbgrad.int64)), "quantile": lambda s: nbgrad.ones(3).quantile(s / 10),
-    "narrow": lambda s: nbgrad.ones(5).narrow(0, s.to(nbgrad.int64), 1), "numpy": lambda s: s.numpy(), "tolist": lambda s: s.tolist(),
+    "narrow": lambda s: nbgrad.ones(5).narrow(0, s.to(nbgrad.int64), 1), "numpy": lambda s: s.numpy(),
+    "tolist": lambda s: s.tolist(),
     "roll": lambda s: nbgrad.ones(5).roll(s.to(nbgrad.int64)), "norm": lambda s: nbgrad.ones(5).norm(s),
     "correction": lambda s: nbgrad.ones(5).var(correction=s), "nan_to_num": lambda s: nbgrad.ones(5).nan_to_num(s),
     "histc": lambda s: nbgrad.ones(5).histc(3, 0, s), "pinv": lambda s: nbgrad.linalg.pinv(nbgrad.eye(2), rtol=s),
