@@ -1813,7 +1813,7 @@ tensor([[ 1.0000, -2.0000],
         [ 3.0000,  0.5000]])
 """,
     'complex': """\
-The complex numbers with these parts.
+The complex numbers with these parts, which broadcast.
 
 Signature: complex(real, imag)
 
@@ -1827,8 +1827,8 @@ Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
 Derivative (g: the cotangent of the result, out: the result):
-    real: g._apply('real', (g,))
-    imag: g._apply('real', (g,))
+    real: g._apply('real_view', (g,)).sum_to(real_shape)
+    imag: g._apply('imag_view', (g,)).sum_to(imag_shape)
 
 Forms: out=.
 
@@ -2560,7 +2560,8 @@ tensor([[ 2.0000, -2.0000,  3.0000],
         [1., 1., 0.]]), tensor([1., 1., 1.]))
 """,
     'diff': """\
-The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind.
+The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind; for n
+= 0 the input.
 
 Raises:
     DimError: a 0-d tensor. RangeError: n < 0.
@@ -4413,7 +4414,8 @@ tensor([[ 0.1250,  0.6250, -0.1250,  0.8750],
         [ 0.2500, -0.2500,  0.7500, -0.7500]])
 """,
     'index_fill': """\
-``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names.
+``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names, from the end if
+negative.
 
 Signature: index_fill(input, dim, index, value)
 
@@ -6112,6 +6114,9 @@ tensor([ 0.7626, -0.7914,  0.8921])
     'linalg_vander': """\
 Powers of the elements of vectors, from 1 up, one a column.
 
+Raises:
+    ShapeError: a 0-d tensor. RangeError: N is negative.
+
 Signature: linalg.vander(input, *, N=None)
 
 Operands:
@@ -6832,7 +6837,7 @@ tensor([[ 1.0000, -2.0000,  1.0000],
         [1., 0., 1.]]),)
 """,
     'masked_scatter': """\
-x with consecutive elements of source where mask is true.
+x with consecutive elements of source where mask is true; x and mask broadcast.
 
 Signature: masked_scatter(input, mask, source)
 
@@ -6846,7 +6851,7 @@ Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g.masked_fill(mask, 0)
+    x: g.masked_fill(mask, 0).sum_to(x_shape)
     source: g.masked_scatter_backward(mask, source_shape)
 
 Forms: x.masked_scatter(...), out=.
@@ -7240,7 +7245,8 @@ tensor([[-2.2500,  4.2500,  6.7500,  2.2500],
         [2.0000, 2.0000, 2.0000, 2.0000]]))
 """,
     'mode': """\
-(values, indices) of the most frequent value along dim, the smallest of several; the index is its last.
+(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN
+equals another: where no number comes twice the first NaN is returned.
 
 Signature: mode(input, dim=-1, keepdim=False)
 
@@ -9110,7 +9116,7 @@ amax or amin.
 Without ``include_self``, places that get something start from nothing.
 
 Raises:
-    RangeError: another reduction.
+    RangeError: another reduction. DTypeError: the extrema of complex numbers, the mean of bools.
 
 Signature: scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
 
@@ -10250,6 +10256,8 @@ tensor([[ 1.0000, -0.5000],
     'take_along_dim': """\
 ``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row.
 
+With ``dim`` negative indices count from the end.
+
 Signature: take_along_dim(input, indices, dim=None)
 
 Operands:
@@ -10384,7 +10392,8 @@ Sums of products over pairs of dimensions.
 
 Args:
     a, b: any shapes.
-    dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order.
+    dims: how many, the last of ``a`` with the first of ``b``; or two lists of dimensions, paired in order. A size of 1 goes
+        with any other.
 
 Returns:
     Tensor with the other dimensions of ``a``, then those of ``b``.
@@ -11112,6 +11121,9 @@ tensor([[[ 1.0000, -2.0000,  3.0000]],
 """,
     'vander': """\
 Powers of the elements of a vector, one a column: from the highest to 1.
+
+Raises:
+    ShapeError: no vector. RangeError: N is negative.
 
 Signature: vander(input, N=None, increasing=False)
 
