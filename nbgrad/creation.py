@@ -348,11 +348,12 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
         dtype = get_default_dtype()
         dtype = dtype.to_complex() if any(is_complex_number(x) for x in bounds) else dtype
     layout = layout_for(op, (), (steps,), dtype, device)
-    return between(*bounds, steps, any(map(is_batched, bounds))), layout
+    return between(bounds, steps, any(map(is_batched, bounds))), layout
 
 
-def between(start, end, steps: int, as_tensor: bool) -> Any:
+def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
     """The numbers of ``line``: numbers, or tensors of them, make no difference to its arithmetic."""
+    start, end = bounds
     step = (end - start) / (steps - 1) if steps > 1 else 0
     i: Any = np.arange(steps, dtype=np.float64)
     first = i < steps / 2
