@@ -88,6 +88,12 @@ def summarise(pytestconfig: pytest.Config) -> Callable[..., harness.Result]:
     return run
 
 
+@pytest.fixture
+def keep(pytestconfig: pytest.Config) -> Callable[[harness.Result], None]:
+    """Keep the result of one operation: those have a record and a page of their own."""
+    return pytestconfig.stash[SESSION].operations.append
+
+
 def is_complete(config: pytest.Config) -> bool:
     """Whether the run measured every benchmark at full length, so that its record may be kept as the project's."""
     quick = os.environ.get("NBGRAD_BENCH_QUICK", "0") != "0"
@@ -98,6 +104,11 @@ def is_complete(config: pytest.Config) -> bool:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the table; write the record and its plot."""
     session = config.stash[SESSION]
+    if session.operations:
+        if len(session.operations) < 20:
+            report.show(session.operations)
+        if NARROWED not in config.stash:
+            terminalreporter.write_line(f"operations: {session.write_operations()}")
     if not session.results:
         return
     session.failed = [item.nodeid for key in ("failed", "error") for item in terminalreporter.stats.get(key, [])]

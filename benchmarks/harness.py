@@ -343,6 +343,7 @@ class Session:
 
     def __init__(self, threads: Mapping[str, object] | None = None) -> None:
         self.results: list[Result] = []
+        self.operations: list[Result] = []
         self.failed: list[str] = []
         self.threads = dict(threads or {})
         self.started = datetime.datetime.now(datetime.UTC)
@@ -375,6 +376,24 @@ class Session:
             "failed": self.failed,
             "results": [asdict(result) for result in self.results],
         }
+
+    def write_operations(self) -> Path:
+        """Write what ``test_operations.py`` measured to ``benchmarks/results/operations``: short rows, there are many."""
+        record = self.record()
+        record["results"] = [
+            {
+                "name": result.name,
+                "measured": [float(f"{result.measured[key].median:.4g}") for key in (OURS, result.peer)],
+                "ratio": [round(x, 3) for x in asdict(result.ratios[result.peer]).values()],
+                "rounds": result.rounds,
+            }
+            for result in self.operations
+        ]
+        path = RESULTS / "operations" / f"{self.started:%Y-%m-%d}-{record['commit']}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = ",\n  ".join(json.dumps(row) for row in record.pop("results"))
+        path.write_text(json.dumps(record, indent=1)[:-2] + f',\n "results": [\n  {rows}\n ]\n}}\n')
+        return path
 
     def write(self, path: Path | None = None) -> Path:
         """Write the record to ``path``, by default ``benchmarks/results/<date>-<commit>.json``."""

@@ -1,0 +1,409 @@
+"""The calls that ``test_operations.py`` measures: every operation of the table, at 16 and at about a million elements.
+
+Elementwise operations are called as their rows of samples say (``tests/samples``). What the others take is below: a line has
+operations and their arguments, behind ``=`` whole expressions. Names in them are operands, drawn by ``OPERANDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from nbgrad.ops.core import OPS, Composite, Elementwise, Op
+from tests.samples import SAMPLES
+
+__all__ = ["Program", "PROGRAMS", "SIZES", "unmeasured"]
+
+SIZES = {"small": 16, "large": 1_000_000}
+
+# Shapes of the small and of the large operand, and how it is drawn. What takes more than linear time gets less than a million.
+OPERANDS: dict[str, tuple[tuple, tuple, str]] = {
+    **dict.fromkeys("xyz", ((4, 4), (1000, 1000), "real")),
+    **dict.fromkeys("vw", ((16,), (1_000_000,), "real")),
+    **dict.fromkeys(("xs", "ys"), ((2, 2, 4), (100, 100, 100), "real")),
+    **dict.fromkeys(("even",), ((2, 2, 2, 2), (32, 32, 32, 32), "real")),
+    **dict.fromkeys("abq", ((4, 4), (100, 100), "matrix")),
+    "spd": ((4, 4), (100, 100), "positive definite"),
+    "tall": ((6, 3), (200, 50), "real"),
+    "tau": ((3,), (50,), "unit"),
+    "s": ((4, 4), (100, 200), "real"),
+    "r": ((4,), (1000,), "real"),
+    "p": ((16,), (1_000_000,), "positive"),
+    "u": ((4, 4), (1000, 1000), "unit"),
+    "xc": ((3, 4), (1000, 3, 300), "real"),
+    "yc": ((3, 4), (1000, 3, 300), "real"),
+    "one": ((), (), "real"),
+    **dict.fromkeys("cd", ((16,), (500_000,), "complex")),
+    "pairs": ((8, 2), (500_000, 2), "real"),
+    "mask": ((4, 4), (1000, 1000), "mask"),
+    "n": ((16,), (1_000_000,), "whole"),
+    "m": ((16,), (1_000_000,), "whole"),
+    "rows": ((3,), (1000,), "index"),
+    "columns": ((4, 4), (1000, 1000), "index"),
+    "flat": ((16,), (1_000_000,), "index"),
+    "labels": ((4,), (1000,), "index"),
+    "few": ((4,), (200,), "real"),
+    "edges": ((8,), (1000,), "sorted"),
+    "points": ((4, 3), (300, 30), "real"),
+    "others": ((4, 3), (300, 30), "real"),
+    "table": ((8, 2), (10_000, 64), "real"),
+}
+
+CALLS = """
+isreal is_complex is_floating_point is_conj is_neg resolve_conj resolve_neg | x
+real imag view_as_real conj | c
+view_as_complex view_as_complex_copy | pairs
+view_as_real_copy | c
+complex polar | v, w
+= H | x.H
+alias_copy detach_copy t_copy diagonal_copy squeeze_copy | x
+as_strided_copy as_strided | x, (2, 4), (1, 2)
+expand_copy | r, x.shape
+narrow_copy narrow | x, 1, 1, 2
+permute_copy | xs, (2, 0, 1)
+select_copy select | x, 1, 2
+slice_copy | x, 1, 1, 3
+split_copy split unsafe_split | x, 2
+split_with_sizes_copy split_with_sizes unsafe_split_with_sizes | x, (2, x.shape[0] - 2)
+transpose_copy transpose swapaxes swapdims | x, 0, 1
+unbind_copy | x
+unbind | s
+unfold_copy | x, 1, 2, 2
+= unfold | x.unfold(1, 2, 2)
+unsqueeze_copy unsqueeze | x, 1
+view_copy | x, (-1,)
+slice_scatter | x, y[1:], 0, 1
+select_scatter | x, r, 0, 1
+diagonal_scatter | x, r
+as_strided_scatter | x, r, (x.shape[1],), (1,)
+einsum | "ij,jk->ik", a, b
+gather | x, 1, columns
+take_along_dim | x, columns, 1
+index_select | x, 1, rows
+take | v, flat
+masked_select | x, mask
+masked_scatter | x, mask, y
+scatter scatter_add | x, 1, columns, y
+index_add index_copy | x, 0, rows, x[:rows.shape[0]]
+index_fill | x, 0, rows, 1.5
+index_put | x, (labels,), y
+= put | v.put(flat, w)
+scatter_reduce | x, 1, columns, y, "amax"
+index_reduce | x, 0, labels, y, "amax"
+= index | x[rows]
+= getitem | x[1]
+= getitem, by a mask | x[mask]
+= getitem, by two indices | x[rows, rows]
+= getitem, a slice | x[:, 1:3]
+= where, of positions | lib.where(mask)
+nonzero argwhere | mask
+repeat_interleave | x, 2
+sum mean amax amin argmax argmin max min aminmax any all count_nonzero var std var_mean std_mean norm prod | x
+softmax log_softmax logsumexp nn.functional.softmin cumsum cumprod logcumsumexp cummax cummin | x, 1
+= sum, of rows | lib.sum(x, 1)
+= mean, of columns | lib.mean(x, 0)
+= max, of rows | lib.max(x, 1)
+= prod, of rows | lib.prod(x, 1)
+argsort sort msort | s
+topk | s, 2
+kthvalue | s, 2
+median nanmedian mode | s
+= median, of rows | lib.median(s, 1)
+quantile nanquantile | s, 0.3
+matmul mm inner | a, b
+inner | a, b
+kron | points[:4], points
+outer ger | r, r
+addr | x, r, r
+bmm | xs, xs.transpose(1, 2)
+mv | x, r
+dot vdot | v, w
+nn.functional.linear | a, b
+= nn.functional.linear, with bias | lib.nn.functional.linear(table, tall[:2, :2] if table.shape[1] == 2 else y[:64, :64], table[0])
+addmm | q, a, b
+addmv | r, x, r
+baddbmm | xs[:, :, :2].expand(-1, -1, 2) if xs.shape[0] == 2 else xs, xs, xs.transpose(1, 2)
+addbmm | xs[0, :, :2] if xs.shape[0] == 2 else xs[0], xs, xs.transpose(1, 2)
+trace | x
+tensordot | a, b, 1
+nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss | x, y
+nn.functional.binary_cross_entropy | x.sigmoid(), y.sigmoid()
+nn.functional.binary_cross_entropy_with_logits nn.functional.kl_div | x, y
+nn.functional.nll_loss nn.functional.cross_entropy | x, labels
+= view | x.view(-1)
+= view_as | x.view_as(v)
+= reshape_as | x.reshape_as(v)
+= expand_as | r.expand_as(x)
+= expand | r.expand(2, *r.shape)
+= contiguous | x.contiguous()
+= contiguous, of a transpose | x.t().contiguous()
+= to | x.to(lib.float64)
+reshape | x, (-1,)
+permute | xs, (2, 0, 1)
+t squeeze flatten ravel adjoint | x
+= T | x.T
+= mT | x.mT
+= mH | x.mH
+broadcast_to | r, x.shape
+unflatten | x, 1, (2, -1)
+chunk unsafe_chunk tensor_split | x, 2
+hsplit vsplit | x, 2
+dsplit | xs, 2
+movedim | xs, 0, 2
+diagonal | x
+cat stack | (x, y)
+hstack vstack dstack | (x, y)
+flip | x, (1,)
+fliplr flipud tril triu rot90 | x
+roll | x, 1, 1
+tile | x, (2, 1)
+= repeat | x.repeat(2, 1)
+= dropout | lib.nn.functional.dropout(x, 0.5, training=False)
+float_power | x, 2
+isclose allclose equal | x, y
+polygamma | 2, p
+mvlgamma | p + 2, 2
+igamma igammac | p, p
+nansum nanmean nan_to_num signbit frexp | x
+ldexp | x, n.view(x.shape)
+nextafter | x, y
+broadcast_tensors | x, r
+diag diag_embed | r
+diagflat | few
+= nn.functional.pad | lib.nn.functional.pad(x, (1, 1))
+block_diag | few[None], few[None]
+cross linalg.cross | xc, yc, dim=-2
+dist nn.functional.pairwise_distance nn.functional.cosine_similarity | x, y
+cdist | points, others
+nn.functional.normalize | x
+chain_matmul | a, b, q
+meshgrid | few, few
+cartesian_prod | few, few
+vander linalg.vander | few, N=4
+= nn.functional.one_hot | lib.nn.functional.one_hot(labels, 1000)
+combinations | few
+unique unique_consecutive | s
+bincount | n
+searchsorted | edges, v
+bucketize | v, edges
+isin | s, few
+tril_indices triu_indices | 4, 4
+prelu | x, one[None]
+nn.functional.glu | x
+nn.functional.relu6 | x
+linalg.cholesky linalg.cholesky_ex cholesky | spd
+linalg.cond linalg.det linalg.diagonal linalg.eig linalg.eigvals linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.svd linalg.svdvals | a
+linalg.eigh linalg.eigvalsh | spd
+linalg.householder_product orgqr | tall, tau
+linalg.lstsq | tall, tall
+linalg.lu_solve | *lib.linalg.lu_factor(a), b
+linalg.matmul linalg.solve linalg.solve_ex | a, b
+linalg.matrix_exp matrix_exp | a / 10
+linalg.matrix_power matrix_power | a, 3
+linalg.multi_dot | (a, b, q)
+linalg.solve_triangular | a, b, upper=True
+triangular_solve | b, a
+linalg.tensorinv | a.view(a.shape[0], a.shape[1]), 1
+linalg.tensorsolve | a, r[:4] if a.shape[0] == 4 else r[:100]
+linalg.vecdot | x, y
+linalg.vector_norm | x
+det logdet slogdet inverse pinverse qr svd nuclear_norm | spd
+cholesky_inverse | a
+cholesky_solve | b, spd
+= lu_solve | b.lu_solve(*lib.linalg.lu_factor(a))
+lu_unpack | *lib.linalg.lu_factor(a)
+diff | x
+trapezoid cumulative_trapezoid | x
+gradient | v
+cov corrcoef | s
+renorm | x, 2, 0, 1.0
+histc histogram | v, 10
+= nn.functional.layer_norm | lib.nn.functional.layer_norm(x, x.shape[1:])
+= nn.functional.embedding | lib.nn.functional.embedding(labels, x)
+= add, scaled | lib.add(x, y, alpha=2)
+= add, a row | x + r
+= clamp | x.clamp(-1, 1)
+= div, rounded | lib.div(x, y, rounding_mode="floor")
+= pow, by 3 | x ** 3
+= pow, by 0.5 | p ** 0.5
+= nn.functional.gelu | lib.nn.functional.gelu(x)
+= addcmul | lib.addcmul(x, y, z, value=2)
+= addcdiv | lib.addcdiv(x, y, p.view(x.shape), value=2)
+= fill | lib.fill(x, 1.5)
+= zero_ | x.detach().zero_()
+= copy_ | x.detach().copy_(y)
+= masked_fill | lib.masked_fill(x, mask, 1.5)
+= logit | lib.logit(u.abs())
+= special.i0e | lib.special.i0e(x)
+= special.i1 | lib.special.i1(x)
+= special.i1e | lib.special.i1e(x)
+= special.entr | lib.special.entr(p)
+= special.xlog1py | lib.special.xlog1py(x, p.view(x.shape))
+= special.erfcx | lib.special.erfcx(x)
+= special.ndtr | lib.special.ndtr(x)
+= special.ndtri | lib.special.ndtri(u.abs())
+= special.log_ndtr | lib.special.log_ndtr(x)
+= special.zeta | lib.special.zeta(p + 1.5, p)
+= zeros | lib.zeros(x.shape)
+= ones | lib.ones(x.shape)
+= full | lib.full(x.shape, 1.5)
+= empty | lib.empty(x.shape)
+= arange | lib.arange(x.shape[0] * x.shape[0])
+= linspace | lib.linspace(0, 1, x.shape[0] * x.shape[0])
+= eye | lib.eye(x.shape[0])
+= tensor | lib.tensor([1.0, 2.0, 3.0])
+= tensor, of a number | lib.tensor(1.5)
+zeros_like ones_like empty_like | x
+full_like | x, 1.5
+= new_zeros | x.new_zeros(x.shape)
+= new_ones | x.new_ones(x.shape)
+= new_full | x.new_full(x.shape, 1.5)
+= new_tensor | x.new_tensor([1.0, 2.0, 3.0])
+= detach | x.detach()
+= item | one.item()
+"""
+
+# Operations of the table that no line calls, and why. In-place forms, and helpers that neither torch nor users call, are no operations of their own.
+WITHOUT = {
+    "where_or_positions": "where",
+    "_neg_view": "conj() and imag of it are measured",
+    "nanmean": "sum of what it is made of: nansum, isnan",
+    "polygamma_of": "polygamma",
+    "sum_to": "the gradient of every product that broadcasts",
+    "iterate": "unbind",
+    "setitem": "index_put, copy_",
+}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A call to measure.
+
+    Attributes:
+        name: of the row, the operation's first.
+        expression: Python, in ``lib`` and the names of operands; ``{path}`` stands for where the function is.
+        domains: of elementwise operands, by name, those of their samples; others are drawn by ``OPERANDS``.
+        small, large: whether it is run at that size.
+    """
+
+    name: str
+    expression: str
+    domains: tuple[tuple[str, Any], ...] = ()
+
+    def call(self, lib: ModuleType, path: str, size: str, recorded: bool) -> tuple[Callable[[], Any], list]:
+        """The call in a library, and the operands that gradients are for."""
+        code = compile(f"lambda: {self.expression.replace('{path}', path)}", f"<{self.name}>", "eval")
+        scope: dict[str, Any] = {"lib": lib}
+        leaves = []
+        for name in names_in(code):
+            if name in OPERANDS or name in dict(self.domains):
+                array = operand(self, name, size)
+                scope[name] = x = lib.tensor(array)
+                if recorded and array.dtype.kind in "fc":
+                    leaves.append(x.requires_grad_())
+        return eval(code, scope), leaves
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """The global names of a code object and of those inside of it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in(constant)
+
+
+def operand(program: Program, name: str, size: str) -> np.ndarray:
+    """The numbers of an operand, the same in every run."""
+    rng = np.random.default_rng(sum(map(ord, program.name + name)))
+    domains = dict(program.domains)
+    if name in domains:
+        kind, count = domains[name], SIZES[size]
+        if kind == "mask":
+            return rng.random(count) < 0.5
+        if kind == "whole":
+            return rng.integers(1, 9, count)
+        low, high = zip(*kind, strict=True)
+        which = rng.integers(0, len(kind), count)
+        return rng.uniform(np.array(low)[which], np.array(high)[which]).astype(np.float32)
+    shapes, kind = OPERANDS[name][:2], OPERANDS[name][2]
+    shape = shapes[size == "large"]
+    return drawn(rng, shape, kind, size)
+
+
+def drawn(rng: np.random.Generator, shape: tuple, kind: str, size: str) -> np.ndarray:
+    """Numbers of a kind."""
+    if kind == "mask":
+        return rng.random(shape) < 0.5
+    if kind == "whole":
+        return rng.integers(1, 9, shape)
+    if kind == "index":
+        return rng.integers(0, 4 if size == "small" else 1000, shape)
+    if kind == "complex":
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+    low, high = {"positive": (0.5, 3.0), "unit": (-0.9, 0.9)}.get(kind, (-2.0, 2.0))
+    numbers = rng.uniform(low, high, shape)
+    if kind == "matrix":
+        numbers += 4 * np.eye(*shape) * np.sqrt(shape[0])
+    if kind == "positive definite":
+        numbers = numbers @ numbers.T / shape[0] + np.eye(*shape)
+    if kind == "sorted":
+        numbers = np.sort(numbers)
+    return numbers.astype(np.float32)
+
+
+def written() -> Iterator[Program]:
+    """The programs of ``CALLS``."""
+    for line in CALLS.strip().splitlines():
+        names, _, expression = line.partition(" | ")
+        if names.startswith("= "):
+            yield Program(names[2:], expression)
+        else:
+            for name in names.split():
+                yield Program(name, "{path}" + f"({expression})")
+
+
+def derived(op: Elementwise) -> Program:
+    """The program of an elementwise operation: the first call of its row, with one long row for each operand."""
+    row = SAMPLES[op.name]
+    call = row.calls[0]
+    arguments, domains = [], {}
+    for k, given in enumerate(call.operands):
+        if isinstance(given, tuple):
+            name = f"x{k}"
+            own = op.operands[k]
+            whole = op.policy == "integer" or op.name in ("gcd", "lcm")
+            domains[name] = "mask" if own in op.boolean else "whole" if whole else row.domains.get(own, row.domain)
+            arguments.append(name)
+        else:
+            arguments.append(repr(given.item() if isinstance(given, np.ndarray) and not given.ndim else f"x{k}"))
+    arguments += [f"{name}={value!r}" for name, value in call.attributes.items()]
+    return Program(op.name, "{path}" + f"({', '.join(arguments)})", tuple(domains.items()))
+
+
+def programs() -> dict[str, Program]:
+    """All of them by name: a line of ``CALLS`` comes before what is derived."""
+    found = {program.name: program for program in written()}
+    for op in OPS.values():
+        if isinstance(op, Elementwise) and op.function and op.name not in found:
+            found[op.name] = derived(op)
+    return found
+
+
+PROGRAMS = programs()
+
+
+def is_helper(op: Op) -> bool:
+    """Whether an operation is what others are made of: their lines measure it."""
+    return bool(op.public != op.name or SAMPLES[op.name].through or op.name.endswith(("_", "_backward"))
+                or not (op.function or isinstance(op, Composite) and op.method))
+
+
+def unmeasured() -> list[str]:
+    """Operations that users call and no line measures."""
+    names = {part for name in PROGRAMS for part in (name.partition(",")[0], name.partition(",")[0].rpartition(".")[2])}
+    return sorted(op.name for op in OPS.values()
+                  if not is_helper(op) and op.public not in names and op.name not in names and op.name not in WITHOUT)

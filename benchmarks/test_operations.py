@@ -1,0 +1,84 @@
+"""Every operation beside torch, at 16 elements and at a million: the call alone, and the call and its backward pass."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from benchmarks import harness
+from benchmarks.operations import PROGRAMS, SIZES, Program, unmeasured
+from benchmarks.peers import BOTH
+
+PLACES = ("", "nn.functional.", "linalg.", "special.")
+SETTINGS = {"small": harness.Settings(rounds=11, fewest_rounds=5, block=1e-3, limit=0.1),
+            "large": harness.Settings(rounds=9, fewest_rounds=3, block=1e-3, limit=0.3)}
+
+
+def place_of(name: str) -> str:
+    """Where both libraries have a function: an expression in ``lib``."""
+    for place in PLACES:
+        path = (place + name).split(".")
+        if all(reached(lib, path) for lib in BOTH.values()):
+            return f"lib.{place}{name}"
+    raise LookupError(f"{name}: in none of torch's places, expected a line in benchmarks/operations.py.")
+
+
+def reached(lib, path):
+    """Whether a path of names leads somewhere."""
+    for name in path:
+        lib = getattr(lib, name, None)
+    return lib is not None
+
+
+def tensors_in(out):
+    """The tensors among results."""
+    if isinstance(out, (tuple, list)):
+        return [x for each in out for x in tensors_in(each)]
+    return [out] if hasattr(out, "requires_grad") else []
+
+
+def program(lib, of: Program, path: str, size: str, recorded: bool):
+    """What to time; None where no gradient flows."""
+    call, leaves = of.call(lib, path, size, recorded)
+    if not recorded:
+        return call
+    outs = [x for x in tensors_in(call()) if x.requires_grad]
+    if not (leaves and outs):
+        return None
+    if len(outs) == 1 and not isinstance(call(), (tuple, list)):
+        seed = lib.ones_like(outs[0]).detach()
+
+        def step():
+            for x in leaves:
+                x.grad = None
+            call().backward(seed)
+        return step
+    seeds = [lib.ones_like(x).detach() for x in outs]
+
+    def steps():
+        for x in leaves:
+            x.grad = None
+        lib.autograd.backward([x for x in tensors_in(call()) if x.requires_grad], seeds)
+    return steps
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["call", "step"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_operation(keep, name, size, recorded):
+    """One operation at one size."""
+    of = PROGRAMS[name]
+    make = partial(program, of=of, path=place_of(name) if "{path}" in of.expression else "", size=size, recorded=recorded)
+    candidates = {key: make(lib) for key, lib in BOTH.items()}
+    missing = [key for key, candidate in candidates.items() if candidate is None]
+    if missing:
+        if len(missing) == 1 and missing[0] == "nbgrad":
+            raise AssertionError(f"{name}: torch has a gradient, nbgrad none.")
+        pytest.skip(f"no gradient in {missing}")
+    keep(harness.compare(f"{name} | {size} | {'step' if recorded else 'call'}", candidates, tolerance=None, settings=SETTINGS[size]))
+
+
+def test_no_operation_is_missing():
+    """Every operation that users call has a line."""
+    assert not unmeasured()
