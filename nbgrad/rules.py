@@ -7,7 +7,7 @@ several steps. Views are planned, without a launch. All of them record through `
 from __future__ import annotations
 
 import inspect
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import FunctionType
 from typing import Any, Callable
 
@@ -41,7 +41,7 @@ from .storage import GUARDED, Storage, guards, unwatched
 from .tables import keep
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
 
-__all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "general_call", "movement_call", "record_run"]
+__all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "prepared", "general_call", "movement_call", "record_run"]
 
 # ``{operation: lowering}``; filled by the modules of ``lowering``.
 LOWERINGS: dict[str, tuple[str, Callable]] = {}
@@ -57,6 +57,26 @@ def lowering(*names: str, style: str = "plan") -> Callable:
         for name in names:
             LOWERINGS[name] = (style, function)
         return function
+    return register
+
+
+# ``{operation: (make, attributes that hold tensors)}``: see NOTE [Prepared runs].
+PREPARED: dict[str, tuple[Callable, tuple[str, ...]]] = {}
+
+
+def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
+    """Register the decorated function as what prepares quick runs of the operations ``names``.
+
+    NOTE [Prepared runs]: an operation of several steps decides by layouts and attributes which steps. After a call that went well
+    ``make(op, layouts, attributes)`` says it once, for all calls of its kind: ``quick(*values)``, a function of all arguments in
+    their order that gives the result, or None for a call that must go the long way after all (an index out of range: its error is
+    made there). It is None where there is nothing to prepare. In ``layouts`` a sequence of tensors is a tuple of layouts, and so
+    are tensors (``tensors`` names the attributes that hold them) in ``attributes``. Marked layouts are never prepared.
+    """
+    def register(make):
+        for name in names:
+            PREPARED[name] = make, tensors
+        return make
     return register
 
 
@@ -362,27 +382,29 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 # What a call does with its arguments in the declaration's own names; all else is bound_arguments' to say (8 us).
 BOUND_TEXT = """def call({parameters}):
-    if {strange}: tensors, attributes = respelled(({names},), more, named)
+{before}    if {strange}: tensors, attributes = respelled(({names},), more, named)
     else: tensors, attributes = ({operands},), {{{attributes}}}
     return {result}
 """
 ABSENT: Any = object()
 
 
-def bound_text(op: Op, result: str) -> str:
-    """The source of ``call(arguments)``, which evaluates ``result`` where ``tensors`` and ``attributes`` are the call's."""
+def bound_text(op: Op, result: str, before: str = "") -> str:
+    """The source of ``call(arguments)``, which evaluates ``result`` where ``tensors`` and ``attributes`` are the call's.
+
+    ``before`` is done first, when arguments may still be missing."""
     parameters = op.signature.parameters
     values = {n: "ABSENT" if p.default is p.empty else f"_defaults[{n!r}]" for n, p in parameters.items()}
     free = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     named = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
     return BOUND_TEXT.format(
-        parameters=", ".join([*free, "*more", *named, "**named"]), result=result, names=", ".join(parameters),
+        parameters=", ".join([*free, "*more", *named, "**named"]), result=result, before=before, names=", ".join(parameters),
         strange=" or ".join(["more or named", *(f"{n} is ABSENT" for n, value in values.items() if value == "ABSENT")]),
         operands=", ".join(op.operands), attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)))
 
 
-def bound_function(op: Op, label: str, result: str, scope: dict[str, Any]) -> Any:
-    """The function of ``bound_text``; ``scope`` has the names of ``result``."""
+def bound_function(op: Op, label: str, result: str, scope: dict[str, Any], before: str = "") -> Any:
+    """The function of ``bound_text``; ``scope`` has the names of ``result`` and ``before``."""
     def respelled(values, more, named):
         given = dict(zip(op.signature.parameters, values))
         if more:
@@ -392,7 +414,7 @@ def bound_function(op: Op, label: str, result: str, scope: dict[str, Any]) -> An
         return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
 
     return late_function(f"{op.name} {label}", {**scope, "ABSENT": ABSENT, "respelled": respelled},
-                         lambda: bound_text(op, result), lambda: {"_defaults": default_values(op)})
+                         lambda: bound_text(op, result, before), lambda: {"_defaults": default_values(op)})
 
 
 @cache
@@ -630,6 +652,8 @@ def run_call(op: General, run: Callable) -> Callable:
     """An operation of several steps: ``run`` computes with recording off, then the result gets its node."""
 
     checked = [(k, name) for k, name in enumerate(op.operands) if k or not getattr(op, "variadic", False)]
+    preparing = PREPARED.get(op.name)
+    kinds = () if preparing is None else prepared_kinds(op, preparing[1])
 
     def plain(*args, **kwargs):
         tensors, attributes = bound_arguments(op, args, kwargs)
@@ -643,10 +667,96 @@ def run_call(op: General, run: Callable) -> Callable:
         for k, name in checked:
             if not isinstance(tensors[k], Tensor):
                 check_tensor(op, name, tensors[k])
-        return record_run(op, run, tensors, attributes)
-    call = bound_function(op, "call", "began(tensors, attributes)", {"began": began})
-    call.plain = plain
+        out = record_run(op, run, tensors, attributes)
+        if preparing is not None:
+            prepare(tensors, attributes)
+        return out
+
+    def prepare(tensors, attributes):
+        values = (*tensors, *attributes.values())
+        key = tuple([value if kind is None else layouts_of(value) for kind, value in zip(kinds, values)])
+        try:
+            if key in quick or not all(map(is_plain, key)):
+                return
+        except TypeError:               # a list
+            return
+        layouts, given = key[:len(tensors)], dict(zip(attributes, key[len(tensors):]))
+        function = preparing[0](op, layouts, given)
+        plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if preparing[1] else given)
+        keep(quick, key, (function, plan))
+
+    quick: dict = {}
+    call = bound_function(op, "call", "began(tensors, attributes)",
+                          {"began": began, "special": special, "found": quick.get, "mode": mode, "NOTHING": (None, None),
+                           "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
+                          "" if preparing is None else prepared_text(op, kinds))
+    call.plain, call.quick = plain, quick
     return call
+
+
+# Until something is strange: then the long way follows, which says what.
+PREPARED_TEXT = """    if not (special or more or named{strange}):
+        try: quick, plan = found(({key}), NOTHING)
+        except (AttributeError, TypeError): quick = None
+        if quick is not None:
+            out = quick({names})
+            if out is not None:
+                if mode.enabled and ({needs}): record(plan, ({operands},), out, {attributes})
+                return out
+"""
+
+
+def prepared_text(op: General, kinds: tuple) -> str:
+    """What the call of an operation with prepared runs does first."""
+    names, count = list(op.signature.parameters), len(op.operands)
+    parts = {None: "{0}", "one": "{0}.layout", "several": "tuple([None if _ is None else _.layout for _ in {0}])"}
+    sequences = [f" or type({n}) not in SEQUENCES" for n, kind in zip(names, kinds) if kind == "several"]
+    needs = [f"{n}._needs_grad_" for n in names[:count] if kinds[names.index(n)] == "one"]
+    return PREPARED_TEXT.format(
+        strange="".join(sequences), key=", ".join([parts[kind].format(n) for n, kind in zip(names, kinds)] + [""]),
+        names=", ".join(names), operands=", ".join(names[:count]), needs=" or ".join(needs) or "True",
+        attributes="{" + ", ".join(f"{n!r}: {n}" for n in names[count:]) + "}")
+
+
+def prepared_kinds(op: General, holders: tuple[str, ...]) -> tuple:
+    """What every argument of an operation is to a prepared run: one tensor, several, or (None) a value."""
+    several = {op.operands[0]} if getattr(op, "variadic", False) else set()
+    return tuple("several" if n in several or n == "indices" else "one" if n in op.operands or n in holders else None
+                 for n in op.signature.parameters)
+
+
+def layouts_of(value):
+    """The layout of a tensor, those of a sequence; anything else has none."""
+    if isinstance(value, (list, tuple)):
+        return tuple([getattr(x, "layout", None) for x in value])
+    return getattr(value, "layout", ...)
+
+
+def is_plain(part) -> bool:
+    """Whether a part of a key may be one of a prepared run: unmarked layouts, and values that equal only their like."""
+    kind = type(part)
+    if kind is Layout:
+        return not part.special
+    if kind is tuple:
+        return all(map(is_plain, part))
+    return part is not ... and (kind is not float or not part.is_integer())
+
+
+class PreparedPlan(Facts):
+    """What a node of a prepared run needs of a plan."""
+
+    __slots__ = ("op", "given", "made", "outs")
+
+
+def record_prepared(op: General, plan: PreparedPlan, tensors: tuple, out: Tensor, attributes: dict) -> None:
+    """Give the result of a prepared run its node, if an operand needs a gradient."""
+    plan.outs = (out.layout.template,)
+    holders = PREPARED[op.name][1]
+    guarded = Guarded(op.public, attributes, tensors_in([attributes[n] for n in holders])) if holders else None
+    if getattr(op, "variadic", False):
+        record_variadic(op, tensors, attributes, out, plan, guarded)
+    else:
+        record_result(op, plan, tensors, out, guarded)
 
 
 def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
@@ -697,12 +807,13 @@ def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
     return plan or keep(_run_plans, key, complete(RunPlan(out), op, layouts, given)), guarded
 
 
-def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor) -> None:
+def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor, plan=None, guarded=None) -> None:
     """Record an operation whose first operand is a sequence of tensors: an edge each."""
     members = tensors[0]
     needs = [needs_gradient(x) for x in members]
     if True in needs and out.layout.dtype.differentiable:
-        plan, guarded = run_plan(op, tensors, attributes, out)
+        if plan is None:
+            plan, guarded = run_plan(op, tensors, attributes, out)
         edges = tuple([(x._edge_ or edge_of(x)) if n else None for x, n in zip(members, needs)])
         out._edge_ = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
         out._needs_grad_ = True

@@ -7,6 +7,7 @@ an error. Writers scan the index first, so that an error leaves the tensor as it
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import Any, Callable
 
 import numpy as np
@@ -19,9 +20,10 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
+from ..kernels.templates.join import changed
 from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops import shapes
-from ..rules import GeneralPlan, lowering
+from ..rules import GeneralPlan, lowering, prepared
 from ..storage import wrap_array
 from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
@@ -294,6 +296,75 @@ def write_plan(layout: Layout, index: Layout, values: Layout, walk: Walk, reduct
     return GeneralPlan(record, (layout.template, ONE_STATUS.template), (index, values))
 
 
+# ---- prepared runs: see NOTE [Prepared runs] ------------------------------------------------------------------------
+
+
+def is_index(layout) -> bool:
+    """Whether an index is walked as it lies."""
+    return type(layout) is Layout and layout.dtype is int64 and layout.contiguous
+
+
+def checked(plan: GeneralPlan) -> Callable:
+    """``launch(*tensors)``: the first result; None where its status says that an index was out of range."""
+    fresh = native.fresh
+    if plan.outs[1].layout.numel > 1:
+
+        def launch(*tensors):
+            out, status = fresh(plan, *tensors)
+            return None if status._storage_.array.any() else out
+    else:
+
+        def launch(*tensors):
+            out, status = fresh(plan, *tensors)
+            return None if status._storage_.array[0] else out
+
+    return launch
+
+
+def prepared_read(layout: Layout, index, walk_of: Callable, *where) -> Callable | None:
+    """``launch(x, index)`` of a read of those layouts that went well before."""
+    known = _walks.get((walk_of, layout, index, *where)) if is_index(index) else None
+    return None if known is None or layout.conj or layout.neg else checked(known[0])
+
+
+def prepared_write(
+    source: Layout | None, out: Layout, index, values, reduction: str, walk_of: Callable, *where
+) -> Callable | None:
+    """``launch(x, index, values)``: a copy of x, or (without ``source``) zeros, with values written; one launch."""
+    lazy = source is not None and (source.conj or source.neg) or values.conj or values.neg
+    narrow = out.dtype.name in HALF and reduction != "set"
+    if lazy or narrow or not is_index(index) or values.dtype is not out.dtype or not values.numel:
+        return None
+    walk = walk_of("", out, index, *where)
+    if not walk.limit or not numel_of(walk.shape):
+        return None
+    return checked(changed_plan(source, out, write_plan(out, index, values, walk, reduction)))
+
+
+CHANGED_WORDS = struct.Struct("6q")
+
+
+def changed_plan(source: Layout | None, out: Layout, writer: GeneralPlan) -> GeneralPlan:
+    """The launch that copies ``source`` (or makes zeros) and then writes as ``writer`` does."""
+    kernel, count, params = 0, 0, b""
+    if source is not None:
+        copying = copy_plan(source, out)
+        (kernel,), count, params = struct.unpack_from("q", copying.record), copying.outs[0].layout.numel, copying.record[72:]
+    own, first = struct.unpack_from("q", writer.record)[0], CHANGED_WORDS.size
+    zeros = 0 if source is not None else out.numel * out.dtype.itemsize
+    words = CHANGED_WORDS.pack(zeros, kernel, count, first, own, first + len(params)) + params + writer.record[80:]
+    layouts = writer.layouts if source is None else (source, *writer.layouts)
+    flags = flags_of(max(out.numel, writer.layouts[0].numel))
+    record = pack_record(changed_address(), 1, 1, 2, (0,) * len(layouts), flags, words)
+    return GeneralPlan(record, (out.template, ONE_STATUS.template), layouts)
+
+
+@cache
+def changed_address() -> int:
+    """Address of the kernel."""
+    return address(Program("changed", changed, None))
+
+
 def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     """The walk of gather and scatter: an index of x's rank replaces the coordinate of one dimension.
 
@@ -435,6 +506,26 @@ def _index(op, tensors, attributes):
     return read("index", x, index, points_walk, dims)
 
 
+def one_index(indices) -> tuple[int, Any]:
+    """The only index among several of which the others are None, and its dimension; -1 where there are more."""
+    places = [d for d, index in enumerate(indices) if index is not None]
+    return (places[0], indices[places[0]]) if len(places) == 1 else (-1, None)
+
+
+@prepared("index", tensors=("indices",))
+def _quick_index(op, layouts, attributes):
+    dim, index = one_index(attributes["indices"])
+    launch = prepared_read(layouts[0], index, points_walk, (dim,))
+    return launch and (lambda x, indices: launch(x, indices[dim]))
+
+
+@prepared("index_backward", tensors=("indices",))
+def _quick_index_backward(op, layouts, attributes):
+    (g,), (dim, index) = layouts, one_index(attributes["indices"])
+    launch = prepared_write(None, zeros_layout(g, attributes), index, g, "add", points_walk, (dim,))
+    return launch and (lambda g, indices, shape: launch(indices[dim], g))
+
+
 @lowering("index_backward", style="run")
 def _index_backward(op, tensors, attributes):
     (g,) = tensors
@@ -443,9 +534,22 @@ def _index_backward(op, tensors, attributes):
     return out
 
 
+@prepared("index_write", tensors=("indices",))
+def _quick_index_write(op, layouts, attributes):
+    (x, values), (dim, index) = layouts, one_index(attributes["indices"])
+    reduction = "add" if attributes["accumulate"] else "set"
+    launch = prepared_write(x, copied_layout(x), index, values, reduction, points_walk, (dim,))
+    return launch and (lambda x, values, indices, accumulate: launch(x, indices[dim], values))
+
+
 # ---- writers: each writes into its first operand, unrecorded -------------------------------------------------------
 
 WRITERS: dict[str, Callable] = {}
+
+
+def copied_layout(layout: Layout) -> Layout:
+    """The layout of the copy that a functional form writes into."""
+    return layout if layout.dense else layout.like()
 
 
 def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
@@ -463,7 +567,7 @@ def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
 
             def run(op, tensors, attributes, function=function):
                 x = target(*tensors)
-                out = CALLS["clone_like"](x, x.layout if x.layout.dense else x.layout.like())
+                out = CALLS["clone_like"](x, copied_layout(x.layout))
                 function(op, out, tensors[1:], attributes, True)
                 return out
 
@@ -552,6 +656,24 @@ def _scatter_add(op, x, others, attributes, fresh=False):
     scatter_into(op, x, others[0], attributes, "add", fresh)
 
 
+@prepared("scatter_src", "scatter_add_src", tensors=("index",))
+def _quick_scatter(op, layouts, attributes):
+    (x, src), index = layouts, attributes["index"]
+    if type(index) is not Layout or src.shape != index.shape:
+        return None
+    dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "scatter_add_src" else "set"
+    launch = prepared_write(x, copied_layout(x), index, src, reduction, along_walk, dim)
+    return launch and (lambda x, src, dim, index: launch(x, index, src))
+
+
+@prepared("index_add_source", "index_copy_source", tensors=("index",))
+def _quick_index_into(op, layouts, attributes):
+    x, source = layouts
+    dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "index_add_source" else "set"
+    launch = prepared_write(x, copied_layout(x), attributes["index"], source, reduction, rows_walk, dim)
+    return launch and (lambda x, source, dim, index: launch(x, index, source))
+
+
 def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Callable = rows_walk) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
@@ -623,7 +745,12 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
 
 def zeros_for(g: Tensor, attributes: dict) -> Tensor:
     """Zeros of the operand's shape, to collect a cotangent."""
-    return zeros(layout_of(g.layout.dtype, tuple(attributes["shape"]), None, g.layout.device))
+    return zeros(zeros_layout(g.layout, attributes))
+
+
+def zeros_layout(g: Layout, attributes: dict) -> Layout:
+    """The layout of those."""
+    return layout_of(g.dtype, tuple(attributes["shape"]), None, g.device)
 
 
 def along_arguments(x: Tensor, attributes: dict) -> tuple[Tensor, int]:
@@ -645,6 +772,22 @@ def _gather(op, tensors, attributes):
     return out if out.layout.shape == shape else CALLS["reshape"](out, shape)
 
 
+@prepared("gather", tensors=("index",))
+def _quick_gather(op, layouts, attributes):
+    (x,), index = layouts, attributes["index"]
+    launch = prepared_read(x, index, along_walk, shapes.wrap("gather", attributes["dim"], x.ndim))
+    return launch and (lambda x, dim, index, sparse_grad: launch(x, index)) if index.ndim else None
+
+
+@prepared("gather_backward", tensors=("index",))
+def _quick_gather_backward(op, layouts, attributes):
+    (g,), index = layouts, attributes["index"]
+    out = zeros_layout(g, attributes)
+    dim = shapes.wrap("gather", attributes["dim"], out.ndim)
+    launch = prepared_write(None, out, index, g, "add", along_walk, dim) if index.ndim else None
+    return launch and (lambda g, shape, dim, index: launch(index, g))
+
+
 @lowering("gather_backward", style="run")
 def _gather_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
@@ -660,6 +803,22 @@ def _index_select(op, tensors, attributes):
     return read("index_select", x, index, rows_walk, dim)
 
 
+@prepared("index_select", tensors=("index",))
+def _quick_index_select(op, layouts, attributes):
+    (x,) = layouts
+    launch = prepared_read(x, attributes["index"], rows_walk, shapes.wrap(op.name, attributes["dim"], x.ndim))
+    return launch and (lambda x, dim, index: launch(x, index))
+
+
+@prepared("index_select_backward", tensors=("index",))
+def _quick_index_select_backward(op, layouts, attributes):
+    (g,) = layouts
+    out = zeros_layout(g, attributes)
+    dim = shapes.wrap(op.name, attributes["dim"], out.ndim)
+    launch = prepared_write(None, out, attributes["index"], g, "add", rows_walk, dim)
+    return launch and (lambda g, shape, dim, index: launch(index, g))
+
+
 @lowering("index_select_backward", style="run")
 def _index_select_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
@@ -673,6 +832,20 @@ def _take(op, tensors, attributes):
     x = CALLS["contiguous"](tensors[0])
     index = int64_index("take", attributes["index"], strict=True)
     return read("take", x, index, flat_walk)
+
+
+@prepared("take", tensors=("index",))
+def _quick_take(op, layouts, attributes):
+    (x,) = layouts
+    launch = prepared_read(x, attributes["index"], flat_walk) if x.contiguous else None
+    return launch and (lambda x, index: launch(x, index))
+
+
+@prepared("take_backward", tensors=("index",))
+def _quick_take_backward(op, layouts, attributes):
+    (g,), out = layouts, zeros_layout(layouts[0], attributes)
+    launch = prepared_write(None, out, attributes["index"], g, "add", flat_walk)
+    return launch and (lambda g, shape, index: launch(index, g))
 
 
 @lowering("take_backward", style="run")

@@ -16,7 +16,7 @@ from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
 from ..layout import Layout, contiguous_strides, layout_of
 from ..ops import shapes
-from ..rules import GeneralPlan, lowering
+from ..rules import GeneralPlan, lowering, prepared
 from ..tables import keep
 from ..tensor import Tensor, native
 from .copy import _as_bits as as_bits, bits_record, copy_plan
@@ -290,6 +290,18 @@ def _cat(op, tensors, attributes):
     if plan is None:
         return CALLS["new_full"](out, 0)
     return native.fresh(plan, *(members if len(used) == len(members) else [members[k] for k in used]))
+
+
+@prepared("cat", "stack")
+def _quick_join(op, layouts, attributes):
+    (members,), dim, fresh = layouts, attributes["dim"], native.fresh
+    if len(members) > MOST_PARTS or not all(layout.numel for layout in members):
+        return None
+    if op.name == "cat":
+        plan = cat_plan(op, members, dim)[0]
+    else:
+        plan = stack_plan(members, shapes.wrap("stack", dim, members[0].ndim + 1))
+    return lambda tensors, dim: fresh(plan, *tensors)
 
 
 @lowering("stack", style="run")

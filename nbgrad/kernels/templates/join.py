@@ -11,7 +11,7 @@ from typing import Callable
 
 from ..codegen import register_source
 
-__all__ = ["place", "fold"]
+__all__ = ["place", "changed", "fold"]
 
 
 def place(start, stop, args):
@@ -35,6 +35,35 @@ def place(start, stop, args):
         set_word(arguments, 1, out + word(entry, 2))
         set_word(arguments, 2, pointer_word(args, 2 + k))
         run_kernel(word(entry, 0), 0, word(entry, 1), arguments)
+
+
+def changed(start, stop, args):
+    """Copy the first input into the result, or zero the result; then run a writer on it: two launches in one.
+
+    Parameters, int64 words: 0 bytes to zero, 1 copy kernel (0: none, and no input for it), 2 its elements, 3 where its parameters
+    are, 4 the writer, 5 where its parameters are (bytes from word 0). The writer's operands: result, status, index, values.
+    """
+    arguments = stack(64)
+    record = pointer_word(args, 0)
+    out = pointer_word(args, 1)
+    size, first = word(record, 0), 3
+    zeros, tail = at_int64(out, 0), at_uint8(out, 0)
+    for i in range(size // 8):
+        zeros[i] = 0
+    for i in range(size // 8 * 8, size):
+        tail[i] = 0
+    if word(record, 1) != 0:
+        first = 4
+        set_word(arguments, 0, record + word(record, 3))
+        set_word(arguments, 1, out)
+        set_word(arguments, 2, pointer_word(args, 3))
+        run_kernel(word(record, 1), 0, word(record, 2), arguments)
+    set_word(arguments, 0, record + word(record, 5))
+    set_word(arguments, 1, out)
+    set_word(arguments, 2, pointer_word(args, 2))
+    set_word(arguments, 3, pointer_word(args, first))
+    set_word(arguments, 4, pointer_word(args, first + 1))
+    run_kernel(word(record, 4), 0, 1, arguments)
 
 
 FOLD = """def fold(start, stop, args):
