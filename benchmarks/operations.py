@@ -56,11 +56,13 @@ OPERANDS: dict[str, tuple[tuple, tuple, str]] = {
 CALLS = """
 isreal is_complex is_floating_point is_conj is_neg resolve_conj resolve_neg | x
 real imag view_as_real conj | c
-view_as_complex view_as_complex_copy | pairs
+view_as_complex | pairs
+= view_as_complex_copy | lib.view_as_complex_copy(pairs.detach())
 view_as_real_copy | c
 complex polar | v, w
 = H | x.H
-alias_copy detach_copy t_copy diagonal_copy squeeze_copy | x
+= detach_copy | lib.detach_copy(x.detach())
+alias_copy t_copy diagonal_copy squeeze_copy | x
 as_strided_copy as_strided | x, (2, 4), (1, 2)
 expand_copy | r, x.shape
 narrow_copy narrow | x, 1, 1, 2
@@ -167,10 +169,11 @@ float_power | x, 2
 isclose allclose equal | x, y
 polygamma | 2, p
 mvlgamma | p + 2, 2
-igamma igammac | p, p
+= igamma | lib.igamma(p.detach(), p)
+= igammac | lib.igammac(p.detach(), p)
 nansum nanmean nan_to_num signbit frexp | x
 ldexp | x, n.view(x.shape)
-nextafter | x, y
+= nextafter | lib.nextafter(x.detach(), y.detach())
 broadcast_tensors | x, r
 diag diag_embed | r
 diagflat | few
@@ -183,10 +186,12 @@ nn.functional.normalize | x
 chain_matmul | a, b, q
 meshgrid | few, few
 cartesian_prod | few, few
-vander linalg.vander | few, N=4
+= vander | lib.vander(few.detach(), N=4)
+linalg.vander | few, N=4
 = nn.functional.one_hot | lib.nn.functional.one_hot(labels, 1000)
 combinations | few
-unique unique_consecutive | s
+= unique | lib.unique(s.detach())
+= unique_consecutive | lib.unique_consecutive(s.detach())
 bincount | n
 searchsorted | edges, v
 bucketize | v, edges
@@ -196,9 +201,12 @@ prelu | x, one[None]
 nn.functional.glu | x
 nn.functional.relu6 | x
 linalg.cholesky linalg.cholesky_ex cholesky | spd
-linalg.cond linalg.det linalg.diagonal linalg.eig linalg.eigvals linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.svd linalg.svdvals | a
+linalg.cond linalg.det linalg.diagonal linalg.eigvals linalg.inv linalg.inv_ex linalg.lu linalg.lu_factor linalg.lu_factor_ex | a
+linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet linalg.svd linalg.svdvals | a
+= linalg.eig | lib.linalg.eig(a.detach())
 linalg.eigh linalg.eigvalsh | spd
-linalg.householder_product orgqr | tall, tau
+= linalg.householder_product | lib.linalg.householder_product(tall.detach(), tau.detach())
+= orgqr | lib.orgqr(tall.detach(), tau.detach())
 linalg.lstsq | tall, tall
 linalg.lu_solve | *lib.linalg.lu_factor(a), b
 linalg.matmul linalg.solve linalg.solve_ex | a, b
@@ -221,7 +229,8 @@ trapezoid cumulative_trapezoid | x
 gradient | v
 cov corrcoef | s
 renorm | x, 2, 0, 1.0
-histc histogram | v, 10
+histc | v, 10
+= histogram | lib.histogram(v.detach(), 10)
 = nn.functional.layer_norm | lib.nn.functional.layer_norm(x, x.shape[1:])
 = nn.functional.embedding | lib.nn.functional.embedding(labels, x)
 = add, scaled | lib.add(x, y, alpha=2)
@@ -247,7 +256,10 @@ histc histogram | v, 10
 = special.ndtr | lib.special.ndtr(x)
 = special.ndtri | lib.special.ndtri(u.abs())
 = special.log_ndtr | lib.special.log_ndtr(x)
-= special.zeta | lib.special.zeta(p + 1.5, p)
+= special.zeta | lib.special.zeta((p + 1.5).detach(), p)
+= floor_divide | lib.floor_divide(x.detach(), y.detach())
+= heaviside | lib.heaviside(x.detach(), y.detach())
+= nn.functional.threshold | lib.nn.functional.threshold(x, 0.1, 20.0)
 = zeros | lib.zeros(x.shape)
 = ones | lib.ones(x.shape)
 = full | lib.full(x.shape, 1.5)
@@ -267,7 +279,8 @@ full_like | x, 1.5
 = item | one.item()
 """
 
-# Operations of the table that no line calls, and why. In-place forms, and helpers that neither torch nor users call, are no operations of their own.
+# Operations of the table that no line calls, and why. In-place forms, and helpers that neither torch nor users call, are no
+# operations of their own.
 WITHOUT = {
     "where_or_positions": "where",
     "_neg_view": "conj() and imag of it are measured",
@@ -388,7 +401,7 @@ def programs() -> dict[str, Program]:
     """All of them by name: a line of ``CALLS`` comes before what is derived."""
     found = {program.name: program for program in written()}
     for op in OPS.values():
-        if isinstance(op, Elementwise) and op.function and op.name not in found:
+        if isinstance(op, Elementwise) and op.function and not found.keys() & {op.name, f"nn.functional.{op.name}"}:
             found[op.name] = derived(op)
     return found
 

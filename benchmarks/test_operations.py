@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import harness
 from benchmarks.operations import PROGRAMS, SIZES, Program, unmeasured
-from benchmarks.peers import BOTH
+from benchmarks.peers import BOTH, grad_of
 
 PLACES = ("", "nn.functional.", "linalg.", "special.")
 SETTINGS = {"small": harness.Settings(rounds=11, fewest_rounds=5, block=1e-3, limit=0.1),
@@ -39,28 +39,22 @@ def tensors_in(out):
 
 
 def program(lib, of: Program, path: str, size: str, recorded: bool):
-    """What to time; None where no gradient flows."""
+    """What to time; None where no gradient flows.
+
+    Gradients are asked for by ``grad``: that of a view is a view of the cotangent that was given. ``backward`` would copy it, since
+    a caller who keeps the cotangent must not see it change; torch's ``.grad`` is that memory.
+    """
     call, leaves = of.call(lib, path, size, recorded)
     if not recorded:
         return call
-    outs = [x for x in tensors_in(call()) if x.requires_grad]
+    out = call()
+    outs, grad = [x for x in tensors_in(out) if x.requires_grad], grad_of(lib)
     if not (leaves and outs):
         return None
-    if len(outs) == 1 and not isinstance(call(), (tuple, list)):
-        seed = lib.ones_like(outs[0]).detach()
-
-        def step():
-            for x in leaves:
-                x.grad = None
-            call().backward(seed)
-        return step
     seeds = [lib.ones_like(x).detach() for x in outs]
-
-    def steps():
-        for x in leaves:
-            x.grad = None
-        lib.autograd.backward([x for x in tensors_in(call()) if x.requires_grad], seeds)
-    return steps
+    if not isinstance(out, (tuple, list)):
+        return lambda: grad(call(), leaves, seeds[0], allow_unused=True)
+    return lambda: grad([x for x in tensors_in(call()) if x.requires_grad], leaves, seeds, allow_unused=True)
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["call", "step"])
@@ -76,7 +70,8 @@ def test_operation(keep, name, size, recorded):
         if len(missing) == 1 and missing[0] == "nbgrad":
             raise AssertionError(f"{name}: torch has a gradient, nbgrad none.")
         pytest.skip(f"no gradient in {missing}")
-    keep(harness.compare(f"{name} | {size} | {'step' if recorded else 'call'}", candidates, tolerance=None, settings=SETTINGS[size]))
+    row = f"{name} | {size} | {'step' if recorded else 'call'}"
+    keep(harness.compare(row, candidates, tolerance=None, settings=SETTINGS[size]))
 
 
 def test_no_operation_is_missing():

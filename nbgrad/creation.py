@@ -12,6 +12,7 @@ from . import tensor as tensor_module
 from .batch import levels
 from .batch.levels import is_batched, open_levels, whole
 from .casting import convert, on_device
+from .constants import like, numbered, sized, sized_like
 from .dispatch import CALLS
 from .dlpack import from_dlpack
 from .dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
@@ -424,6 +425,8 @@ def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False,
     >>> nbgrad.tensor([[1, 2], [3, 4]]).dtype
     nbgrad.int64
     """
+    if dtype is None and device is None and (out := of_alike(data)) is not None:
+        return leaf("tensor", out, requires_grad)
     on_device("tensor", device)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning,
@@ -436,6 +439,29 @@ def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False,
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
     return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+
+
+def of_alike(data) -> Tensor | None:
+    """A tensor of a float, or of a short list of floats or of ints; None for anything else, and for what does not fit.
+
+    No more than ``tensor`` does, for the commonest data: 5.1 -> 1.5 us for a number.
+    """
+    kind, shape = type(data), ()
+    if kind is list or kind is tuple:
+        if not 0 < len(data) <= 64:
+            return None
+        kinds = set(map(type, data))
+        kind, shape = kinds.pop(), (len(data),)
+        low, high = (min(data), max(data)) if not kinds and (kind is int or kind is float) else (0, 0)
+    else:
+        kinds, low, high = None, data, data
+    if kinds:
+        return None
+    if kind is float and -1e38 < low <= high < 1e38 and (dtype := get_default_dtype()).itemsize >= 4:
+        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape))
+    if kind is int and -1e18 < low <= high < 1e18:
+        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape))
+    return None
 
 
 def plain_array(data) -> np.ndarray:
@@ -678,9 +704,13 @@ def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: boo
     return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
-METHODS = {"new_zeros": new_method("new_zeros", zeros), "new_ones": new_method("new_ones", ones),
-           "new_empty": new_method("new_empty", empty), "new_full": new_method("new_full", full),
+METHODS = {"new_zeros": sized_like(new_method("new_zeros", zeros)), "new_ones": sized_like(new_method("new_ones", ones)),
+           "new_empty": sized_like(new_method("new_empty", empty), False), "new_full": new_method("new_full", full),
            "new_tensor": new_tensor_method}
+# Here they were functions of all arguments; from here on repeated calls are quick: see NOTE [Constants].
+zeros, ones, empty = sized(zeros), sized(ones), sized(empty, False)
+zeros_like, ones_like, empty_like, full_like = like(zeros_like), like(ones_like), like(empty_like, False), like(full_like)
+full, arange, linspace, eye = map(numbered, (full, arange, linspace, eye))
 FUNCTIONS = {function.__name__: function for function in (
     arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like,
     linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}

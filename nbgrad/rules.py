@@ -41,7 +41,8 @@ from .storage import GUARDED, Storage, guards, unwatched
 from .tables import keep
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
 
-__all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "prepared", "general_call", "movement_call", "record_run"]
+__all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "prepared", "general_call", "movement_call",
+           "record_run"]
 
 # ``{operation: lowering}``; filled by the modules of ``lowering``.
 LOWERINGS: dict[str, tuple[str, Callable]] = {}

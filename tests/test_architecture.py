@@ -31,7 +31,7 @@ LAYERS = (
     ("graph", "graph saved", "edges, hooks; what nodes keep"),
     ("interpreters", "interpreters inference", "who is asked about a call in a special mode"),
     ("dispatch", "dispatch", "one call of one elementwise operation"),
-    ("doors", "interop dlpack casting creation printing hooks pickling",
+    ("doors", "interop dlpack casting constants creation printing hooks pickling",
     "how tensors are made, converted, shown and handed over"),
     ("rules", "rules views inplace outs fused accumulate lazy_bits", "calls and derivatives of all other operations; writes"),
     ("lowering", "lowering random", "from general operations on tensors to kernels"),

@@ -39,6 +39,13 @@ def test_every_operation_is_documented_and_public_as_declared(name):
             assert hasattr(nbgrad.Tensor, public)
 
 
+def test_every_operation_is_measured():
+    """The benchmark beside torch has a line for every operation that users call, or says why not."""
+    pytest.importorskip("benchmarks.operations", reason="the folder of benchmarks is not here")
+    from benchmarks.operations import unmeasured
+    assert not unmeasured(), "no line in benchmarks/operations.py"
+
+
 class Watch:
     """A special mode that notes which operations are called."""
 

@@ -11,7 +11,7 @@ from typing import Callable
 
 from ..codegen import register_source
 
-__all__ = ["place", "changed", "fold"]
+__all__ = ["place", "constant", "changed", "fold"]
 
 
 def place(start, stop, args):
@@ -35,6 +35,18 @@ def place(start, stop, args):
         set_word(arguments, 1, out + word(entry, 2))
         set_word(arguments, 2, pointer_word(args, 2 + k))
         run_kernel(word(entry, 0), 0, word(entry, 1), arguments)
+
+
+def constant(start, stop, args):
+    """Elements out of the parameters, int64 words: 0 their bytes; behind it they are."""
+    record = pointer_word(args, 0)
+    out = pointer_word(args, 1)
+    size = word(record, 0)
+    words, source, tail, rest = at_int64(out, 0), at_int64(record, 8), at_uint8(out, 0), at_uint8(record, 8)
+    for i in range(size // 8):
+        words[i] = source[i]
+    for i in range(size // 8 * 8, size):
+        tail[i] = rest[i]
 
 
 def changed(start, stop, args):

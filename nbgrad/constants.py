@@ -1,0 +1,129 @@
+"""Factories whose result is the same in every call: a repeated call is a look-up and one launch.
+
+NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. After the first call a plan is kept whose record holds
+the elements, where they are few; the launch copies them into a new tensor. Uninitialised tensors need no elements, of any size.
+Arguments that equal others without being of their type (True, 1.0) never find what those have left.
+"""
+from __future__ import annotations
+
+import struct
+from functools import cache, wraps
+from typing import Callable
+
+from .dtypes import get_default_dtype
+from .grad_mode import special
+from .kernels.cpu.build import Program, address
+from .kernels.cpu.launch import Plan, pack_record
+from .kernels.templates.join import constant
+from .tables import keep
+from .tensor import Tensor, native
+
+__all__ = ["like", "numbered", "sized", "sized_like"]
+
+MOST_BYTES = 512            # of elements that a plan holds
+NUMBERS = (int, float)
+
+
+@cache
+def kernel() -> int:
+    """Address of the kernel that copies elements out of its record."""
+    return address(Program("constant", constant, None))
+
+
+def constant_plan(out: Tensor, filled: bool) -> Plan | None:
+    """The plan of tensors like ``out``, which a factory has just made; None where there is none."""
+    layout = out.layout
+    size = layout.numel * layout.dtype.itemsize
+    if layout.special or not layout.dense or filled and size > MOST_BYTES:
+        return None
+    elements = out._storage_.array.tobytes() if filled else b""
+    return Plan(pack_record(kernel(), 1, 1, 1, (), 0, struct.pack("q", len(elements)) + elements), (layout.template,), ())
+
+
+def remember(plans: dict, key: tuple, out: Tensor, filled: bool) -> Tensor:
+    """Keep the plan of a result, and return that."""
+    if not special and type(out) is Tensor:
+        plan = constant_plan(out, filled)
+        if plan is not None:
+            keep(plans, key, plan)
+    return out
+
+
+def sized(factory: Callable, filled: bool = True) -> Callable:
+    """``factory(*sizes, ...)``, whose result depends on the sizes and on what is named."""
+    plans: dict = {}
+
+    @wraps(factory)
+    def quick(*sizes, **named):
+        if special or named:
+            return factory(*sizes, **named)
+        shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
+        for size in shape:
+            if type(size) is not int:
+                return factory(*sizes)
+        key = (get_default_dtype(), shape)
+        plan = plans.get(key)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*sizes), filled)
+    return quick
+
+
+def sized_like(factory: Callable, filled: bool = True) -> Callable:
+    """The method ``x.new_zeros(*sizes, ...)`` of such a factory."""
+    plans: dict = {}
+
+    @wraps(factory)
+    def quick(self, *sizes, **named):
+        if special or named:
+            return factory(self, *sizes, **named)
+        shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
+        for size in shape:
+            if type(size) is not int:
+                return factory(self, *sizes)
+        key = (self.layout.dtype, shape)
+        plan = None if self.layout.special else plans.get(key)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *sizes), filled)
+    return quick
+
+
+def like(factory: Callable, filled: bool = True) -> Callable:
+    """``factory(x, ...)``, whose result depends on the layout of ``x``, on numbers and on what is named."""
+    plans: dict = {}
+
+    @wraps(factory)
+    def quick(x, *args, **named):
+        if special or named or type(x) is not Tensor:
+            return factory(x, *args, **named)
+        key: tuple = (x.layout,)
+        for value in args:
+            if type(value) not in NUMBERS or not value:
+                return factory(x, *args)
+            key = (*key, type(value), value)
+        plan = plans.get(key)
+        if plan is not None:
+            return native.fresh(plan)
+        out = factory(x, *args)
+        return out if x.layout.special else remember(plans, key, out, filled)
+    return quick
+
+
+def numbered(factory: Callable) -> Callable:
+    """``factory(*numbers, ...)``, a sequence that depends on numbers, and on sizes."""
+    plans: dict = {}
+
+    @wraps(factory)
+    def quick(*args, **named):
+        if special or named:
+            return factory(*args, **named)
+        key: tuple = (get_default_dtype(),)
+        for value in args:
+            kind = type(value)
+            if kind is tuple:
+                for size in value:
+                    if type(size) is not int:
+                        return factory(*args)
+            elif kind is not int and (kind is not float or not value):
+                return factory(*args)
+            key = (*key, kind, value)
+        plan = plans.get(key)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*args), True)
+    return quick
