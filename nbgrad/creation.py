@@ -446,7 +446,8 @@ def of_alike(data) -> Tensor | None:
 
     No more than ``tensor`` does, for the commonest data: 5.1 -> 1.5 us for a number.
     """
-    kind, shape = type(data), ()
+    shape: tuple[int, ...] = ()
+    kind = type(data)
     if kind is list or kind is tuple:
         if not 0 < len(data) <= 64:
             return None
@@ -710,7 +711,7 @@ METHODS = {"new_zeros": sized_like(new_method("new_zeros", zeros)), "new_ones": 
 # Here they were functions of all arguments; from here on repeated calls are quick: see NOTE [Constants].
 zeros, ones, empty = sized(zeros), sized(ones), sized(empty, False)
 zeros_like, ones_like, empty_like, full_like = like(zeros_like), like(ones_like), like(empty_like, False), like(full_like)
-full, arange, linspace, eye = map(numbered, (full, arange, linspace, eye))
+full, arange, linspace, eye = numbered(full), numbered(arange), numbered(linspace), numbered(eye)
 FUNCTIONS = {function.__name__: function for function in (
     arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like,
     linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}
