@@ -325,8 +325,12 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     if dtype is None:
         dtype = int64 if integers else get_default_dtype()
     dtype = dtype_of(dtype)
-    if not all(map(math.isfinite, (start, end))):
+    if any(isinstance(v, complex) or not math.isfinite(v) for v in (start, end)):
         raise ShapeError(f"arange: cannot count from {start} to {end}.")
+    if dtype.category == INTEGER and not integers:      # each of them is of the dtype; the elements are whole steps apart
+        if 0 < abs(step) < 1:
+            raise ShapeError(f"arange: step {step} is 0 as {dtype}. Hint: arange(start, end, step).to(nbgrad.{dtype.name}).")
+        start, end, step, integers = int(start), int(end), int(step), True
     if step == 0 or (end - start) * step < 0:
         raise ShapeError(f"arange: step {step} does not lead from {start} to {end}.")
     count = -(-(end - start) // step) if integers else math.ceil((end - start) / step)
@@ -349,6 +353,8 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
         dtype = get_default_dtype()
         dtype = dtype.to_complex() if any(is_complex_number(x) for x in bounds) else dtype
     layout = layout_for(op, (), (steps,), dtype, device)
+    if layout.dtype.category == INTEGER:        # the ends are of the dtype, what lies between them is truncated
+        bounds = tuple(CALLS["trunc"](x) if isinstance(x, Tensor) else fit_number(op, x, layout.dtype) for x in bounds)
     return between(bounds, steps, any(map(is_batched, bounds))), layout
 
 

@@ -16,7 +16,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from . import tensor as tensor_module
-from .dtypes import DType, bool_, dtype_of, get_default_dtype, iinfo, result_dtype
+from .dtypes import DType, bool_, complex128, dtype_of, float64, get_default_dtype, iinfo, int64, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad
@@ -27,7 +27,7 @@ from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .node import Rule, blank_node, saved_slots
-from .ops.core import Elementwise
+from .ops.core import OPS, Elementwise
 from .ops.expr import guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .saved import RawSaved, alias_with, require_history, saved_tensors_hooks, tangents_of, unpack
@@ -67,15 +67,18 @@ def fold(name: str, numbers: tuple) -> Any:
     """An operation on Python numbers: what a formula makes of a number operand or an attribute."""
     if name in FOLDS:
         return FOLDS[name](*numbers)
+    op = OPS[name]
+    as_floats = isinstance(op, Elementwise) and op.policy in ("float", "floating") or float in map(type, numbers)
     with np.errstate(all="ignore"):
-        return CALLS[name](native_number(numbers[0]), *numbers[1:]).item()
+        return CALLS[name](native_number(numbers[0], as_floats), *numbers[1:]).item()
 
 
-def native_number(value) -> Tensor:
-    """A number as a 0-d float64 (or int64) tensor."""
+def native_number(value, as_float: bool) -> Tensor:
+    """A number as a 0-d tensor of the widest dtype of its kind: a default dtype would round what is folded."""
     from .creation import tensor
-    from .dtypes import float64
-    return tensor(value, dtype=float64 if isinstance(value, float) else None)
+    if isinstance(value, complex):
+        return tensor(value, dtype=complex128)
+    return tensor(value, dtype=float64 if as_float or isinstance(value, float) else None)
 
 
 FOLDS: dict[str, Callable] = {
@@ -335,6 +338,8 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
         dtype = operands[0].layout.dtype
     if op.policy == "float" and not dtype.differentiable:
         dtype = get_default_dtype()
+    if op.policy == "number" and dtype is bool_:
+        dtype = int64
     if op.policy == "integer" and dtype.differentiable:
         raise DTypeError(f"{op.public}: expected integer or bool operands, got {dtype}.")
     if op.policy == "floating" and not (given := result_dtype(tensors, [])).differentiable:
@@ -366,7 +371,7 @@ def make_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     tensors = [layout for layout in layouts if layout is not None]
     shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
     out = result_layout(bool_ if op.predicate else dtype, shape, tensors)
-    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan)
+    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan, exact=op.exact)
     return finish_plan(plan, op, operands, layouts, dtype, out)
 
 
@@ -493,7 +498,7 @@ class ElementwiseRule(Rule):
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        return elementwise_plan(self.formula, plan.compute, layouts, tuple(outs))
+        return elementwise_plan(self.formula, plan.compute, layouts, tuple(outs), exact=self.op.exact)
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
         for name, x in zip(self.saved_names, saved):
@@ -529,8 +534,10 @@ class ElementwiseRule(Rule):
     def in_wide_steps(self, compute: DType, g: Tensor, values: dict) -> Any:
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
         wide, symbolic = dtype_of(compute.compute), cast(Callable, self.symbolic)
-        g, *saved = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute else x
-                     for x in (g, *values.values())]
+        exact = self.op.exact
+        g, *saved = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute
+                     else x if isinstance(x, (Tensor, complex)) or name in exact else float(compute.numpy.type(x))
+                     for name, x in (("g", g), *values.items())]
         results = symbolic(g, *saved)
         if not isinstance(results, tuple):
             return CALLS["to_dtype"](results, compute)

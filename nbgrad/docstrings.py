@@ -1154,7 +1154,7 @@ Forms: x.bitwise_and(...), x.bitwise_and_(...), out=; NumPy: np.bitwise_and.
 tensor([0, 0, 4])
 """,
     'bitwise_left_shift': """\
-x * 2**y.
+x * 2**y; 0 where y is negative or leaves no bit.
 
 Signature: bitwise_left_shift(input, other)
 
@@ -1230,7 +1230,7 @@ Forms: x.bitwise_or(...), x.bitwise_or_(...), out=; NumPy: np.bitwise_or.
 tensor([12, 12, 14])
 """,
     'bitwise_right_shift': """\
-x // 2**y.
+x // 2**y; 0 or -1 where y is negative or leaves no bit.
 
 Signature: bitwise_right_shift(input, other)
 
@@ -9924,7 +9924,7 @@ Operands:
 
 Returns:
     Shape: of x's shape.
-    Dtype: computed in the operands' common dtype.
+    Dtype: computed in the operands' common dtype; bools count as int64.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.

@@ -197,7 +197,8 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     if shape != own.shape:
         raise ShapeError(f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
                          "operations cannot change a shape. Hint: use the out-of-place form.")
-    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan)
+    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan,
+                            exact=op.exact)
     return finish_plan(plan, op, operands, layouts, dtype, own)
 
 
@@ -263,7 +264,7 @@ def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
         raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
     if out.layout.expanded:
         raise InplaceError(f"{op.public}: several elements of out share one memory location. Hint: clone it first.")
-    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,))
+    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,), exact=op.exact)
 
 
 def span(x: Tensor) -> tuple[int, int]:

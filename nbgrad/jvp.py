@@ -153,7 +153,7 @@ def launched(op: Elementwise, names: tuple[str, ...], formula: Formula, values: 
     plan = _plans.get(key)
     if plan is None:
         layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in values)
-        plan = keep(_plans, key, elementwise_plan(formula, out.dtype, layouts, (out,)))
+        plan = keep(_plans, key, elementwise_plan(formula, out.dtype, layouts, (out,), exact=op.exact))
     return native.fresh(plan, *values)
 
 

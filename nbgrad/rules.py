@@ -475,6 +475,10 @@ class Plans(dict):
         return keep(self, key, plan)
 
 
+# What equals an int and is none: its plan must not be found.
+ODD_DIMS = {bool, float, complex}
+
+
 def planned_call(op: General, plan_for: Callable) -> Callable:
     """One look-up, one launch; the text is specialised by the signature."""
     count = len(op.operands)
@@ -540,6 +544,9 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     def beneath(*values):
         tensors = values[:count]
         key = (*(x.layout for x in tensors), *map(hashable, values[count:]))
+        if dim and type(key[dim]) in ODD_DIMS:
+            new(key, key[:count])           # which refuses it, in its own words
+            raise ArgumentError(f"{op.public}: dim must be an int, got {key[dim]!r}.")
         try:
             plan = plans.get(key)
         except TypeError as error:          # an attribute without a hash
@@ -560,6 +567,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
 
     names = list(op.signature.parameters)
     keepdim = names.index("keepdim") if "keepdim" in names else 0
+    dim = names.index("dim") if "dim" in names else 0
     attribute_names = tuple(names[count:])
     aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in names and op.function]
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
@@ -583,6 +591,9 @@ def planned_text(op: General, aliases: list[str]) -> str:
              *([f"    if {' or '.join(f'{n} is not None' for n in aliases)}: return respelled(({passed},), {', '.join(aliases)})"]
                if aliases else []),
              f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
+             # True and 1.0 would find the plan of 1 (8 ns where there is a dim, 3 where there is none).
+             *([f"    if dim is not None and type(dim) is not int and type(dim) is not tuple: return miss({passed})"]
+               if "dim" in attributes else []),
              f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
              f"    except (AttributeError, KeyError, TypeError): return miss({passed})",
              f"    out = fresh(plan, {', '.join(operands)})",

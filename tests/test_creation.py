@@ -292,3 +292,29 @@ def test_to_refuses_what_it_does_not_know(args):
     """An argument that is neither dtype, device nor tensor is an error."""
     with pytest.raises((TypeError, RuntimeError)):
         nbgrad.ones(1).to(*args)
+
+
+@pytest.mark.parametrize("args, expected", [
+    ((0.5, 5.7, 1.5), [0, 1, 2, 3, 4]), ((3.1,), [0, 1, 2]), ((-2.7, 2.7), [-2, -1, 0, 1]), ((3, 0, -1.5), [3, 2, 1]),
+    ((1e18, 1e18 + 300, 100), [10**18, 10**18 + 100, 10**18 + 200]),
+])
+def test_arange_of_an_integer_dtype_counts_in_integers(args, expected):
+    """Bounds and step become integers first: the elements are whole steps apart."""
+    assert nbgrad.arange(*args, dtype=nbgrad.int64).tolist() == expected
+
+
+def test_arange_refuses_a_step_that_is_no_integer():
+    """A step of 0.5 would be 0."""
+    with pytest.raises(nbgrad.ShapeError, match=r"step 0\.5 is 0 as nbgrad\.int64"):
+        nbgrad.arange(0, 3, 0.5, dtype=nbgrad.int64)
+    with pytest.raises(nbgrad.ShapeError, match="cannot count"):
+        nbgrad.arange(3j)
+
+
+def test_linspace_and_logspace_of_an_integer_dtype():
+    """The ends become integers first; what lies between them is truncated."""
+    assert nbgrad.linspace(4.3, -3, 10, dtype=nbgrad.int8).tolist() == [4, 3, 2, 1, 0, 0, 0, -1, -2, -3]
+    assert nbgrad.linspace(-4.9, 5.9, 7, dtype=nbgrad.int64).tolist() == [-4, -2, -1, 0, 2, 3, 5]
+    assert nbgrad.logspace(0.5, 2.9, 5, dtype=nbgrad.int64).tolist() == [1, 3, 10, 31, 100]
+    with pytest.raises(nbgrad.RangeError, match="300 does not fit"):
+        nbgrad.linspace(0, 300, 4, dtype=nbgrad.uint8)

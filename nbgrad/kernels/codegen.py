@@ -17,8 +17,8 @@ __all__ = ["Scalar", "scalar_function", "register_source"]
 
 REAL = ("float32", "float64")
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-         "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
-         "bitwise_right_shift": ">>", "logical_and": "&", "logical_or": "|", "logical_xor": "^"}
+         "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+         "logical_and": "&", "logical_or": "|", "logical_xor": "^"}
 # An operation whose scalar function has another name.
 SYNONYMS = {"abs": "fabs"}
 # Operations that change nothing: for every dtype; for real numbers; for integers. And predicates whose value is known there.

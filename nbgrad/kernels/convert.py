@@ -10,7 +10,7 @@ from functools import cache
 
 from .templates.elementwise import elementwise_loop
 
-__all__ = ["conversion"]
+__all__ = ["conversion", "rounding"]
 
 HALVES = ("float16", "bfloat16")
 
@@ -105,6 +105,11 @@ def cast_of_negated(x):
     return cast(-x)
 
 
+def through_half(x):
+    """A number rounded to a half type, converted."""
+    return after(before(x))
+
+
 LAZY = {"conj": conjugated, "neg": negated, "conjneg": negated_conjugate}
 
 
@@ -128,6 +133,21 @@ def conversion(source: str, target: str, bits: str = "") -> int:
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
     return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
+
+
+@cache
+def rounding(source: str, half: str, target: str, bits: str = "") -> int:
+    """As ``conversion``, of numbers that become elements of a half type on the way."""
+    if half in (source, target):
+        return conversion(source, target, bits)
+    from .cpu.build import Program, address
+    bits = bits.removeprefix("conj")
+    before, after = _scalar(source, half), _scalar(half, target)
+    bindings = (("scalar", through_half), ("before", before), ("after", after)) if not bits else (
+        ("scalar", cast_of_negated), ("cast", through_half), ("before", before), ("after", after))
+    stored = tuple("uint16" if name in HALVES else name for name in (target, source))
+    loop = elementwise_loop((stored[0],), ((stored[1], False),))
+    return address(Program(f"round_{source}_{half}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
 
 
 _CONSTANTS = (("TWO_POW_MINUS_24", 2.0 ** -24), ("HALF", 0.5))

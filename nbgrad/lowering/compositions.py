@@ -634,7 +634,8 @@ def vander(x, N=None, increasing=False):
 
 
 def columns_of_powers(name: str, x, count: int, descending: bool):
-    """The powers 0 to count - 1, side by side."""
+    """The powers 0 to count - 1, side by side; of integers in int64."""
+    x = x if x.dtype.differentiable else x.to(int64)
     if count < 0:
         raise RangeError(f"{name}: N is {count}, expected a number >= 0.")
     if not count:
@@ -711,8 +712,11 @@ def _isin(op, tensors, attributes):
 
 
 def as_tensor(x, like: Tensor) -> Tensor:
-    """A number as a 0-d tensor beside another tensor."""
-    return x if isinstance(x, Tensor) else made("tensor", x, device=like.device)
+    """A number as a 0-d tensor beside another tensor, in the dtype that promotion gives it there."""
+    if isinstance(x, Tensor):
+        return x
+    dtype = result_dtype([(like.dtype, 1)], [x]) if isinstance(x, (bool, int, float, complex)) else None
+    return made("tensor", x, dtype=int64 if type(x) is int and not like.dtype.differentiable else dtype, device=like.device)
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None):

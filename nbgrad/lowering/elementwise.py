@@ -14,7 +14,7 @@ from .. import config
 from ..dtypes import DType, bool_
 from ..errors import KernelError
 from ..kernels.codegen import INFIX, guard_functions, scalar_function
-from ..kernels.convert import conversion
+from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, Plan, pack_record
 from ..kernels.templates.elementwise import elementwise_loop
@@ -107,19 +107,24 @@ def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) 
 
 
 def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
-                     inplace: int = 0, plan_type: type[P] = Plan) -> P:  # type: ignore[assignment]
+                     inplace: int = 0, plan_type: type[P] = Plan, exact: tuple[str, ...] | None = None) -> P:  # type: ignore[assignment]
     """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
 
     Args:
         compute: dtype of computation; operands and results of other dtypes are converted.
         outs: layouts of the results, all of one shape, to which the operands broadcast.
         inplace: so many results are written over the first operands.
+        exact: where kernels compute in a wider type than ``compute``, a half type, numbers and operands of other dtypes are
+            rounded to ``compute`` before, and results after; but numbers and zero-dim tensors not for these operands. None:
+            nothing is.
     """
     dtype, first = compute.compute, outs[0]
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])
-    direct = (False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)] and False not in
+    # A sum of truth values is one; as a number it may be 2.
+    widened = compute is bool_ and first.dtype is not bool_ and results[0] == dtype
+    direct = (not widened and False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)] and False not in
               [x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)])
     templates = tuple([out.template for out in outs])
     if config.DEBUG >= 2:
@@ -129,7 +134,9 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     if direct:
         return plan_type(direct_record(formula, dtype, numbers, singles, inplace), templates, operands[inplace:])
     grain, shared_from = shares(cost(formula, dtype) + 0.5)
-    params = _iteration(formula, dtype, operands, outs, singles, wanted)
+    half = compute.name if exact is not None and compute.compute != compute.name else ""
+    whole = {k for k, (name, _) in enumerate(formula.params) if name in exact} if half and exact else set()
+    params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
     record = pack_record(iterator(), -1, grain, len(outs), number_codes(numbers, dtype), 0, params, shared_from)
     return plan_type(record, templates, operands)
 
@@ -185,8 +192,13 @@ def _same_bits(memory: str, name: str) -> bool:
     return memory == name or (memory == "bool" and name == "uint8")
 
 
-def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
-    """The record for the iterator: how it reaches every operand, and the walk that they share."""
+def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]) -> bytes:
+    """The record for the iterator: how it reaches every operand, and the walk that they share.
+
+    Args:
+        half: the half type that numbers become before they are computed with; "" for none.
+        whole: the operands of which single numbers do not.
+    """
     shape = outs[0].shape
     ndim = len(shape)
     layouts = [*outs, *operands]
@@ -203,14 +215,19 @@ def _iteration(formula, dtype, operands, outs, singles, wanted) -> bytes:
     entries = []
     for k, layout in enumerate(layouts):
         width = 1 if names[k] == "bool" else _width(names[k])
+        rounded = half and names[k] == dtype and (half != "bool" or k < len(outs))
+        if rounded and k - len(outs) in whole and (layout is None or not layout.ndim):
+            rounded = False
         if layout is None:
-            entries.append((width, width, 0, SINGLE))
+            entries.append((width, width, rounding(dtype, half, dtype) if rounded else 0, SINGLE))
             continue
         memory = layout.dtype.name
         is_out = k < len(outs)
         cast = 0
         if is_out:
-            cast = conversion(names[k], memory, lazy_bits(layout))
+            cast = rounding(dtype, half, memory, lazy_bits(layout)) if rounded else conversion(names[k], memory, lazy_bits(layout))
+        elif rounded:
+            cast = rounding(memory, half, dtype, lazy_bits(layout))
         elif lazy_bits(layout) or not _same_bits(memory, names[k]):
             cast = conversion(memory, names[k], lazy_bits(layout))
         inner = steps[k][-1]

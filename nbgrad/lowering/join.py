@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
-from operator import index as as_int
 from typing import Callable
 
 from ..dispatch import CALLS
@@ -379,7 +378,7 @@ def _roll_one(x: Tensor, shift, dim: int) -> Tensor:
 
 @lowering("repeat_sizes", style="run")
 def _repeat(op, tensors, attributes):
-    x, repeats = tensors[0], tuple(map(as_int, attributes["repeats"]))
+    x, repeats = tensors[0], tuple(map(shapes.as_int, attributes["repeats"]))
     shape = x.layout.shape
     if len(repeats) < len(shape):
         raise ShapeError(
@@ -405,7 +404,7 @@ def _triangle(op, tensors, attributes):
     if not layout.numel:
         return CALLS["clone"](x)
     *_, rows, columns = layout.shape
-    return native.fresh(triangle_plan(layout, max(min(as_int(diagonal), columns), -rows), op.name == "triu"), x)
+    return native.fresh(triangle_plan(layout, max(min(shapes.as_int(diagonal), columns), -rows), op.name == "triu"), x)
 
 
 @lru_cache(maxsize=MOST_CAT_PLANS)

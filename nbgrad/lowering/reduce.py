@@ -346,6 +346,21 @@ def mean_reduction(source: DType, out: DType) -> Reduction:
     return Reduction(sum_fold(source, out, True), sum_fold(source, acc), sum_fold(acc, out, True), True)
 
 
+def in_dtype(x: Layout, dtype: DType | None) -> Callable | None:
+    """The steps of a sum or product in a given dtype; None where it is what the operand has without one.
+
+    Integers are added up in int64, and then become the dtype that was asked for, modulo 2**width.
+    """
+    if dtype is None or dtype is (x.dtype if x.dtype.differentiable else int64):
+        return None
+
+    def steps(op, tensors, attributes):
+        converted = tensors[0] if x.dtype is dtype else CALLS["to_dtype"](tensors[0], dtype)
+        out = CALLS[op.name](converted, **{**attributes, "dtype": None})
+        return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+    return steps
+
+
 def converted_first(dtype: DType):
     """Convert the operand, then call the operation again."""
     def steps(op, tensors, attributes):
@@ -356,8 +371,8 @@ def converted_first(dtype: DType):
 @lowering("sum")
 def _sum(op, layouts, attributes):
     x, dtype = layouts[0], attributes["dtype"]
-    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
-        return converted_first(dtype)
+    if (steps := in_dtype(x, dtype)) is not None:
+        return steps
     dims = reduced_dims("sum", x.ndim, attributes["dim"])
     out = x.dtype if x.dtype.differentiable else int64
     return reduction(sum_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
@@ -483,8 +498,8 @@ lowering("norm2")(simple(norm2_reduction, lambda dtype: dtype))
 @lowering("prod")
 def _prod(op, layouts, attributes):
     x, dtype = layouts[0], attributes["dtype"]
-    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
-        return converted_first(dtype)
+    if (steps := in_dtype(x, dtype)) is not None:
+        return steps
     dims = reduced_dims("prod", x.ndim, attributes["dim"])
     out = x.dtype if x.dtype.differentiable else int64
     return reduction(product_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
@@ -632,6 +647,8 @@ def _variance(op, layouts, attributes):
     neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
     if not ready(x):
         return prepared
+    if not float(attributes["correction"]).is_integer():
+        return lambda op, tensors, attributes: rescaled(op, tensors[0], math.prod(x.shape[d] for d in dims), attributes)
     if not neighbours:
         return lambda op, tensors, attributes: reordered(op, tensors[0], dims, attributes)
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
@@ -642,7 +659,15 @@ def _variance(op, layouts, attributes):
     by_columns = split[2] > 1
     bindings = (("finish", variance_of if op.name == "variance" else deviation_of),)
     code = address(Program(op.name, variance_loop(x.dtype.name, by_columns), None, bindings, True))
-    return GeneralPlan(split_launch(code, split, 1, by_columns, attributes["correction"]), (out.template,), layouts)
+    return GeneralPlan(split_launch(code, split, 1, by_columns, int(attributes["correction"])), (out.template,), layouts)
+
+
+def rescaled(op, x: Tensor, count: int, attributes: dict) -> Tensor:
+    """A variance or deviation with a correction that is no whole number: from that without one."""
+    freedom = max(count - attributes["correction"], 0.0)
+    scale = count / freedom if freedom else math.inf
+    raw = CALLS[op.name](x, **{**attributes, "correction": 0})
+    return CALLS["mul"](raw, scale if op.name == "variance" else math.sqrt(scale))
 
 
 def reordered(op, x: Tensor, dims: tuple[int, ...], attributes: dict) -> Tensor:

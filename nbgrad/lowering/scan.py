@@ -12,7 +12,7 @@ from ..kernels.templates.select import rank_of, running_loop
 from ..layout import Layout
 from ..ops.shapes import wrap
 from ..rules import GeneralPlan, lowering
-from .reduce import converted_first, prepared, ready, split_at, split_launch
+from .reduce import in_dtype, prepared, ready, split_at, split_launch
 
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
@@ -37,8 +37,8 @@ def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, rev
 @lowering("scan_sum", "scan_product")
 def _scan(op, layouts, attributes):
     x, dtype = layouts[0], attributes["dtype"]
-    if dtype is not None and dtype is not x.dtype and not (x.dtype.category < 2 and dtype is int64):
-        return converted_first(dtype)
+    if (steps := in_dtype(x, dtype)) is not None:
+        return steps
     if not ready(x):
         return prepared
     name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")

@@ -373,8 +373,8 @@ class Histogram(NamedTuple):
     bin_edges: Any
 
 
-def limits(name: str, array: np.ndarray, low: float, high: float) -> tuple[float, float]:
-    """The interval of a histogram: that of the elements where both ends are equal.
+def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) -> tuple[float, float]:
+    """The interval of a histogram: that of the elements where both ends are equal; ``apart`` to both sides if that is one number.
 
     Raises:
         RangeError: no interval.
@@ -382,12 +382,20 @@ def limits(name: str, array: np.ndarray, low: float, high: float) -> tuple[float
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - apart, high + apart
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RangeError(f"{name}: the range [{low}, {high}] is not finite.")
     if low > high:
         raise RangeError(f"{name}: max is {high}, expected more than min, {low}.")
     return low, high
+
+
+def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
+    """The interval of ``histogram``: given, or that of the elements; half a unit to both sides of a single number."""
+    if given is None:
+        given = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
+    low, high = given
+    return (low - 0.5, high + 0.5) if low == high else limits(name, array, low, high, 0.5)
 
 
 def histc(input, bins=100, min=0, max=0):
@@ -399,10 +407,13 @@ def histc(input, bins=100, min=0, max=0):
     require_tensors("histc", input)
     if bins < 1:
         raise RangeError(f"histc: bins is {bins}, expected at least 1.")
-    array = values_of(input.detach()).astype(np.float64).reshape(-1)
-    low, high = limits("histc", array, float(min), float(max))
+    array = values_of(input.detach()).reshape(-1)
+    array = array if input.dtype.is_floating_point else array.astype(np.float64)
+    kind = array.dtype.type
+    # In the dtype of the elements, so that one of them may be an end.
+    low, high = map(kind, limits("histc", array, float(min), float(max), 1.0))
     inside = array[(array >= low) & (array <= high)]
-    places = np.minimum(((inside - low) * (bins / (high - low))).astype(np.int64), bins - 1)
+    places = np.minimum(((inside - low) * kind(bins) / (high - low)).astype(np.int64), bins - 1)
     return shared(np.bincount(places, minlength=bins).astype(np.float64), input).to(input.dtype)
 
 
@@ -421,8 +432,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     else:
         if bins < 1:
             raise RangeError(f"histogram: bins is {bins}, expected at least 1.")
-        low, high = limits("histogram", array, *(range or (0.0, 0.0)))
+        low, high = span_of("histogram", array, range)
         edges = np.linspace(low, high, bins + 1)
+        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
     weights = None if weight is None else values_of(weight.detach()).reshape(-1)
     counts, _ = np.histogram(array, edges, weights=weights, density=density)
     return Histogram(shared(counts.astype(np.float64), input).to(input.dtype), shared(edges, input).to(input.dtype))

@@ -70,7 +70,7 @@ from .margins import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .normalization import batch_norm, group_norm, instance_norm, rms_norm
+from .normalization import as_given, batch_norm, group_norm, instance_norm, rms_norm, widened
 
 __all__ = [
     "batch_norm", "cosine_embedding_loss", "embedding", "gaussian_nll_loss", "group_norm", "hinge_embedding_loss", "instance_norm",
@@ -114,11 +114,12 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     if not shape or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"layer_norm: input is {tuple(input.shape)}, expected a shape that ends in normalized_shape {shape}.")
     dims = tuple(range(-len(shape), 0))
-    centred = input - input.mean(dims, keepdim=True)
+    wide = widened(input)
+    centred = wide - wide.mean(dims, keepdim=True)
     out = centred * rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
     if weight is not None:
         out = out * weight
-    return out if bias is None else out + bias
+    return as_given(out if bias is None else out + bias, input)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -27,6 +27,16 @@ def standardised(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, 
     return centred * nbgrad.rsqrt(variance + eps), mean, variance
 
 
+def widened(x: Tensor) -> Tensor:
+    """A tensor of a half type in float32, where its squares neither overflow nor are rounded; any other itself."""
+    return x.float() if x.dtype.is_floating_point and x.dtype.itemsize == 2 else x
+
+
+def as_given(out: Tensor, x: Tensor) -> Tensor:
+    """What was computed of a widened ``x``, in its half type."""
+    return out.to(x.dtype) if x.dtype.is_floating_point and x.dtype.itemsize == 2 else out
+
+
 def channel_shape(x: Tensor) -> tuple[int, ...]:
     """The shape in which one number for each channel broadcasts."""
     return (1, x.shape[1], *(1,) * (x.ndim - 2))
@@ -56,15 +66,16 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     shape, count = channel_shape(input), input.numel() // max(input.shape[1], 1)
     if training and count == 1:
         raise ShapeError(f"batch_norm: expected more than 1 value per channel when training, got input {list(input.shape)}.")
+    x = widened(input)
     if not training and running_mean is not None and running_var is not None:
-        out = (input - running_mean.reshape(shape)) * nbgrad.rsqrt(running_var.reshape(shape) + eps)
-        return scaled(out, weight, bias, shape)
+        out = (x - running_mean.reshape(shape)) * nbgrad.rsqrt(widened(running_var).reshape(shape) + eps)
+        return as_given(scaled(out, weight, bias, shape), input)
     dims = (0, *range(2, input.ndim))
-    out, mean, variance = standardised(input, dims, eps)
+    out, mean, variance = standardised(x, dims, eps)
     if training and count:
         update(running_mean, mean, momentum)
         update(running_var, variance * (count / (count - 1)), momentum)
-    return scaled(out, weight, bias, shape)
+    return as_given(scaled(out, weight, bias, shape), input)
 
 
 def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
@@ -84,10 +95,10 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     shape, count = channel_shape(input), math.prod(input.shape[2:])
-    out, mean, variance = standardised(input, tuple(range(2, input.ndim)), eps)
+    out, mean, variance = standardised(widened(input), tuple(range(2, input.ndim)), eps)
     update(running_mean, mean.mean(0), momentum)
     update(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
-    return scaled(out, weight, bias, shape)
+    return as_given(scaled(out, weight, bias, shape), input)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -106,9 +117,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
-    grouped = input.reshape((input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups))
+    grouped = widened(input).reshape((input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups))
     out, _, _ = standardised(grouped, (2,), eps)
-    return scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input))
+    return as_given(scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input)), input)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -117,7 +128,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     Args:
         input: shape ``(*, *normalized_shape)``.
         weight: shape ``normalized_shape``; None leaves the step out.
-        eps: added to the mean square; the dtype's epsilon unless given.
+        eps: added to the mean square; unless given the epsilon of the dtype, for half types that of float32, in which they are
+            computed.
 
     Raises:
         ShapeError: the shape does not end in ``normalized_shape``.
@@ -127,6 +139,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"rms_norm: input is {list(input.shape)}, expected a shape that ends in {list(shape)}.")
-    eps = nbgrad.finfo(input.dtype).eps if eps is None else eps
-    out = input * nbgrad.rsqrt((input * input).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
-    return out if weight is None else out * weight
+    x = widened(input)
+    eps = nbgrad.finfo(x.dtype).eps if eps is None else eps
+    out = x * nbgrad.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
+    return as_given(out if weight is None else out * weight, input)

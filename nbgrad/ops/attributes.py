@@ -27,7 +27,12 @@ class Kind(NamedTuple):
 
 
 def is_integer(value: Any) -> bool:
-    """Whether Python takes it for an index."""
+    """Whether Python takes it for an index, and it is no truth value."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def is_truth(value: Any) -> bool:
+    """Whether it is a truth value, or an integer that stands for one."""
     return hasattr(value, "__index__")
 
 
@@ -59,8 +64,8 @@ KINDS = (
     Kind("a number", is_number, "p alpha beta correction value maxnorm rtol atol tol rcond eps delta label_smoothing keep nan "
                                 "posinf neginf min max dx exponent"),
     Kind("a number or a Tensor", are_numbers, "q"),
-    Kind("a bool", is_integer, "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
-                               "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density"),
+    Kind("a bool", is_truth, "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
+                             "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density"),
     Kind("a dtype", lambda value: isinstance(value, DType), "dtype"),
     Kind("a Tensor", is_tensor, "other batch1 batch2 mat mat1 mat2 vec vec1 vec2 target src mask weight test_elements values x2 "
                                 "tensor1 tensor2 pos_weight index"),

@@ -65,8 +65,8 @@ class Elementwise(Op):
     Attributes:
         partials: ``{operand: partial derivative}``, lambdas over operands and ``out``. One that also mentions ``g`` is the
             whole cotangent (for functions that are not complex differentiable); ``tangents`` then has its counterpart.
-        policy: the dtype of computation: ``"promote"``; ``"float"`` (integers become the default float); ``"floating"``
-            (refuses integers); ``"integer"`` (refuses floats); ``"first"`` (the first operand's).
+        policy: the dtype of computation: ``"promote"``; ``"number"`` (bools become int64); ``"float"`` (integers become the
+            default float); ``"floating"`` (refuses integers); ``"integer"`` (refuses floats); ``"first"`` (the first operand's).
         predicate: the result is bool.
         boolean: operands that are truth values (the condition of ``where``).
         complex: whether complex operands are defined for it.
@@ -74,6 +74,8 @@ class Elementwise(Op):
         integer_divisor: an operand that must not be 0 where the operands are integers.
         shows: constants that nodes show as saved values (the exponent of a quick power).
         complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
+        exact: operands whose numbers are not rounded to the half type that they are combined with; elsewhere
+            ``x == 0.1`` asks for the half type's 0.1.
         backward_node: of an operation of one variable, linear in pieces: the name of its cotangent's node. That is then an
             operation of its own, recorded as depending on the values that choose the piece; its derivative by them is 0.
     """
@@ -84,7 +86,7 @@ class Elementwise(Op):
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
                  refuses_bool: bool = False, integer_divisor: str | None = None, shows: dict[str, Any] | None = None,
-                 complex_form: Callable | None = None, backward_node: str = "", **options):
+                 complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None, **options):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
         self.operands = operands = tuple(self.signature.parameters)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
@@ -93,6 +95,9 @@ class Elementwise(Op):
         self.shows, self.complex_form, self.backward_node = shows or {}, complex_form, backward_node
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
+        # Slopes, thresholds and their like keep their precision; what stands for a tensor is an element like the others.
+        parameters = [n for n in operands if n not in self.partial_formulas] if policy == "floating" and partials else ()
+        self.exact = tuple(parameters) if exact is None else exact
         # Which operands gradients flow into, by position.
         self.differentiable = tuple(name in self.partial_formulas for name in operands)
 

@@ -99,6 +99,7 @@ def _lambdas(path: str) -> tuple[ast.Lambda, ...]:
 
 _POLICIES = {
     "promote": "computed in the operands' common dtype",
+    "number": "computed in the operands' common dtype; bools count as int64",
     "float": "computed in the operands' common dtype, which becomes the default float if it is an integer or bool",
     "floating": "computed in the operands' common dtype; integers and bools are refused",
     "integer": "of integers and bools only, in their common dtype",

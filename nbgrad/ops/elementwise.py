@@ -19,9 +19,10 @@ elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y
             method=False, function=False, node="AddBackward0", public="add", doc="x + alpha * y.")
 elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
             aliases=("subtract",), doc="x - y.")
-elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, aliases=("multiply",), doc="x * y.")
+elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, exact=("x", "y"),
+            aliases=("multiply",), doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
-            doc="x / y; integers are divided as floats.")
+            exact=("x", "y"), doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
             method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="The floor of x / y.")
 elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
@@ -39,7 +40,7 @@ elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=
             doc="x.")
 elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
             tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, doc="The complex conjugate, computed.")
-elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, complex=True, node="PowBackward0",
+elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, policy="number", complex=True, node="PowBackward0",
             shows={"exponent": 2}, doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
@@ -52,11 +53,10 @@ elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, ref
 elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
             {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
-            complex=True,
-            doc="x + weight * (end - x).")
+            complex=True, exact=("weight",), doc="x + weight * (end - x).")
 elementwise("addcmul_scaled", lambda x, tensor1, tensor2, value: x + value * tensor1 * tensor2,
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value * tensor2, "tensor2": lambda tensor1, value: value * tensor1},
-            complex=True, method=False, function=False, node="AddcmulBackward0", public="addcmul",
+            complex=True, method=False, function=False, node="AddcmulBackward0", public="addcmul", exact=("value",),
             doc="x + value * tensor1 * tensor2.")
 elementwise("addcdiv_scaled", lambda x, tensor1, tensor2, value: x + value * (tensor1 / tensor2),
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value / tensor2,
@@ -195,8 +195,10 @@ elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits t
 elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
 elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
 elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
-elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True, doc="x * 2**y.")
-elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True, doc="x // 2**y.")
+elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True,
+            doc="x * 2**y; 0 where y is negative or leaves no bit.")
+elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True,
+            doc="x // 2**y; 0 or -1 where y is negative or leaves no bit.")
 elementwise("gcd", lambda x, y: scalar.gcd(x, y), policy="integer", refuses_bool=True, doc="The greatest common divisor.")
 elementwise("lcm", lambda x, y: scalar.lcm(x, y), policy="integer", refuses_bool=True, doc="The least common multiple.")
 elementwise("isposinf", lambda x: scalar.isinf(x) & (x > 0), predicate=True, inplace=False, doc="x is positive infinity.")
@@ -303,7 +305,7 @@ elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.t
             doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
             {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", out=False, inplace=False,
-            backward_node="HardshrinkBackwardBackward0",
+            backward_node="HardshrinkBackwardBackward0", exact=(),
             doc="x where |x| > lambd, else 0.")
 elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
             {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, **ACTIVATION,

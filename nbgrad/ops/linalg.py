@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ArgumentError, ShapeError
+from ..dtypes import bool_
+from ..errors import ArgumentError, DTypeError, ShapeError
 from .core import composite, general
 from .reduce import conjugate
 from .shapes import wrap
@@ -118,8 +119,24 @@ def linear(input, weight, bias=None):
     return input.gemm_bias(weight, bias, True)
 
 
-def scaled_sum(input, product, beta, alpha):
+def whole_factor(op: str, name: str, value: float) -> int:
+    """A float that multiplies integers, as one of them.
+
+    Raises:
+        DTypeError: it has a fraction.
+    """
+    if not value.is_integer():
+        raise DTypeError(f"{op}: {name} is {value}, expected an integer for integer operands. Hint: x.to(nbgrad.float32).")
+    return int(value)
+
+
+def scaled_sum(op: str, input, product, beta, alpha):
     """``beta * input + alpha * product``; with beta = 0 the input is not looked at, not even for NaN."""
+    if (alpha != 1 or beta != 1) and not (product.dtype.differentiable or input.dtype.differentiable):
+        alpha = whole_factor(op, "alpha", alpha) if type(alpha) is float else alpha
+        beta = whole_factor(op, "beta", beta) if type(beta) is float else beta
+        if product.dtype is input.dtype is bool_:
+            alpha, beta = bool(alpha), bool(beta)
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -148,7 +165,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     except AttributeError as error:
         raise no_tensors("addmm", error) from None
     require_addend("addmm", input, product.shape)
-    return scaled_sum(input, product, beta, alpha)
+    return scaled_sum("addmm", input, product, beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
@@ -158,14 +175,14 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
     except AttributeError as error:
         raise no_tensors("addmv", error) from None
     require_addend("addmv", input, product.shape)
-    return scaled_sum(input, product, beta, alpha)
+    return scaled_sum("addmv", input, product, beta, alpha)
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     product = outer(vec1, vec2)
     require_addend("addr", input, product.shape)
-    return scaled_sum(input, product, beta, alpha)
+    return scaled_sum("addr", input, product, beta, alpha)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -175,17 +192,18 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     except AttributeError as error:
         raise no_tensors("baddbmm", error) from None
     require_addend("baddbmm", input, product.shape)
-    return scaled_sum(input, product, beta, alpha)
+    return scaled_sum("baddbmm", input, product, beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     try:
-        product = batch1.bmm(batch2).sum(0)
+        product = batch1.bmm(batch2)
+        product = product.sum(0, dtype=product.dtype)
     except AttributeError as error:
         raise no_tensors("addbmm", error) from None
     require_addend("addbmm", input, product.shape)
-    return scaled_sum(input, product, beta, alpha)
+    return scaled_sum("addbmm", input, product, beta, alpha)
 
 
 # ---- other products ------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ that take sizes or dimensions in several spellings are composites that call thes
 
 from __future__ import annotations
 
-from operator import index as as_int
 from typing import Callable
 
 from ..dtypes import DType
@@ -360,7 +359,7 @@ def narrow(x, dim, start, length):
     dim = shapes.wrap("narrow", dim, x.ndim)
     size = x.shape[dim] if x.ndim else 0
     try:
-        start, length = as_int(start), as_int(length)
+        start, length = shapes.as_int(start), shapes.as_int(length)
     except TypeError:
         raise ArgumentError(f"narrow: start and length must be ints, got {start!r} and {length!r}.") from None
     if not -size <= start <= size:
@@ -378,7 +377,7 @@ def as_strided(x, size, stride, storage_offset=None):
         ShapeError: it would reach outside the storage.
     """
     try:
-        size, stride, own = tuple(map(as_int, size)), tuple(map(as_int, stride)), x.storage_offset()
+        size, stride, own = tuple(map(shapes.as_int, size)), tuple(map(shapes.as_int, stride)), x.storage_offset()
     except TypeError:
         raise ArgumentError(f"as_strided: size and stride must be tuples of ints, got {size!r} and {stride!r}.") from None
     first = own if storage_offset is None else storage_offset

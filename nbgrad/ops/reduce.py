@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ..dtypes import float32
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .core import composite, elementwise, general, movement
 from .expr import scalar
@@ -384,6 +385,8 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
         raise ArgumentError(f"norm: p must be a number, inf, -inf or 'fro', got {type(p).__name__}.") from None
     if infinite:
         return (scalar.amax if p > 0 else scalar.amin)(scalar.abs(x), () if dim is None else dim, keepdim)
+    if x.dtype.compute != x.dtype.name:     # powers of half types overflow where their norm does not
+        return cast(scalar.power_norm(cast(x, float32), float(p), dim, keepdim), x.dtype)
     return scalar.power_norm(x, float(p), dim, keepdim)
 
 

@@ -6,7 +6,7 @@ Each gives the ``(shape, strides, offset)`` of a view, in elements, or a list of
 from __future__ import annotations
 
 import sys
-from operator import index as as_int
+from operator import index
 
 from ..errors import ArgumentError, DimError, RangeError, ShapeError
 
@@ -53,6 +53,17 @@ def sizes(args: tuple) -> tuple:
     return args
 
 
+def as_int(value) -> int:
+    """A dimension, a size or a number of elements; a truth value is none of them: ``sum(True)`` meant something else.
+
+    Raises:
+        TypeError: no int.
+    """
+    if value is True or value is False:
+        raise TypeError
+    return index(value)
+
+
 def wrap(op: str, dim: int, ndim: int) -> int:
     """``dim`` counted from the front; a 0-d tensor has the one dim that -1 and 0 name.
 
@@ -61,8 +72,8 @@ def wrap(op: str, dim: int, ndim: int) -> int:
     """
     limit = ndim or 1
     try:
-        if -limit <= (dim := as_int(dim)) < limit:
-            return dim + limit if dim < 0 else dim
+        if -limit <= (at := as_int(dim)) < limit:
+            return at + limit if at < 0 else at
     except TypeError:
         raise ArgumentError(f"{op}: dim must be an int, got {type(dim).__name__}.") from None
     raise DimError(f"{op}: dim {dim} is out of range for {ndim} dimensions; expected {-limit} to {limit - 1}.")

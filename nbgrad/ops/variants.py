@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from ..dtypes import bool_
 from ..errors import ArgumentError, DTypeError, RangeError
 from .core import OPS, composite, elementwise
 from .expr import scalar
+from .linalg import whole_factor
 
 __all__ = ["VARIANTS", "Variant"]
 
@@ -55,9 +57,21 @@ def is_floating(x: Any) -> bool:
 
 
 def require_alpha(name: str, alpha: Any, *operands: Any) -> None:
-    """A factor of integers is an integer."""
+    """A factor of integers is an integer, one of real numbers is real."""
     if isinstance(alpha, float) and not any(map(is_floating, operands)):
         raise DTypeError(f"{name}: alpha is {alpha}, expected an integer for integer operands.")
+    if isinstance(alpha, complex) and not any(map(is_complex, operands)):
+        raise DTypeError(f"{name}: alpha is {alpha}, expected a real number for real operands. Hint: x + alpha * y.")
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a number or a tensor is complex."""
+    return x.dtype.is_complex if hasattr(x, "dtype") else isinstance(x, complex)
+
+
+def is_bool(x: Any) -> bool:
+    """Whether a number or a tensor is a truth value."""
+    return x.dtype is bool_ if hasattr(x, "dtype") else isinstance(x, bool)
 
 
 @variant("add")
@@ -69,7 +83,7 @@ def add(op):
         if alpha == 1:
             return plain(input, other)
         require_alpha("add", alpha, input, other)
-        return scaled(input, other, alpha)
+        return scaled(input, other, bool(alpha) if is_bool(input) and is_bool(other) else alpha)
     return add
 
 
@@ -102,6 +116,8 @@ def addcmul(op):
 
     def addcmul(input, tensor1, tensor2, *, value=1):
         """input + value * tensor1 * tensor2."""
+        if type(value) is float and not any(map(is_floating, (input, tensor1, tensor2))):
+            value = whole_factor("addcmul", "value", value)
         return scaled(input, tensor1, tensor2, value)
     return addcmul
 

@@ -244,3 +244,122 @@ def test_numbers_do_not_raise_the_precision_of_recorded_tensors(number, dtype):
     y = x * number
     y.backward(nbgrad.ones(1, dtype=dtype))
     assert y.dtype is dtype and x.grad.dtype is F32 and x.grad.tolist() == [complex(number).real]
+
+
+# --------------------------------------------------------------------------------------------- numbers beside tensors
+BF16, C128 = nbgrad.bfloat16, nbgrad.complex128
+
+
+@pytest.mark.parametrize("f, expected", [
+    (lambda x: 2 ** x, 2 ** 0.5 * math.log(2)), (lambda x: nbgrad.xlogy(x, 2), math.log(2)),
+    (lambda x: nbgrad.special.xlog1py(x, 2), math.log(3)), (lambda x: x ** 3, 0.75), (lambda x: 3 / x, -12.0),
+])
+def test_recorded_gradients_beside_whole_numbers_are_double(f, expected):
+    """A Python int in a cotangent that is recorded does not round it to the default dtype."""
+    x = leaf(0.5)
+    recorded, = nbgrad.grad(f(x), x, create_graph=True)
+    assert recorded.item() == pytest.approx(expected, rel=1e-15)
+
+
+W = 0.1 + 0.3j
+
+
+@pytest.mark.parametrize("f", [
+    lambda z: z * W, lambda z: z / W, lambda z: W / z, lambda z: z ** W, lambda z: W ** z, lambda z: 2 ** z,
+    lambda z: nbgrad.add(z, z, alpha=W), lambda z: nbgrad.lerp(z, z * 2, W), lambda z: nbgrad.addcmul(z, z, z, value=W),
+    lambda z: nbgrad.addmm(z, z, z, alpha=W, beta=2 * W), lambda z: nbgrad.baddbmm(z[None], z[None], z[None], beta=W, alpha=W),
+])
+def test_recorded_gradients_beside_complex_numbers_are_double(f):
+    """Recorded or not, a complex gradient is the same to the last digits of a double."""
+    z = leaf([[1 + 2j]], C128)
+    out = f(z)
+    recorded, = nbgrad.grad(out, z, nbgrad.ones_like(out), create_graph=True)
+    plain, = nbgrad.grad(f(z), z, nbgrad.ones_like(out))
+    assert abs(recorded.item() - plain.item()) <= 1e-14 * abs(plain.item())
+
+
+def test_jvp_of_a_gradient_beside_a_complex_number_is_double():
+    """Forward over reverse folds numbers in the widest dtype too."""
+    z = nbgrad.tensor(1.0, dtype=C128)
+    out, _ = nbgrad.func.jvp(nbgrad.func.grad(lambda z: (z * W).real), (z,), (nbgrad.ones_like(z),))
+    assert out.item() == W.conjugate()
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+@pytest.mark.parametrize("number", [0.1, nbgrad.tensor(0.1), nbgrad.tensor(0.1, dtype=F64)], ids=["number", "float32", "float64"])
+def test_half_tensors_meet_numbers_in_their_dtype(dtype, number):
+    """A half tensor made of 0.1 equals 0.1: the number beside it is rounded as its elements are."""
+    x = nbgrad.tensor([0.1], dtype=dtype)
+    assert (x == number).item() and (x <= number).item() and not (x > number).item() and not (number != x).item()
+    for nothing in (x - number, number - x, x + number - x - number, nbgrad.fmod(x, number), nbgrad.sign(x - number)):
+        assert nothing.item() == 0.0
+    assert x.masked_fill(x == number, 7.0).item() == 7.0
+    assert nbgrad.where(x > 1, x, number).item() == x.item()
+    assert x.clone().sub_(number).item() == 0.0
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+def test_half_gradients_choose_the_branch_of_the_result(dtype):
+    """At a limit that the half type rounds, clamp's gradient and hardshrink's are those of the limit itself, recorded too."""
+    x = leaf([0.1], dtype)
+    for f, expected in ((lambda x: x.clamp(min=0.1), 1.0), (lambda x: x.clamp(max=0.1), 1.0),
+                        (lambda x: nbgrad.nn.functional.hardshrink(x, 0.1), 0.0)):
+        for create_graph in (False, True):
+            assert nbgrad.grad(f(x).sum(), x, create_graph=create_graph)[0].item() == expected
+
+
+def test_factors_of_half_tensors_keep_their_precision():
+    """Products and quotients by a number, slopes and steps are rounded once, in the result."""
+    x = nbgrad.tensor([3.0, 5.0, -7.0], dtype=BF16)
+    wide = x.float()
+    for f in (lambda x: x * 0.1, lambda x: x / 0.3, lambda x: 0.3 / x, lambda x: nbgrad.nn.functional.leaky_relu(x, 0.013),
+              lambda x: nbgrad.lerp(x, x * 2, 0.3), lambda x: nbgrad.addcmul(x, x, x, value=0.3)):
+        assert f(x).tolist() == f(wide).to(BF16).tolist()
+
+
+def test_integers_beside_half_tensors_are_rounded_first():
+    """257 is 256 in bfloat16, whatever is computed with it."""
+    assert (nbgrad.tensor([257]) - nbgrad.tensor([256.0], dtype=BF16)).item() == 0.0
+
+
+def test_results_of_half_operands_are_rounded_before_a_wider_out():
+    """``out=`` of a wider dtype gets what the result without it is."""
+    x = nbgrad.tensor([0.1, 0.3], dtype=BF16)
+    for f in (nbgrad.acos, nbgrad.exp, nbgrad.sin):
+        assert f(x, out=nbgrad.empty(2, dtype=F64)).tolist() == f(x).tolist()
+    assert nbgrad.add(x, 0.1, out=nbgrad.empty(2)).tolist() == (x + 0.1).tolist()
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.uint8, nbgrad.int32, F32], ids=str)
+def test_sums_of_truth_values_are_truth_values_in_any_out(dtype):
+    """True + True is True, hence 1 in an ``out=`` of numbers."""
+    x = nbgrad.tensor([True])
+    assert nbgrad.add(x, x, out=nbgrad.zeros(1, dtype=dtype)).item() == 1
+    assert nbgrad.add(x, x, alpha=2).dtype is nbgrad.bool and nbgrad.addr(x[None], x, x, alpha=2, beta=3).dtype is nbgrad.bool
+
+
+def test_recorded_half_gradients_are_computed_in_single():
+    """The recorded gradient of a half tensor does not overflow on the way: gelu's inner cube at 300."""
+    x = leaf([100.0, 300.0], F16)
+    g, = nbgrad.grad(nbgrad.nn.functional.gelu(x, approximate="tanh").sum(), x, create_graph=True)
+    assert g.dtype is F16 and g.tolist() == [1.0, 1.0]
+    assert nbgrad.grad(g.sum(), x)[0].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: nbgrad.nn.functional.layer_norm(x, (4,)), lambda x: nbgrad.nn.functional.group_norm(x, 1),
+    lambda x: nbgrad.nn.functional.instance_norm(x[None]), lambda x: nbgrad.nn.functional.rms_norm(x, (4,)),
+    lambda x: nbgrad.nn.functional.batch_norm(x.T, None, None, training=True), lambda x: x.norm(4), lambda x: x.norm(3, 1),
+    lambda x: nbgrad.linalg.vector_norm(x, 2.5), lambda x: nbgrad.dist(x, x * 0, 4),
+])
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+def test_norms_of_half_types_are_computed_in_single(f, dtype):
+    """Squares and powers that overflow a half do not: value and gradient are those of float32, rounded."""
+    x = leaf([[300.0, -400.0, 20.0, 396.0]], dtype)
+    wide = x.detach().float().requires_grad_()
+    out, expected = f(x), f(wide)
+    assert out.dtype is dtype and out.tolist() == expected.to(dtype).tolist()
+    cotangent = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape)
+    g, = nbgrad.grad(out, x, (300 * cotangent).to(dtype))
+    e, = nbgrad.grad(expected, wide, 300 * cotangent)
+    assert g.dtype is dtype and g.float().allclose(e, rtol=2e-2, atol=2e-2 * e.abs().max().item())

@@ -235,3 +235,32 @@ def test_trapezoids_beside_more_points_than_values():
     y, x = nbgrad.tensor([1.0, 3.0, 2.0]), nbgrad.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
     assert nbgrad.trapezoid(y, x).tolist() == [nbgrad.trapezoid(y, row).item() for row in x]
     assert nbgrad.cumulative_trapezoid(y, x).tolist() == [nbgrad.cumulative_trapezoid(y, row).tolist() for row in x]
+
+
+# ---- numbers beside tensors ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16, nbgrad.float32, nbgrad.float64], ids=str)
+def test_numbers_are_looked_for_in_the_dtype_of_the_tensor(dtype):
+    """0.1 is among the elements of a tensor made of it, and has a place before them."""
+    x = nbgrad.tensor([0.1], dtype=dtype)
+    assert nbgrad.isin(x, 0.1).tolist() == [True] and nbgrad.isin(0.1, x).item() is True
+    assert nbgrad.searchsorted(x, 0.1).item() == 0 and nbgrad.searchsorted(x, 0.1, right=True).item() == 1
+    assert nbgrad.isin(nbgrad.tensor([1, 2], dtype=nbgrad.int8), 257).tolist() == [False, False]
+    assert nbgrad.isin(nbgrad.tensor([1, 2]), 1.5).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.bfloat16, nbgrad.float32, nbgrad.float64], ids=str)
+def test_the_ends_of_a_histogram_are_numbers_of_its_dtype(dtype):
+    """An element that equals ``max`` is counted, in the last interval."""
+    x = nbgrad.tensor([0.1, 0.2, 0.3], dtype=dtype)
+    assert nbgrad.histc(x, 3, 0.0, 0.3).sum().item() == 3
+    if dtype is not nbgrad.bfloat16:
+        assert nbgrad.histogram(x, 3, range=(0.0, x.max().item())).hist.sum().item() == 3
+
+
+def test_histogram_of_one_number():
+    """The interval is half a unit to both sides; without elements from 0 to 1."""
+    found = nbgrad.histogram(nbgrad.full((4,), 2.0), 2, density=True)
+    assert found.bin_edges.tolist() == [1.5, 2.0, 2.5] and found.hist.tolist() == [0.0, 2.0]
+    assert nbgrad.histogram(nbgrad.zeros(0), 2).bin_edges.tolist() == [0.0, 0.5, 1.0]
+    assert nbgrad.histogram(nbgrad.full((4,), 2.0), 2, range=(0.0, 0.0)).bin_edges.tolist() == [-0.5, 0.0, 0.5]

@@ -357,3 +357,54 @@ def test_sum_to_is_the_transpose_of_expand():
         assert summed.shape == small
         assert (x.expand(large) * y).sum().item() == pytest.approx((x * summed).sum().item())
     assert y.sum_to(y.shape) is y
+
+
+INTEGERS = [nbgrad.uint8, nbgrad.int8, nbgrad.int16, nbgrad.int32, nbgrad.int64]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod", "nansum"])
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("given", [*INTEGERS, nbgrad.float32, nbgrad.bool], ids=str)
+def test_dtype_of_integer_totals_is_the_one_asked_for(name, dtype, given):
+    """``dtype=`` is the dtype of the result, the operand's own one too; what does not fit wraps as in NumPy."""
+    data = np.array([[100, 3], [100, 5]])
+    x = nbgrad.tensor(data, dtype=dtype)
+    arguments = (0,) if name.startswith("cum") else ()
+    out = getattr(nbgrad, name)(x, *arguments, dtype=given)
+    wide = np.float64 if given is nbgrad.float32 else np.int64
+    expected = getattr(np, name)(data.astype(given.numpy), *(arguments or (None,)), dtype=wide)
+    assert out.dtype is given and np.array_equal(out.numpy(), expected.astype(given.numpy))
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.float32, nbgrad.float64], ids=str)
+@pytest.mark.parametrize("correction", [0.5, 1.5, 2.0, 7.25])
+def test_fractional_corrections(dtype, correction):
+    """Variances are divided by n - correction, a whole number or not; nothing is left where that is not positive."""
+    x = nbgrad.tensor([[1.0, 2.0, 4.0, 8.0], [0.0, 1.0, -1.0, 5.0]], dtype=dtype)
+    squares = ((x.double() - x.double().mean(1, keepdim=True)) ** 2).sum(1)
+    expected = squares / max(4 - correction, 0.0)
+    rtol = 1e-3 if dtype is nbgrad.float16 else 1e-6
+    assert nbgrad.var(x, 1, correction=correction).double().allclose(expected, rtol=rtol)
+    assert nbgrad.std_mean(x, 1, correction=correction)[0].double().allclose(expected.sqrt(), rtol=rtol)
+
+
+def test_gradient_with_a_fractional_correction():
+    """The derivative has the same divisor."""
+    x = nbgrad.tensor([1.0, 2.0, 4.0, 8.0], dtype=nbgrad.float64, requires_grad=True)
+    assert nbgrad.gradcheck(lambda x: nbgrad.var(x, correction=0.5), x)
+    assert nbgrad.gradgradcheck(lambda x: nbgrad.std(x, correction=1.5), x)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.sum(True), lambda x: x.softmax(True), lambda x: x.sort(True), lambda x: x.max(True), lambda x: x.cumsum(False),
+    lambda x: x.sum(1.0), lambda x: x.mean(0.0, True), lambda x: x.cumsum(1.0), lambda x: x.argmax(True),
+    lambda x: x.unsqueeze(False), lambda x: x.flip(True), lambda x: x.flip((True,)), lambda x: x.transpose(True, 0),
+    lambda x: x.reshape(True, 4), lambda x: x.expand(True, 2, 2), lambda x: x.norm(2, True), lambda x: nbgrad.stack([x, x], True),
+])
+def test_truth_values_are_no_dimensions(call):
+    """``sum(True)`` meant something else: dimensions and sizes are ints, also where the plan of an equal one is known."""
+    x = nbgrad.ones(2, 2)
+    for dim in (0, 1):
+        x.sum(dim), x.mean(dim, True), x.softmax(dim), x.cumsum(dim), x.argmax(dim), x.norm(2, dim), x.sort(dim), x.max(dim)
+    with pytest.raises(nbgrad.ArgumentError):
+        call(x)

@@ -36,6 +36,8 @@ def result_dtype(op, dtype: str) -> str:
         return getattr(nbgrad, dtype).to_real().name
     if op.policy == "float" and not getattr(nbgrad, dtype).differentiable:
         return "float32"
+    if op.policy == "number" and dtype == "bool":
+        return "int64"
     return dtype
 
 

@@ -140,6 +140,10 @@ def test_closeness():
 
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda x: nbgrad.add(x, x, alpha=0.5), nbgrad.DTypeError, "alpha is 0.5"),
+    (lambda x: nbgrad.add(x * 1.0, x, alpha=1j), nbgrad.DTypeError, "alpha is 1j, expected a real number"),
+    (lambda x: nbgrad.addcmul(x, x, x, value=0.5), nbgrad.DTypeError, "value is 0.5, expected an integer"),
+    (lambda x: nbgrad.addr(x[:, None] * x, x, x, beta=0.5), nbgrad.DTypeError, "addr: beta is 0.5, expected an integer"),
+    (lambda x: nbgrad.addmm(x[:1, None], x[None], x[:, None], alpha=0.5), nbgrad.DTypeError, "addmm: alpha is 0.5"),
     (lambda x: x.clamp(), nbgrad.RangeError, "expected at least one"),
     (lambda x: x.div(x, rounding_mode="up"), nbgrad.RangeError, "rounding_mode is 'up'"),
     (lambda x: x ** -1, nbgrad.DTypeError, "negative power -1"),
@@ -150,3 +154,44 @@ def test_errors(call, error, message):
     """What an option cannot be is named."""
     with pytest.raises(error, match=message):
         call(nbgrad.tensor([1, 2, 3]))
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.uint8, nbgrad.int8, nbgrad.int16, nbgrad.int32, nbgrad.int64], ids=str)
+def test_integers_times_whole_floats_stay_integers(dtype):
+    """A factor of 2.0 is the integer 2 to integer operands, and no product or sum of them changes the dtype."""
+    x = nbgrad.tensor([[3]], dtype=dtype)
+    row = x[0]
+    for out, expected in ((nbgrad.addcmul(x, x, x, value=2.0), 21), (nbgrad.addmm(x, x, x, alpha=2.0), 21),
+                          (nbgrad.addmv(row, x, row, beta=2.0), 15), (nbgrad.addr(x, row, row, beta=2.0), 15),
+                          (nbgrad.addbmm(x, x[None], x[None]), 12), (nbgrad.baddbmm(x[None], x[None], x[None], alpha=2.0), 21)):
+        assert out.dtype is dtype and out.item() == expected
+
+
+def test_powers_of_small_integers_are_counted_in_int64():
+    """Squares of truth values, and Vandermonde's powers, do not wrap."""
+    true = nbgrad.tensor([True, False])
+    assert nbgrad.square(true).dtype is nbgrad.int64 and nbgrad.square(true).tolist() == [1, 0]
+    x = nbgrad.tensor([3], dtype=nbgrad.int8)
+    assert nbgrad.vander(x, 8).tolist() == [[2187, 729, 243, 81, 27, 9, 3, 1]]
+    assert nbgrad.linalg.vander(x, N=8).tolist() == [[1, 3, 9, 27, 81, 243, 729, 2187]]
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.uint8, nbgrad.int8, nbgrad.int16, nbgrad.int32, nbgrad.int64], ids=str)
+def test_shifts_by_any_number(dtype):
+    """Shifted by its width or more, or by a negative number, an integer is 0; to the right, a negative one is -1."""
+    bits = 8 * dtype.itemsize
+    least = 0 if dtype is nbgrad.uint8 else -5
+    values = [1, 5, 100, least]
+    shifts = [0, 1, 3, bits - 1, bits, 63, 64, 65, 100, 127] + ([] if dtype is nbgrad.uint8 else [-1, -5])
+
+    def wrapped(value):
+        value %= 1 << bits
+        return value - (1 << bits) if least and value >= 1 << (bits - 1) else value
+
+    x = nbgrad.tensor(values, dtype=dtype)
+    for by in shifts:
+        left = [wrapped(v << by) if by >= 0 else 0 for v in values]
+        right = [v >> by if by >= 0 else -(v < 0) for v in values]
+        for shift in (by, nbgrad.tensor(by, dtype=dtype), nbgrad.full((4,), by, dtype=dtype)):
+            assert (x << shift).tolist() == left and (x >> shift).tolist() == right
+            assert x.clone().bitwise_left_shift_(shift).tolist() == left

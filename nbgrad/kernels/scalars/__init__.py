@@ -49,6 +49,7 @@ INT_FUNCTIONS: dict[str, Callable] = {
     "floor_divide": integers.floor_divide, "trunc_divide": integers.trunc_divide, "remainder": integers.remainder,
     "fmod": integers.fmod, "ipow": integers.ipow, "pow": integers.ipow, "sign": integers.sign, "abs": integers.abs_,
     "maximum": integers.maximum, "minimum": integers.minimum, "gcd": integers.gcd, "lcm": integers.lcm,
+    "bitwise_left_shift": integers.shift_left, "bitwise_right_shift": integers.shift_right,
 }
 
 PRECISE: dict[str, Callable] = {

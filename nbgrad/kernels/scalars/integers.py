@@ -79,3 +79,14 @@ def lcm(x, y):
     """The least common multiple; 0 where one is 0."""
     divisor = gcd(x, y)
     return abs_(wrap(floor_divide(x, where(divisor == 0, 1, divisor)) * y))
+
+
+def shift_left(x, y):
+    """x * 2**y; 0 where y is negative or leaves no bit, which the machine would take modulo its width."""
+    far = (y < 0) | (y > 63)
+    return where(far, 0, wrap(x << where(far, 0, y)))
+
+
+def shift_right(x, y):
+    """x // 2**y; what is left behind the last bit, 0 or -1, where y is negative or more than there are bits."""
+    return wrap(x >> where((y < 0) | (y > 63), 63, y))
