@@ -535,10 +535,10 @@ class ElementwiseRule(Rule):
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
         wide, symbolic = dtype_of(compute.compute), cast(Callable, self.symbolic)
         exact = self.op.exact
-        g, *saved = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute
-                     else x if isinstance(x, (Tensor, complex)) or name in exact else float(compute.numpy.type(x))
-                     for name, x in (("g", g), *values.items())]
-        results = symbolic(g, *saved)
+        given = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute
+                 else x if isinstance(x, (Tensor, complex)) or name in exact else float(compute.numpy.type(x))
+                 for name, x in (("g", g), *values.items())]
+        results = symbolic(*given)
         if not isinstance(results, tuple):
             return CALLS["to_dtype"](results, compute)
         return tuple([CALLS["to_dtype"](result, compute) for result in results])
