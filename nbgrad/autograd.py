@@ -224,7 +224,7 @@ def place_of(op: str, x, position: int) -> tuple[Target, int]:
     if not x._needs_grad_ or not requires_grad(x):
         raise GradError(f"{op}: inputs[{position}] does not require grad.")
     edge = x._edge_ or edge_of(x)
-    return (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    return (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
 
 
 def captures_of(inputs: tuple) -> Captures:

@@ -30,7 +30,7 @@ from .node import Rule, blank_node, saved_slots
 from .ops.core import OPS, Elementwise
 from .ops.expr import guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
-from .saved import RawSaved, alias_with, require_history, saved_tensors_hooks, tangents_of, unpack
+from .saved import EnteredHooks, RawSaved, alias_with, require_history, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
 
@@ -128,7 +128,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
 def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) -> Tensor | None:
     """A quick call where saved-tensor hooks are the only mode: they see the node (benchmarks/test_checkpoint.py)."""
     for active in special:
-        if type(active) is not saved_tensors_hooks:
+        if type(active) is not EnteredHooks:
             return None
     if attributes is not None or is_marked(operands):
         return None
@@ -139,7 +139,7 @@ def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) 
     return out
 
 
-quick_calls[saved_tensors_hooks] = call_under_hooks
+quick_calls[EnteredHooks] = call_under_hooks
 
 
 def unwrap_number(operand):

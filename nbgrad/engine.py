@@ -24,12 +24,12 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
-from .grad_mode import mode
+from .grad_mode import mode, special
 from .graph import Edge, Node, grad_dtype_of
 from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks, by_operand
-from .saved import freed_backward
+from .saved import freed_backward, hooks_entered, leave_hooks
 from .storage import LENT, wrap_array
 from .tangents import dual_levels
 from .tensor import Tensor, native, new_meta
@@ -59,6 +59,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
         task.depth = outer.depth + 1
         make_room(task.depth)
     unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None       # 50 ns a pass
+    entered = hooks_entered()
     mode.enabled, current["task"] = create_graph, task
     try:
         # Kernels know no tangents: while a level is open, nodes evaluate their formulas by calls.
@@ -69,6 +70,8 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
                 callback()
     finally:
         mode.enabled, current["node"], current["task"] = enabled, node, outer
+        if special:
+            leave_hooks(entered)        # saved-tensor hooks that user code of the pass entered and did not leave
         if unregister is not None:
             unregister()
 
@@ -164,8 +167,23 @@ def run_plain(work: tuple, node: Node):
     """The results of a plain node."""
     current, _, buffers, create_graph, _ = work
     current["node"] = node
-    g = buffers.pop(node, None)
-    return node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
+    return run_alone(node, buffers.pop(node, None), create_graph)
+
+
+def run_alone(node: Node, g, create_graph: bool):
+    """The results of a node that nobody has hung anything on, unless its own run did."""
+    results = node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
+    return results if node._meta_ is None else hooked_meanwhile(node, results, g)
+
+
+def hooked_meanwhile(node: Node, results, g):
+    """The results of a node that was given hooks while it ran, by its own formula or by who unpacks saved tensors: they run now."""
+    if not node._meta_.post_hooks:
+        return results
+    enabled, grads = mode.enabled, [g] if node._outputs_ == 1 else g or [None] * node._outputs_
+    results = run_post_hooks(node, results, tuple(map(owned, grads)))
+    mode.enabled = enabled
+    return results
 
 
 def send(work: tuple, node: Node, grads, frees: bool):
@@ -215,7 +233,7 @@ def steps(check: Callable | None = None, complain: Callable | None = None) -> tu
     """
     step = advance if check is None or complain is None else checked(check, complain)
     sums = accumulation.sum_plans, accumulation.ADD, accumulation.plan_sum
-    return native.steps(Node, freed_backward, (step, send, receive), sums, (check, complain))
+    return native.steps(Node, freed_backward, (step, send, receive), sums, (check, complain, hooked_meanwhile))
 
 
 def checked(check: Callable, complain: Callable) -> Callable:
@@ -240,7 +258,7 @@ def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
     """What ``walk`` does with a node: run it right here, if it is a plain one."""
     if node._meta_ is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
         state.node = node
-        return node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
+        return run_alone(node, g, create_graph)
     return run_special(node, g, create_graph, task)
 
 
@@ -303,6 +321,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
         results = None
     else:
         results = node._backward_(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
+        meta = node._meta_          # the node may have got hooks while it ran
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
         mode.enabled = enabled

@@ -147,6 +147,14 @@ def edge_of(x: Tensor):
     return x if x._needs_grad_ else None
 
 
+def is_leaf_edge(edge) -> bool:
+    """Whether this is what leaves have for an ``_edge_``: none, or the AccumulateGrad of the leaf that the tensor is the equal of.
+
+    Saved-tensor hooks bring such equals back: what is computed from them leads to the leaf, and so do they as inputs of passes.
+    """
+    return edge is None or type(edge) is AccumulateGrad
+
+
 def requires_grad(x: Tensor) -> bool:
     """Whether gradients flow into ``x``. A view is asked: its base may have got a history since, or have been cut off its own."""
     needs = x._needs_grad_
@@ -169,6 +177,8 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     edge = edge_of(x)
     if edge is None or edge is x:
         return add_hook(leaf_hooks(x), hook)
+    if type(edge) is AccumulateGrad:
+        return add_hook(leaf_hooks(edge._variable_), hook)
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     hooks = node_meta(node).tensor_hooks
     if nr not in hooks:
@@ -211,7 +221,7 @@ def retain_grad(x: Tensor) -> None:
         raise GradError("retain_grad: the tensor does not require grad.")
     refuse_in_transform("retain_grad", "return the tensor, or differentiate by it")
     edge = edge_of(x)
-    if edge is None or edge is x:
+    if edge is x or is_leaf_edge(edge):
         return
     meta = x._meta_ = x._meta_ or new_meta()
     meta.retains = True

@@ -190,10 +190,12 @@ class SavedCopies:
         original: the saved tensors, by what the nodes hold.
         cloned: copies of those that were written to since.
         handles: what nodes hold, by the storage that they saved.
+        guarded: the storages that are guarded, with who guarded them before.
     """
 
     def __init__(self) -> None:
         self.handles: WeakKeyDictionary[storage.Storage, WeakSet[Saved]] = WeakKeyDictionary()
+        self.guarded: WeakKeyDictionary[storage.Storage, Callable] = WeakKeyDictionary()
         self.original: WeakKeyDictionary[Saved, Tensor] = WeakKeyDictionary()
         self.cloned: WeakKeyDictionary[Saved, Tensor] = WeakKeyDictionary()
 
@@ -215,6 +217,7 @@ class SavedCopies:
                 self.before_write(written)
                 other(written)
             saved.writable, storage.guards[saved] = storage.GUARDED, both
+            self.guarded[saved] = other
 
     def unpack(self, handle: Saved) -> Tensor:
         """The tensor with the values that it was saved with.
@@ -232,14 +235,23 @@ class SavedCopies:
 
     def before_write(self, written: storage.Storage) -> None:
         """Keep copies of what is saved of a storage."""
+        copies: dict[tuple, Tensor] = {}        # what several nodes saved of it is copied once
         for handle in self.handles.pop(written, ()):
-            self.cloned[handle] = CALLS["clone"](native.alias(self.original.pop(handle)))
+            x = self.original.pop(handle)
+            place = x.layout, x._offset_
+            if place not in copies:
+                copies[place] = CALLS["clone"](native.alias(x))
+            self.cloned[handle] = copies[place]
 
     def clear(self) -> None:
         """Forget everything."""
-        for guarded in list(storage.guards):
-            guarded.writable = True
-        storage.guards.clear()
+        for guarded, other in self.guarded.items():
+            if guarded.writable is storage.GUARDED and other is not storage.ignored:
+                storage.guards[guarded] = other
+            elif guarded.writable is storage.GUARDED:
+                guarded.writable = True
+                storage.guards.pop(guarded, None)
+        self.guarded.clear()
         self.handles.clear()
         self.original.clear()
         self.cloned.clear()

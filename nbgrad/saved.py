@@ -251,15 +251,50 @@ def increment_version(tensor) -> None:
 
 # ---- saved-tensor hooks --------------------------------------------------------------------------------------------
 
+class EnteredHooks:
+    """Saved-tensor hooks that a context entered: one each time. The context itself has no names but its users'.
+
+    Attributes:
+        context: the ``saved_tensors_hooks``.
+        pair: its hooks.
+    """
+
+    __slots__ = ("context", "pair")
+
+    def __init__(self, context: saved_tensors_hooks):
+        self.context, self.pair = context, (context.pack_hook, context.unpack_hook)
+
+    def seen(self, op, operands: tuple, out: Any) -> None:
+        """Calls that record nothing do not matter."""
+
+    def recorded(self, node: Node) -> None:
+        """Pack what a new node saved, if these are the innermost hooks of this thread."""
+        entered = _hook_stack.entered
+        if entered and entered[-1] is self:
+            pack_node(node._rule_.keeper(node), *self.pair)
+
+
 class HookStack(threading.local):
     """The saved-tensor hooks of a thread, innermost last; the reason why they are disabled, if they are."""
 
     def __init__(self) -> None:
-        self.pairs: list[tuple[Callable, Callable]] = []
+        self.entered: list[EnteredHooks] = []
         self.disabled: str | None = None
 
 
 _hook_stack = HookStack()
+
+
+def hooks_entered() -> int:
+    """How many entries this thread has, for what has to leave no more behind."""
+    return len(_hook_stack.entered) if special else 0
+
+
+def leave_hooks(count: int) -> None:
+    """End the innermost entries of this thread, but for the first ``count``."""
+    entered = _hook_stack.entered
+    while len(entered) > count:
+        special.remove(entered.pop())
 
 
 def saved_tensors_hooks_enabled() -> bool:
@@ -269,7 +304,8 @@ def saved_tensors_hooks_enabled() -> bool:
 
 def active_hooks() -> tuple[Callable, Callable] | None:
     """The innermost saved-tensor hooks of this thread."""
-    return _hook_stack.pairs[-1] if _hook_stack.pairs else None
+    entered = _hook_stack.entered
+    return entered[-1].pair if entered else None
 
 
 class saved_tensors_hooks:      # torch's name
@@ -285,26 +321,21 @@ class saved_tensors_hooks:      # torch's name
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self.pair = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
         if _hook_stack.disabled is not None:
             raise GradError(_hook_stack.disabled)
-        _hook_stack.pairs.append(self.pair)
-        special.append(self)
+        entry = EnteredHooks(self)
+        _hook_stack.entered.append(entry)
+        special.append(entry)
 
     def __exit__(self, *error: object) -> None:
-        special.remove(self)
-        _hook_stack.pairs.remove(self.pair)
-
-    def seen(self, op, operands: tuple, out: Any) -> None:
-        """Calls that record nothing do not matter."""
-
-    def recorded(self, node: Node) -> None:
-        """Pack what a new node saved, if these are the innermost hooks of this thread."""
-        pairs = _hook_stack.pairs
-        if pairs and pairs[-1] is self.pair:
-            pack_node(node._rule_.keeper(node), *self.pair)
+        entered = _hook_stack.entered
+        place = next((k for k in reversed(range(len(entered))) if entered[k].context is self), None)
+        if place is None:
+            raise GradError("saved_tensors_hooks: the context is not active in this thread, so it cannot be left. "
+                            "Hint: a with statement enters and leaves it.")
+        special.remove(entered.pop(place))
 
 
 @contextmanager
@@ -321,7 +352,7 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         ...
     nbgrad.errors.GradError: not here
     """
-    if _hook_stack.pairs:
+    if _hook_stack.entered:
         raise GradError(error_message)
     before, _hook_stack.disabled = _hook_stack.disabled, error_message
     try:
@@ -505,7 +536,7 @@ def unpacked(saved: SavedTensor) -> Tensor:
         raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
     if saved.edge is not None or saved.tangent:
         value = alias_with(value, saved.tangent)
-    if saved.edge is not None:
+    if saved.edge is not None:      # of a leaf its AccumulateGrad: the tensor is that leaf's equal, and a leaf like it
         value._edge_, value._needs_grad_ = saved.edge, True
     return value
 

@@ -14,7 +14,7 @@ from .dispatch import CALLS
 from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import note_leaf, refuse_in_transform, unusual
-from .graph import Edge, RemovableHandle, edge_of, requires_grad
+from .graph import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from .memory import get_data, resize_, resize_as_, set_, set_data
 from .node import node_meta, shown
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
@@ -32,7 +32,7 @@ def node_of(x: Tensor):
         if x._needs_grad_ is not ASK or not requires_grad(x):
             return None
         edge = edge_of(x)
-    return edge.node if type(edge) is Edge else edge
+    return edge.node if type(edge) is Edge else None if type(edge) is AccumulateGrad else edge
 
 
 def grad_fn(x: Tensor):
@@ -47,7 +47,7 @@ def is_leaf(x: Tensor) -> bool:
 
 def has_history(x: Tensor) -> bool:
     """Whether the tensor was computed; also of a view whose history cannot be told any more."""
-    return x._edge_ is not None or x._needs_grad_ is ASK and x._meta_.node is not None and requires_grad(x)
+    return not is_leaf_edge(x._edge_) or x._needs_grad_ is ASK and x._meta_.node is not None and requires_grad(x)
 
 
 def output_nr(x: Tensor) -> int:

@@ -25,7 +25,7 @@ from . import graph
 from .dispatch import CALLS, WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
-from .graph import Node, edge_of, note_retained, number_node
+from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .layout import Layout
 from .node import Rule, blank_node
 from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
@@ -146,7 +146,7 @@ def check_history(op: str, x: Tensor) -> None:
             raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
                                "recorded. Hint: clone it, or write under no_grad().")
         # A base that was cut off its history is a leaf to the views that still have theirs.
-        if meta.base._edge_ is None and (meta.base._needs_grad_ or meta.node is not None):
+        if is_leaf_edge(meta.base._edge_) and (meta.base._needs_grad_ or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
@@ -205,7 +205,7 @@ _WHY = {NO_GRAD: "was made under no_grad()", MULTI_OUTPUT: "one operation return
 
 def is_grad_leaf(x: Tensor) -> bool:
     """Whether ``x`` is a leaf that requires grad."""
-    return x._needs_grad_ is True and x._edge_ is None
+    return x._needs_grad_ is True and is_leaf_edge(x._edge_)
 
 
 class CopySlicesRule(Rule):

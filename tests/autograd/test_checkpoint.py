@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 import math
 import threading
 import weakref
@@ -795,3 +796,27 @@ def test_contexts_are_for_the_design_of_hooks():
     with pytest.raises(ValueError, match="context_fn"):
         checkpoint(nbgrad.sin, leaf([1.0]), use_reentrant=True,
                    context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext()))
+
+
+def alternating(kinds, checkpointed):
+    """``x sin x`` behind gradient penalties ("g") and, if asked for, checkpoints ("c")."""
+    f = lambda x: x.sin() * x
+    for kind in kinds:
+        if kind == "g":
+            f = lambda x, f=f: nbgrad.grad(f(x), x, create_graph=True)[0] * x
+        elif checkpointed:
+            f = lambda x, f=f: checkpoint(f, x, use_reentrant=False)
+    return f
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_checkpoints_around_functions_that_differentiate_by_their_input(depth, early_stop):
+    """Any alternation of ``grad`` and checkpoints has the gradient that it has without checkpoints."""
+    for kinds in itertools.product("gc", repeat=depth):
+        results = []
+        for checkpointed in (False, True):
+            x = leaf(0.7)
+            with nbgrad.set_checkpoint_early_stop(early_stop):
+                results.append(nbgrad.grad(alternating(kinds, checkpointed)(x), x)[0].item())
+        assert results[0] == results[1], kinds

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -457,3 +458,181 @@ def test_saved_tensors_of_a_freed_node_that_saved_none():
     y.backward()
     with pytest.raises(RuntimeError):
         y.backward()
+
+
+# ---------------------------------------------------------------------------------------------- contexts of hooks
+def same(t):
+    """A hook that changes nothing."""
+    return t
+
+
+def noting(log, name):
+    """A pack hook that notes its name."""
+    return lambda t: (log.append(name), t)[1]
+
+
+def test_leaving_hooks_ends_the_innermost_entry():
+    """Whatever is equal to it further out stays active, and what is between them stays innermost."""
+    log = []
+    outer, inner = noting(log, "outer"), noting(log, "inner")
+    with nbgrad.graph.saved_tensors_hooks(outer, same):
+        with nbgrad.graph.saved_tensors_hooks(inner, same):
+            with nbgrad.graph.saved_tensors_hooks(outer, same):
+                pass
+            leaf([1.0]).exp()
+        leaf([1.0]).exp()
+    leaf([1.0]).exp()
+    assert log == ["inner", "outer"]
+
+
+def test_a_context_of_hooks_may_be_entered_twice():
+    """Each exit ends one entry; one more is an error of the house."""
+    log = []
+    context = nbgrad.graph.saved_tensors_hooks(noting(log, "hook"), same)
+    with context:
+        with context:
+            pass
+        leaf([1.0]).exp()
+    assert log == ["hook"]
+    with pytest.raises(nbgrad.GradError, match="saved_tensors_hooks: the context is not active"):
+        context.__exit__(None, None, None)
+
+
+def test_hooks_that_a_pass_enters_end_with_it():
+    """A context that an unpack hook enters and never leaves is gone after the pass, and free; those around the pass stay."""
+    log, contexts = [], []
+
+    def unpack(t):
+        """Enter a context of hooks and forget it."""
+        context = nbgrad.graph.saved_tensors_hooks(noting(log, "forgotten"), same)
+        contexts.append(weakref.ref(context))
+        context.__enter__()
+        return t
+
+    with nbgrad.graph.saved_tensors_hooks(same, unpack):
+        y = leaf([1.0]).exp()
+    with nbgrad.graph.saved_tensors_hooks(noting(log, "around"), same):
+        y.backward()
+        leaf([1.0]).exp()
+    assert contexts[0]() is None and log == ["around"]
+
+
+def test_names_of_subclasses_of_the_hooks_are_their_own():
+    """A subclass may call its attributes as it likes."""
+    class Counting(nbgrad.graph.saved_tensors_hooks):
+        """Hooks with a state."""
+
+        def __init__(self):
+            super().__init__(self.keep, same)
+            self.pair = self.seen = self.recorded = self.context = 0
+
+        def keep(self, t):
+            """Count."""
+            self.seen += 1
+            return t
+
+    x = leaf([2.0])
+    with Counting() as entered, nbgrad.enable_grad():
+        y = x * x
+    y.backward()
+    assert entered is None and x.grad.tolist() == [4.0]
+
+
+BACK = {"itself": (same, same), "an alias": (lambda t: t.detach(), same),
+        "a copy": (lambda t: t.detach().numpy().copy(), nbgrad.asarray)}
+
+
+@pytest.mark.parametrize("hooks", [*BACK.values(), None], ids=[*BACK, "save_on_cpu"])
+def test_a_leaf_comes_back_as_its_equal(hooks):
+    """Behind any hooks a saved leaf is a leaf: without ``grad_fn``, an input of passes like the leaf, protected from writes."""
+    x = leaf([1.0, 3.0])
+    with nbgrad.graph.save_on_cpu() if hooks is None else nbgrad.graph.saved_tensors_hooks(*hooks):
+        y = x * x
+    back = y.grad_fn._saved_self
+    assert back.is_leaf and back.grad_fn is None and back.requires_grad
+    for given in (x, back):
+        assert nbgrad.grad((back * back).sum(), given)[0].tolist() == [2.0, 6.0]
+    (back * 3).sum().backward(inputs=[back])
+    assert x.grad.tolist() == [3.0, 3.0]
+    for write in (lambda: back.mul_(2), lambda: back[0].mul_(2)):
+        with pytest.raises(nbgrad.InplaceError, match="leaf that requires grad"):
+            write()
+    back.retain_grad()
+    handle = back.register_hook(lambda g: g * 10)
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.tolist() == [20.0, 60.0]
+    handle.remove()
+
+
+class HookedBackward(nbgrad.Function):
+    """x * 2, whose backward gives its own node a hook."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        ctx.register_hook(tenfold)
+        return g * 2
+
+
+class SinAndCos(nbgrad.Function):
+    """Two results of one node, which saves its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, = ctx.saved_tensors
+        return g * x.cos() - h * x.sin()
+
+
+def tenfold(grad_inputs, grad_outputs):
+    """A post hook."""
+    return tuple(None if g is None else 10 * g for g in grad_inputs)
+
+
+@pytest.mark.parametrize("f, gradient", [
+    (nbgrad.exp, [1.0, 1.0]), (lambda x: x * x, [0.0, 0.0]), (lambda x: x.cos().cumprod(0), [0.0, 0.0]),
+    (lambda x: sum(SinAndCos.apply(x)), [1.0, 1.0]), (lambda x: x.exp().prod(), [1.0, 1.0]),
+], ids=["exp", "product", "cumprod", "several", "reduction"])
+@pytest.mark.parametrize("hooked", [False, True], ids=["bare", "with a tensor hook"])
+def test_post_hooks_that_an_unpack_hook_registers_run(f, gradient, hooked):
+    """A node that gets a hook while it unpacks what it saved runs it in this pass."""
+    calls = []
+
+    def unpack(t):
+        """Hang a hook on the node that runs."""
+        node = nbgrad._C._current_autograd_node()
+        node.register_hook(lambda grad_inputs, grad_outputs: calls.append((node, grad_outputs)))
+        return t
+
+    x = leaf([0.0, 0.0])
+    with nbgrad.graph.saved_tensors_hooks(same, unpack):
+        y = f(x)
+        if hooked:
+            y.register_hook(lambda g: None)
+    g, = nbgrad.grad(y.sum(), x)
+    np.testing.assert_allclose(g.numpy(), gradient, atol=1e-15)
+    assert calls and all(grads for _, grads in calls)
+
+
+def test_post_hooks_that_a_backward_registers_change_this_pass():
+    """What the hook returns replaces the gradients of the run that registered it, of builtin nodes and of Functions."""
+    def unpack(t):
+        """Hang a hook on the node that runs."""
+        nbgrad._C._current_autograd_node().register_hook(tenfold)
+        return t
+
+    x = leaf([0.0, 0.0])
+    with nbgrad.graph.saved_tensors_hooks(same, unpack):
+        y = x.exp()
+    assert nbgrad.grad(y.sum(), x)[0].tolist() == [10.0, 10.0]
+    assert nbgrad.grad(HookedBackward.apply(x).sum(), x)[0].tolist() == [20.0, 20.0]
+    assert nbgrad.grad(HookedBackward.apply(x * 1).sum(), x)[0].tolist() == [20.0, 20.0]

@@ -116,7 +116,8 @@ NEW_FROM_DESCR = 94                                     # index in NumPy's C API
 FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "backward", "build",
              "advance", "send", "look", "write", "first_nan")
 UNBOUND = FUNCTIONS[:7]
-NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "place")    # that the text names
+NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "meta",
+              "place")      # that the text names
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template", "counter_key", "dict_name",
            "new_large_array")
 DICT_NAME = "__dict__"
@@ -335,7 +336,8 @@ class Native:
             sums: by layout the plan of ``x += y`` or None; ``add(x, y)`` for tensors that cannot be written to; another such
                 function, which also makes the plan that is missing for their layout.
             checks: ``check(grads)``, asked about the results of every node, and ``complain(node, found)``, which raises the error
-                about what it finds; None twice where nothing is asked.
+                about what it finds; None twice where nothing is asked. ``hooked(node, results, g)``: what becomes of the results of
+                a node that has a ``_meta_`` after its run.
         """
         plans, add, plan_sum = sums
         owner = (node_type, 1, "node", "frees", (), freed, plans, *general, add, plan_sum, *checks)

@@ -372,7 +372,7 @@ fail:
 }
 
 ; send(work, node, grads, frees); self = (class of nodes, 1, "node", "frees", (), backward of freed nodes, plans, advance, send,
-; receive, add, add and plan, check, complain): see launch.steps.
+; receive, add, add and plan, check, complain, hooked): see launch.steps.
 define ptr @send(ptr %self, ptr %args, i64 %count) {
 entry:
   %work = load ptr, ptr %args
@@ -418,11 +418,26 @@ run:
   %o2 = getelementptr ptr, ptr %operands, i64 2
   %create = call ptr @item(ptr %work, i64 3)
   store ptr %create, ptr %o2
-  %grads = call ptr @PyObject_Vectorcall(ptr %backward, ptr %operands, i64 3, ptr null)
+  %made = call ptr @PyObject_Vectorcall(ptr %backward, ptr %operands, i64 3, ptr null)
   call void @Py_DecRef(ptr %backward)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %drop, label %ask_meta
+ask_meta:
+  %meta = call ptr @slot(ptr %node, i64 @NODE_META)
+  %unhooked = icmp eq ptr %meta, @_Py_NoneStruct
+  br i1 %unhooked, label %ran, label %hooked
+hooked:                                                       ; in its run the node was given a _meta_
+  store ptr %made, ptr %o1
+  store ptr %g, ptr %o2
+  %hooks = call ptr @item(ptr %self, i64 14)
+  %changed = call ptr @PyObject_Vectorcall(ptr %hooks, ptr %operands, i64 3, ptr null)
+  call void @Py_DecRef(ptr %made)
+  %refused = icmp eq ptr %changed, null
+  br i1 %refused, label %drop, label %ran
+ran:
+  %grads = phi ptr [%made, %ask_meta], [%changed, %hooked]
   call void @Py_DecRef(ptr %g)
-  %failed = icmp eq ptr %grads, null
-  br i1 %failed, label %fail, label %ask_check
+  br label %ask_check
 ask_check:
   %check = call ptr @item(ptr %self, i64 12)
   %unchecked = icmp eq ptr %check, @_Py_NoneStruct
