@@ -14,7 +14,7 @@ from .batch.levels import BATCHED, require_values
 from .dispatch import CALLS
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
-from .grad_mode import special
+from .grad_mode import mode, special
 from .graph import requires_grad
 from .inference import made
 from .layout import layout_of
@@ -57,7 +57,7 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
         force: detach the tensor, and copy what an array cannot describe, instead of raising.
 
     Raises:
-        GradError: the tensor requires grad. ShapeError: it is lazily conjugated or negated.
+        GradError: the tensor requires grad, and recording is on. ShapeError: it is lazily conjugated or negated.
 
     >>> import nbgrad
     >>> nbgrad.ones(2).numpy()
@@ -65,7 +65,7 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     """
     if force:
         return values_of(x)
-    if x._needs_grad_ and requires_grad(x):
+    if x._needs_grad_ and mode.enabled and requires_grad(x):
         raise GradError("numpy: the tensor requires grad, and an array has no history. Hint: x.detach().numpy().")
     if x.layout.conj or x.layout.neg:
         raise ShapeError("numpy: the tensor is lazily conjugated or negated, and an array cannot be. "
