@@ -30,6 +30,7 @@ from .node import Rule, blank_node, saved_slots
 from .ops.core import OPS, Elementwise
 from .ops.expr import guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
+from .ops.spellings import public_name, target_of
 from .saved import EnteredHooks, RawSaved, alias_with, require_history, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
@@ -840,6 +841,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
     # A Python function, because builtins do not bind as methods.
     def call(input, other):
         return run(input, other)
+    call.__code__ = call.__code__.replace(co_varnames=("input", public_name(op, op.operands[1])))      # x.clamp_min(min=0)
     return call
 
 
@@ -868,14 +870,10 @@ def nary(op: Elementwise) -> Callable:
     return call
 
 
-# torch's names of operands.
-OWN_NAMES = {"input": "x", "other": "y"}
-
-
 def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
     """Complete positional operands with named ones and defaults."""
     values = list(operands)
-    named = {OWN_NAMES[name] if OWN_NAMES.get(name) in op.operands else name: value for name, value in named.items()}
+    named = {name if name in op.operands else target_of(op, name) or name: value for name, value in named.items()}
     for name, default in zip(op.operands[len(values):], defaults[len(values):]):
         value = named.pop(name, default)
         if value is empty:

@@ -20,6 +20,7 @@ from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
+from .ops.spellings import public_signature
 from .saved import active_hooks
 from .tables import keep
 from .tensor import ASK, Tensor, native
@@ -34,10 +35,10 @@ def inplace_call(op: Elementwise) -> Callable:
     defaults, empty = op.defaults, op.signature.empty
     into = native.into
 
-    def call(x, *others, **named):
+    def call(input, *others, **named):
         if named or 1 + len(others) < len(names):
-            others = dispatch.bind(op, (x, *others), named, defaults, empty)[1:]
-        return run(x, *others)
+            others = dispatch.bind(op, (input, *others), named, defaults, empty)[1:]
+        return run(input, *others)
 
     def slow(x, *others):
         if not isinstance(x, Tensor):
@@ -87,6 +88,7 @@ def inplace_call(op: Elementwise) -> Callable:
     # What numbers are divided by or stored is looked at in every call.
     run = slow if op.integer_divisor or op.policy == "first" else native.writer(plans, special, slow, mode)
     call.__name__ = call.__qualname__ = op.name + "_"
+    call.__signature__ = public_signature(op)
     dispatch.CALLS[op.name + "_"] = call
     return call
 

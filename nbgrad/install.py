@@ -15,7 +15,7 @@ from .kernels.codegen import computable
 from .numpy_protocol import install_numpy_protocol
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from .ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
-from .ops.spellings import foreign_names, own_arguments
+from .ops.spellings import NAMES, foreign_names, own_arguments, public_signature
 from .ops.variants import VARIANTS, Variant
 from .outs import require_no_grad, store_results
 from .overrides import functions_of
@@ -94,7 +94,7 @@ def with_out(op: Elementwise, call: Callable) -> Callable:
 def document(function: Callable, op: Op, name: str) -> None:
     """Name, signature and docstring from the declaration."""
     function.__name__ = function.__qualname__ = name
-    function.__signature__ = op.signature
+    function.__signature__ = public_signature(op)
     function.__doc__ = docstring(op.name)
 
 
@@ -115,7 +115,8 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
-            setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else call)
+            method = method_form(op, call) if isinstance(op, Composite) and op.name in NAMES else call
+            setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
 
 
 def function_form(op: Op, call: Callable) -> Callable:
@@ -145,6 +146,20 @@ def function_form(op: Op, call: Callable) -> Callable:
     return function
 
 
+def method_form(op: Op, call: Callable) -> Callable:
+    """The method of a composite that torch has under other names of arguments: see NOTE [Spellings]."""
+    def method(*args, **named):
+        try:
+            return call(*args, **named)
+        except TypeError:
+            if not foreign_names(op, named):
+                raise
+        args, named = own_arguments(op, args, named)
+        return call(*args, **named)
+    document(method, op, op.name)
+    return method
+
+
 def refuse_what_is_no_tensor(op: Op, args: tuple, named: dict[str, Any], error: AttributeError) -> None:
     """Say which argument of a composite is no tensor, where that is why an attribute is missing.
 
@@ -168,6 +183,9 @@ def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any
     first = next(iter(op.signature.parameters))
     if first in named and isinstance(named[first], np.ndarray):
         named[first] = as_tensor(op, first, named[first])
+    renamed = getattr(call, "renamed", None)
+    if renamed:
+        named = {renamed.get(name, name): value for name, value in named.items()}
     if out is None:
         return call(*args, **named)
     require_no_grad(op.name, (*args, *named.values(), out))

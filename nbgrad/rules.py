@@ -25,7 +25,7 @@ from .node import Rule, blank_node, saved_slots
 from .ops.attributes import refuse_wrong_kind
 from .ops.core import General, Movement, Op
 from .ops.shown import CONSTANTS, NAMES, shown
-from .ops.spellings import foreign_names, own_arguments
+from .ops.spellings import RENAMED, foreign_names, own_arguments, public_signature
 from .saved import (
     Guarded,
     RawSaved,
@@ -441,7 +441,7 @@ def general_call(op: General) -> Callable:
     style, function = LOWERINGS[op.name]
     call = planned_call(op, function) if style == "plan" else run_call(op, function)
     call.__name__ = call.__qualname__ = op.name
-    call.__signature__ = op.signature
+    call.__signature__ = public_signature(op)
     CALLS[op.name] = call
     return call
 
@@ -531,7 +531,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     def respelled(values, *given):
         named = {n: v for n, v in zip(names, values) if v is not op.signature.parameters[n].default}
         named |= {n: v for n, v in zip(aliases, given) if v is not None}
-        return scope["call"](**own_arguments(op, (), named)[1])
+        return scope["call"](**{renamed.get(n, n): v for n, v in own_arguments(op, (), named)[1].items()})
 
     def miss(*values):
         tensors = values[:count]
@@ -573,8 +573,9 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
              "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
              "respelled": respelled}
-    call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)})
-    call.plans = plans
+    renamed = RENAMED.get(op.name, {})
+    call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)}, renamed)
+    call.plans, call.renamed = plans, renamed
     call.plain = plain
     return call
 
@@ -610,19 +611,24 @@ def planned_text(op: General, aliases: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def late_function(label: str, scope: dict[str, Any], text: Callable[[], str], names: Callable[[], dict]) -> Any:
+def late_function(label: str, scope: dict[str, Any], text: Callable[[], str], names: Callable[[], dict],
+                  renamed: dict[str, str] | None = None) -> Any:
     """The function ``call`` of generated text, compiled when it is first called: 80 of them took 30 ms of the package's import.
 
     Until then its code is another one's. Who holds the function sees no difference: later calls run the compiled code directly.
 
     Args:
         scope: the text's global names; ``names()`` gives those that are dear to make.
+        renamed: names of variables by which callers know them, by those of the text.
     """
     def compiled():
         scope.update(names())
         exec(compile_text(text(), label), scope)
         made, scope["call"] = scope["call"], call
-        call.__defaults__, call.__kwdefaults__, call.__code__ = made.__defaults__, made.__kwdefaults__, made.__code__
+        code = made.__code__
+        if renamed:
+            code = code.replace(co_varnames=tuple([renamed.get(name, name) for name in code.co_varnames]))
+        call.__defaults__, call.__kwdefaults__, call.__code__ = made.__defaults__, made.__kwdefaults__, code
         return call
 
     scope["compiled"] = compiled
@@ -1020,7 +1026,7 @@ def movement_call(op: Movement) -> Callable:
     call = late_function(f"{op.name} view", scope, lambda: view_text(op),
                          lambda: {"view": viewer(op), "_defaults": default_values(op)})
     call.__name__ = call.__qualname__ = op.name
-    call.__signature__ = op.signature
+    call.__signature__ = public_signature(op)
     call.plans, call.find, call.plain = plans, find, plain_view(op, find)
     call.view = lambda x, plan: one_view(op, x, plan)
     CALLS[op.name] = call

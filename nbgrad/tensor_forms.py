@@ -299,4 +299,18 @@ def inplace_functions() -> dict[str, Callable]:
     names = {name for op in OPS.values() if isinstance(op, Elementwise) and op.inplace and op.function and len(op.operands) == 1
              for name in (op.name, *op.aliases)}
     wanted = {*(name + "_" for name in names), *ALSO_FUNCTIONS}
-    return {name: getattr(Tensor, name) for name in sorted(wanted) if hasattr(Tensor, name)}
+    return {name: by_input(getattr(Tensor, name)) for name in sorted(wanted) if hasattr(Tensor, name)}
+
+
+def by_input(method: Callable) -> Callable:
+    """The function of a method: its first argument may be given by name."""
+    first, *others = inspect.signature(method).parameters.values()
+    if method.__code__.co_varnames[:1] == ("input",):
+        return method
+
+    def function(input: Tensor, *args: Any, **named: Any) -> Any:
+        return method(input, *args, **named)
+    function.__name__ = function.__qualname__ = method.__name__
+    function.__doc__ = method.__doc__
+    function.__signature__ = inspect.Signature([first.replace(name="input"), *others])      # type: ignore[attr-defined]
+    return function

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from .core import Composite, Elementwise, General, Movement, Op
 from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
+from .spellings import public_name, public_signature
 
 __all__ = ["describe", "infix", "derivatives", "dtype_rule"]
 
@@ -134,19 +135,10 @@ def shape_rule(op: Op) -> str:
 
 
 # What torch's users call the first two operands.
-PUBLIC_NAMES = {"x": "input", "y": "other"}
-
-
-def public_signature(op: Op) -> str:
-    """The signature under public names."""
-    parameters = [p.replace(name=PUBLIC_NAMES.get(name, name)) for name, p in op.signature.parameters.items()]
-    return str(op.signature.replace(parameters=parameters))
-
-
 def operand_line(op: Op) -> str:
     """The operands by their public names, and by those that formulas give them."""
-    public = [PUBLIC_NAMES.get(name, name) for name in op.operands]
-    own = [name for name in op.operands if name in PUBLIC_NAMES]
+    public = [public_name(op, name) for name in op.operands]
+    own = [name for name, seen in zip(op.operands, public) if name != seen]
     formulas = f" ({' and '.join(own)} in formulas)" if own else ""
     return f"{', '.join(public) or 'input'}: {operand_rule(op)}{formulas}."
 
@@ -193,7 +185,7 @@ def describe(op: Op, *, name: str | None = None, doc: str | None = None, signatu
     doc = doc or op.doc
     head, _, rest = doc.strip().partition("\n\n")
     parts = [fill(head), *([textwrap.dedent(rest)] if rest else [])]
-    parts.append("Signature: " + name + (signature or public_signature(op)))
+    parts.append("Signature: " + name + (signature or str(public_signature(op))))
     parts.append(section("Operands", [operand_line(op)]))
     shape, dtype = shapes or shape_rule(op), dtypes or dtype_rule(op)
     if shape or dtype:

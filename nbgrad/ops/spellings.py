@@ -9,12 +9,24 @@ import inspect
 from typing import Any
 
 from ..errors import ArgumentError
-from .core import Op
+from .core import Composite, Op
 
-__all__ = ["own_arguments", "foreign_names", "chosen", "as_several"]
+__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_several", "public_name", "public_signature", "NAMES", "RENAMED"]
 
 NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
-         "train": ("training",), "indices": ("indices_or_sections",), "sections": ("indices_or_sections",)}
+         "train": ("training",)}
+PIECES = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections")
+# By operation: arguments that torch names as no rule below would tell, and our names of them.
+NAMES: dict[str, dict[str, str]] = {
+    "mm": {"mat2": "y"}, "bmm": {"mat2": "y"}, "mv": {"vec": "y"}, "dot": {"tensor": "y"},
+    "fill": {"value": "y"}, "copy": {"src": "y"},
+    "split": {"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
+    "tensor_split": PIECES, "hsplit": PIECES, "vsplit": PIECES, "dsplit": PIECES,
+    "cholesky_solve": {"input2": "L"}, "orgqr": {"input2": "tau"}, "linalg_lstsq": {"b": "B"}, "linalg_tensorsolve": {"other": "B"},
+    "isin": {"element": "elements", "test_element": "test_elements"}, "broadcast_to": {"size": "shape"},
+}
+# Products look their operands up by position: their parameters have torch's names, see ``rules.planned_call``.
+RENAMED = {"mm": {"y": "mat2"}, "bmm": {"y": "mat2"}, "mv": {"y": "vec"}, "dot": {"y": "tensor"}, "matmul": {"y": "other"}}
 FIRST = ("input", "self", "tensor", "x", "a", "x1")
 SECOND = ("other", "mat2", "vec", "vec2", "tensor", "mask", "y", "x2")
 # Names of what is given one by one: x.flip(0, 1) is flip(x, dims=(0, 1)).
@@ -23,8 +35,9 @@ SEVERAL = ("shape", "size", "dims", "repeats")
 
 def foreign_names(op: Op, named: dict[str, Any]) -> list[str]:
     """Those of the given names that the signature does not have."""
-    parameters = op.signature.parameters
-    return [name for name in named if name not in parameters or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL]
+    parameters, renamed = op.signature.parameters, RENAMED.get(op.name, ())
+    return [name for name in named if name not in parameters or name in renamed
+            or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL]
 
 
 def own_arguments(op: Op, args: tuple, named: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -66,6 +79,9 @@ def target_of(op: Op, name: str) -> str | None:
     """Which argument another library's name means."""
     parameters = op.signature.parameters
     names = list(parameters)
+    own = NAMES.get(op.name, {}).get(name, name)
+    if own in parameters and parameters[own].kind is not inspect.Parameter.VAR_POSITIONAL:
+        return own
     for target in NAMED.get(name, ()):
         if target in parameters:
             return target
@@ -74,6 +90,17 @@ def target_of(op: Op, name: str) -> str | None:
     if name in SECOND and len(op.operands) > 1:
         return names[1]
     return names[0] if names and name in FIRST and parameters[names[0]].kind is not inspect.Parameter.VAR_POSITIONAL else None
+
+
+def public_name(op: Op, own: str) -> str:
+    """The name that users see of an operand; composites are called by their own."""
+    return own if isinstance(op, Composite) else RENAMED.get(op.name, {}).get(own) or {"x": "input", "y": "other"}.get(own, own)
+
+
+def public_signature(op: Op) -> inspect.Signature:
+    """The signature under public names."""
+    parameters = op.signature.parameters
+    return op.signature.replace(parameters=[p.replace(name=public_name(op, name)) for name, p in parameters.items()])
 
 
 def require_one(op: str, name: str, value: Any, other: str) -> None:
