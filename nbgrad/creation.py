@@ -1,6 +1,7 @@
 """New tensors from data, from numbers, and like others."""
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import warnings
@@ -24,6 +25,7 @@ from .interop import from_numpy, item, values_of
 from .kernels.cpu import from_blocks
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from .memory_format import order_of, strides_of
+from .outs import require_no_grad, store_results
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor, require_differentiable
 
@@ -85,6 +87,19 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
         if unusual:
             note_leaf(x)
     return made(x) if special else x
+
+
+def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:
+    """What a factory makes, written into a tensor of that shape, whose dtype it has unless another is given.
+
+    Raises:
+        ArgumentError: ``out`` is no tensor. ShapeError, DTypeError: it does not fit. GradError: it requires grad.
+    """
+    if isinstance(out, Tensor) and dtype is None:
+        dtype = out.layout.dtype
+    result = make(*args, dtype=dtype, **named)
+    require_no_grad(make.__name__, (out,))
+    return store_results(make.__name__, result, out)
 
 
 # ---- sizes and layouts ---------------------------------------------------------------------------------------------
@@ -152,7 +167,7 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
 # ---- filled with a number ------------------------------------------------------------------------------------------
 
 def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-          layout=None, pin_memory: bool = False) -> Tensor:
+          layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of zeros, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -160,28 +175,34 @@ def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = Fals
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    if out is not None:
+        return into(out, zeros, *sizes, size=size, dtype=dtype, device=device)
     return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
 
 
 def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-         layout=None, pin_memory: bool = False) -> Tensor:
+         layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of ones, of the default dtype unless another is given.
 
     >>> import nbgrad
     >>> nbgrad.ones(2, dtype=nbgrad.int64)
     tensor([1, 1])
     """
+    if out is not None:
+        return into(out, ones, *sizes, size=size, dtype=dtype, device=device)
     return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
 
 
 def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-          layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
+          layout=None, pin_memory: bool = False, memory_format=None, out: Tensor | None = None) -> Tensor:
     """A tensor whose elements are whatever its memory held.
 
     >>> import nbgrad
     >>> nbgrad.empty(2, 3).shape
     nbgrad.Size([2, 3])
     """
+    if out is not None:
+        return into(out, empty, *sizes, size=size, dtype=dtype, device=device)
     described = layout_for("empty", sizes, size, dtype, device)
     if memory_format is not None and (order := order_of("empty", memory_format, described.ndim)) is not None:
         described = layout_of(described.dtype, described.shape, strides_of(described.shape, order))
@@ -209,7 +230,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
-         layout=None, pin_memory: bool = False) -> Tensor:
+         layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex.
 
     Raises:
@@ -219,6 +240,8 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
     >>> nbgrad.full((2,), 0.5)
     tensor([0.5000, 0.5000])
     """
+    if out is not None:
+        return into(out, full, size, fill_value, dtype=dtype, device=device)
     if isinstance(size, int):
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
@@ -274,7 +297,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False,
 
 
 def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False,
-        layout=None, pin_memory: bool = False) -> Tensor:
+        layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere.
 
     >>> import nbgrad
@@ -282,6 +305,8 @@ def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad:
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
     """
+    if out is not None:
+        return into(out, eye, n, m, dtype=dtype, device=device)
     out = zeros(size=(n, n if m is None else m), dtype=dtype, device=device)
     np.fill_diagonal(out._storage_.array.reshape(out.layout.shape), 1)
     return leaf("eye", out, requires_grad)
@@ -306,7 +331,7 @@ def python_number(op: str, value):
 
 
 def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False,
-           layout=None, pin_memory: bool = False) -> Tensor:
+           layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are
     integers.
 
@@ -317,6 +342,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     >>> nbgrad.arange(1, 8, 3)
     tensor([1, 4, 7])
     """
+    if out is not None:
+        return into(out, arange, start, end, step, dtype=dtype, device=device)
     if end is None:
         start, end = None, start
     start = 0 if start is None else start
@@ -391,25 +418,29 @@ def as_line(values: Any, layout: Layout) -> Tensor:
 
 
 def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,
-             layout=None, pin_memory: bool = False) -> Tensor:
+             layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """``steps`` equidistant numbers from ``start`` to ``end``, both included.
 
     >>> import nbgrad
     >>> nbgrad.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
+    if out is not None:
+        return into(out, linspace, start, end, steps, dtype=dtype, device=device)
     values, layout = line("linspace", start, end, steps, dtype, device)
     return leaf("linspace", as_line(values, layout), requires_grad)
 
 
 def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
-             requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+             requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``.
 
     >>> import nbgrad
     >>> nbgrad.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
+    if out is not None:
+        return into(out, logspace, start, end, steps, base, dtype=dtype, device=device)
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
         return leaf("logspace", as_line(base ** exponents, layout), requires_grad)
@@ -641,56 +672,56 @@ def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
     return levels.hide(factory(whole(x), *args, **kwargs), x._levels_)
 
 
-def zeros_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+def zeros_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
                layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
-    """Zeros in the shape and memory order of ``x``.
+    """Zeros in the shape and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.zeros_like(nbgrad.tensor([1, 2]))
     tensor([0, 0])
     """
-    if open_levels and is_batched(x):
-        return of_batch(zeros_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("zeros_like", new_full(layout_like("zeros_like", x, dtype, device, memory_format), 0), requires_grad)
+    if open_levels and is_batched(input):
+        return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
+    return leaf("zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad)
 
 
-def ones_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+def ones_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
-    """Ones in the shape and memory order of ``x``.
+    """Ones in the shape and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.ones_like(nbgrad.tensor([1, 2]))
     tensor([1, 1])
     """
-    if open_levels and is_batched(x):
-        return of_batch(ones_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("ones_like", new_full(layout_like("ones_like", x, dtype, device, memory_format), 1), requires_grad)
+    if open_levels and is_batched(input):
+        return of_batch(ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
+    return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad)
 
 
-def empty_like(x: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
+def empty_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
                layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
-    """Uninitialised memory in the shape and memory order of ``x``.
+    """Uninitialised memory in the shape and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.empty_like(nbgrad.ones(2, dtype=nbgrad.int64)).dtype
     nbgrad.int64
     """
-    if open_levels and is_batched(x):
-        return of_batch(empty_like, x, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("empty_like", empty_of(layout_like("empty_like", x, dtype, device, memory_format)), requires_grad)
+    if open_levels and is_batched(input):
+        return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
+    return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format)), requires_grad)
 
 
-def full_like(x: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
+def full_like(input: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
-    """One number in the shape, memory order and dtype of ``x``.
+    """One number in the shape, memory order and dtype of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.full_like(nbgrad.ones(2), 3)
     tensor([3., 3.])
     """
-    if open_levels and is_batched(x):
-        return of_batch(full_like, x, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
-    layout = layout_like("full_like", x, dtype, device, memory_format)
+    if open_levels and is_batched(input):
+        return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)
 
@@ -701,6 +732,8 @@ def new_method(name: str, factory):
         return factory(*args, dtype=self.layout.dtype if dtype is None else dtype, device=device,
                        requires_grad=requires_grad, **named)
     method.__name__ = method.__qualname__ = name
+    parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
+    method.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters])
     method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
     return method
 

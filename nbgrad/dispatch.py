@@ -100,6 +100,8 @@ USUAL = frozenset((Tensor, float, int))         # operands that need no conversi
 def general(op: Elementwise, operands: tuple) -> Tensor:
     """Any elementwise call that the fast path does not know: interpreters are asked, a plan is made if there is none."""
     operands = tuple([x if type(x) in USUAL else unwrap_number(x) for x in operands])
+    if op.numbers and isinstance(operands[0], NUMBERS) and isinstance(operands[-1], NUMBERS):
+        operands = (CALLS["asarray"](operands[0]), *operands[1:])
     if op.policy == "first" and isinstance(operands[0], Tensor):
         operands = stored_numbers(op, operands)
     if op.complex_form is not None and any_complex(operands):
@@ -237,7 +239,7 @@ def kind_of(one: Any, other: Any) -> Any:
 def adopt(plans: dict, kinds: dict, one: Any, other: Any) -> bool:
     """Keep a plan for a call of a known kind; whether there is one now."""
     same = one is other
-    pattern = kinds.get(one.kind if same else kind_of(one, other))
+    pattern = kinds.get(one.kind if same and type(one) is Layout else kind_of(one, other))
     if pattern is None:
         return False
     keep(plans, one if same else (one, other), pattern.resized(one if type(one) is Layout else other))

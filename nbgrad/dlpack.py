@@ -9,6 +9,8 @@ import ctypes
 
 import numpy as np
 
+from .casting import on_device
+from .dispatch import CALLS
 from .dtypes import bfloat16
 from .errors import ArgumentError, DeviceError, GradError, NotSupportedError
 from .graph import requires_grad
@@ -88,11 +90,13 @@ class Relabelled:
         return capsule
 
 
-def from_dlpack(x) -> Tensor:
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array.
 
     Args:
-        x: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library.
+        ext_tensor: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library.
+        device: the CPU, if given.
+        copy: True copies; otherwise the memory is shared.
 
     Raises:
         ArgumentError: no exporter. DeviceError: memory that is not the CPU's.
@@ -101,6 +105,13 @@ def from_dlpack(x) -> Tensor:
     >>> nbgrad.from_dlpack(numpy.arange(3))
     tensor([0, 1, 2])
     """
+    on_device("from_dlpack", device)
+    shared = shared_memory(ext_tensor)
+    return CALLS["clone"](shared) if copy else shared
+
+
+def shared_memory(x) -> Tensor:
+    """The tensor on the exporter's memory: see ``from_dlpack``."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, "
                             f"got {type(x).__name__}.")

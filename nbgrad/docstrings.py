@@ -8,10 +8,10 @@ The transpose of a matrix, conjugated: a view.
 Raises:
     ShapeError: neither a matrix nor 0-d.
 
-Signature: H(input)
+Signature: H(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -62,10 +62,10 @@ tensor([[ 1.0000,  0.5000],
     '_neg_view': """\
 The negative, as a view: see is_neg.
 
-Signature: _neg_view(input)
+Signature: _neg_view(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -459,10 +459,10 @@ tensor([[ 6.0000, -8.0000,  0.0000],
     'adjoint': """\
 The last two dimensions exchanged, and the elements conjugated.
 
-Signature: adjoint(input)
+Signature: adjoint(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -484,10 +484,10 @@ tensor([[ 1.0000,  0.5000],
     'alias_copy': """\
 What ``alias`` shows, copied.
 
-Signature: alias_copy(input)
+Signature: alias_copy(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -610,10 +610,10 @@ tensor(-2., grad_fn=<AminBackward0>)
     'aminmax': """\
 Smallest and greatest element, over all dimensions or one.
 
-Signature: aminmax(input, *, dim=None, keepdim=False)
+Signature: aminmax(x, *, dim=None, keepdim=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -757,10 +757,10 @@ tensor([[1, 3, 0, 2],
     'argwhere': """\
 The indices of the elements that are not zero, a row each.
 
-Signature: argwhere(input)
+Signature: argwhere(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
@@ -787,10 +787,10 @@ Any shape and strides over the memory; ``storage_offset`` from the storage's sta
 Raises:
     ShapeError: it would reach outside the storage.
 
-Signature: as_strided(input, size, stride, storage_offset=None)
+Signature: as_strided(x, size, stride, storage_offset=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -811,10 +811,10 @@ tensor([[ 1.0000,  3.0000],
     'as_strided_copy': """\
 What ``as_strided`` shows, copied.
 
-Signature: as_strided_copy(input, size, stride, storage_offset=None)
+Signature: as_strided_copy(x, size, stride, storage_offset=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -1307,10 +1307,10 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.0000,  0.0000],
     'bmm': """\
 The products of two batches of matrices, (b, m, k) by (b, k, n).
 
-Signature: bmm(input, other)
+Signature: bmm(input, mat2)
 
 Operands:
-    input, other: tensors (x and y in formulas).
+    input, mat2: tensors (x and y in formulas).
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -1372,10 +1372,10 @@ Derivative: that of the operations it is written in.
     'broadcast_to': """\
 ``x.expand(shape)``.
 
-Signature: broadcast_to(input, shape)
+Signature: broadcast_to(x, shape)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -1644,10 +1644,10 @@ tensor([[-0.0201, -0.5143],
     'chunk': """\
 At most ``chunks`` pieces of one size along a dimension; the last may be smaller.
 
-Signature: chunk(input, chunks, dim=0)
+Signature: chunk(x, chunks, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -1842,10 +1842,10 @@ tensor([[ 1.0000+2.0000j, -2.0000-1.0000j,  3.0000+1.5000j],
     'conj': """\
 The complex conjugate, as a view: see is_conj; a real tensor itself.
 
-Signature: conj(input)
+Signature: conj(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, float32, float64, complex64: complex128.
@@ -1891,10 +1891,10 @@ tensor([ 1., -2.,  3.], grad_fn=<ConjPhysicalBackward0>)
     'contiguous': """\
 The tensor itself if it is row-major, else a row-major copy.
 
-Signature: contiguous(input)
+Signature: contiguous(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -2211,10 +2211,10 @@ Extremum(values=tensor([[ 1., -2., -2., -2.],
     'cumprod': """\
 Products of the elements up to each along dim; integers and bools in int64.
 
-Signature: cumprod(input, dim=None, *, dtype=None, axis=None)
+Signature: cumprod(x, dim=None, *, dtype=None, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -2235,10 +2235,10 @@ tensor([[ 1.0000, -2.0000, -6.0000],
     'cumprod_': """\
 In place: cumprod.
 
-Signature: cumprod_(input, dim=None, *, dtype=None, axis=None)
+Signature: cumprod_(x, dim=None, *, dtype=None, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -2259,10 +2259,10 @@ tensor([[ 1.0000, -2.0000, -6.0000],
     'cumsum': """\
 Sums of the elements up to each along dim; integers and bools in int64.
 
-Signature: cumsum(input, dim=None, *, dtype=None, axis=None)
+Signature: cumsum(x, dim=None, *, dtype=None, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -2283,10 +2283,10 @@ tensor([[ 1.0000, -1.0000,  2.0000],
     'cumsum_': """\
 In place: cumsum.
 
-Signature: cumsum_(input, dim=None, *, dtype=None, axis=None)
+Signature: cumsum_(x, dim=None, *, dtype=None, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -2307,10 +2307,10 @@ tensor([[ 1.0000, -1.0000,  2.0000],
     'cumulative_trapezoid': """\
 The integrals up to each point but the first, by the trapezoidal rule.
 
-Signature: cumulative_trapezoid(other, input=None, *, dx=None, dim=-1)
+Signature: cumulative_trapezoid(y, x=None, *, dx=None, dim=-1)
 
 Operands:
-    other: a tensor or a NumPy array (y in formulas).
+    y: a tensor or a NumPy array.
 
 Returns:
     Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
@@ -2380,10 +2380,10 @@ tensor(17.3750)
     'detach_copy': """\
 What ``detach`` shows, copied.
 
-Signature: detach_copy(input)
+Signature: detach_copy(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -2509,10 +2509,10 @@ tensor([ 1.0000, -1.0000, -1.5000], grad_fn=<DiagonalBackward0>)
     'diagonal_copy': """\
 What ``diagonal`` shows, copied.
 
-Signature: diagonal_copy(input, offset=0, dim1=0, dim2=1)
+Signature: diagonal_copy(x, offset=0, dim1=0, dim2=1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -2677,10 +2677,10 @@ tensor([ 0., -4., -3.], grad_fn=<DivBackward2>)
     'dot': """\
 The sum of the products of two vectors' elements.
 
-Signature: dot(input, other)
+Signature: dot(input, tensor)
 
 Operands:
-    input, other: tensors (x and y in formulas).
+    input, tensor: tensors (x and y in formulas).
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -2728,10 +2728,10 @@ tensor([[ 1.0000, -2.0000,  3.0000],
     'dsplit': """\
 Pieces behind one another: along the third dimension; equal ones, or those between the given indices.
 
-Signature: dsplit(input, indices_or_sections)
+Signature: dsplit(x, indices_or_sections)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3096,10 +3096,10 @@ tensor([2.0000, 0.2500, 8.0000], grad_fn=<Exp2Backward0>)
     'expand': """\
 Dimensions of size 1 repeated without memory; -1 keeps a size.
 
-Signature: expand(input, *size)
+Signature: expand(x, *size)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3119,10 +3119,10 @@ tensor([[ 1.,  1.,  1.],
     'expand_as': """\
 ``x.expand(other.shape)``.
 
-Signature: expand_as(input, other)
+Signature: expand_as(x, other)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3143,10 +3143,10 @@ tensor([[ 1.,  1.,  1.],
     'expand_copy': """\
 What ``expand`` shows, copied.
 
-Signature: expand_copy(input, size, *, implicit=False)
+Signature: expand_copy(x, size, *, implicit=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3193,10 +3193,10 @@ tensor([ 1.7183, -0.8647, 19.0855], grad_fn=<Expm1Backward0>)
     'flatten': """\
 A range of dimensions as one; the tensor itself if that changes nothing.
 
-Signature: flatten(input, start_dim=0, end_dim=-1)
+Signature: flatten(x, start_dim=0, end_dim=-1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3216,10 +3216,10 @@ tensor([ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000,  1.5000, -0.5000,
     'flip': """\
 Dimensions in reverse order of their elements; copied.
 
-Signature: flip(input, *each, dims=None)
+Signature: flip(x, *each, dims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3240,10 +3240,10 @@ tensor([[ 3.0000, -2.0000,  1.0000],
     'fliplr': """\
 The second dimension in reverse.
 
-Signature: fliplr(input)
+Signature: fliplr(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3263,10 +3263,10 @@ tensor([[ 3.0000, -2.0000,  1.0000],
     'flipud': """\
 The first dimension in reverse.
 
-Signature: flipud(input)
+Signature: flipud(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3299,7 +3299,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.float_power(...); NumPy: np.float_power.
+Forms: x.float_power(...), out=; NumPy: np.float_power.
 
 >>> x = nbgrad.tensor([[1.0, 3.0, 0.5], [2.0, 1.5, 2.5]])
 >>> y = nbgrad.tensor([1.5, 2.5, 0.75])
@@ -3670,10 +3670,10 @@ tensor([[ 2.0000, -1.0000,  1.5000],
     'getitem': """\
 ``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks.
 
-Signature: getitem(input, key)
+Signature: getitem(x, key)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -3797,7 +3797,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: where((x >= -lambd) & (x <= lambd), 0, g)
 
-Forms: x.hardshrink(...).
+Forms: x.hardshrink(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.hardshrink(x)
@@ -3975,10 +3975,10 @@ Histogram(hist=tensor([3., 3., 2., 4.]), bin_edges=tensor([-3.0000, -1.5000,  0.
 Pieces side by side: along the second dimension, of vectors the first; equal ones, or those between the given
 indices.
 
-Signature: hsplit(input, indices_or_sections)
+Signature: hsplit(x, indices_or_sections)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4285,10 +4285,10 @@ tensor([0.0455, 0.7788, 0.1247])
     'imag': """\
 The imaginary parts of a complex tensor, as a view.
 
-Signature: imag(input)
+Signature: imag(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
@@ -4308,10 +4308,10 @@ tensor([[-0.5000,  1.0000],
     'index_add': """\
 ``x`` with ``alpha`` times the slices of ``source`` added where ``index`` says.
 
-Signature: index_add(input, dim, index, source, *, alpha=1)
+Signature: index_add(x, dim, index, source, *, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4335,10 +4335,10 @@ tensor([[ 1.1250, -1.3750,  2.8750,  1.3750],
     'index_add_': """\
 In place: index_add.
 
-Signature: index_add_(input, dim, index, source, *, alpha=1)
+Signature: index_add_(x, dim, index, source, *, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4362,10 +4362,10 @@ tensor([[ 1.1250, -1.3750,  2.8750,  1.3750],
     'index_copy': """\
 ``x`` with the slices of ``source`` written where ``index`` says.
 
-Signature: index_copy(input, dim, index, source)
+Signature: index_copy(x, dim, index, source)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4389,10 +4389,10 @@ tensor([[ 0.1250,  0.6250, -0.1250,  0.8750],
     'index_copy_': """\
 In place: index_copy.
 
-Signature: index_copy_(input, dim, index, source)
+Signature: index_copy_(x, dim, index, source)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4417,10 +4417,10 @@ tensor([[ 0.1250,  0.6250, -0.1250,  0.8750],
 ``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names, from the end if
 negative.
 
-Signature: index_fill(input, dim, index, value)
+Signature: index_fill(x, dim, index, value)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4443,10 +4443,10 @@ tensor([[ 1.5000,  1.5000,  1.5000,  1.5000],
     'index_fill_': """\
 In place: index_fill.
 
-Signature: index_fill_(input, dim, index, value)
+Signature: index_fill_(x, dim, index, value)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4469,10 +4469,10 @@ tensor([[ 1.5000,  1.5000,  1.5000,  1.5000],
     'index_put': """\
 ``x`` with ``values`` written (or added) at a tuple of index tensors or masks.
 
-Signature: index_put(input, indices, values, accumulate=False)
+Signature: index_put(x, indices, values, accumulate=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4495,10 +4495,10 @@ tensor([[-3.0000, -2.0000,  3.0000,  0.5000],
     'index_put_': """\
 In place: index_put.
 
-Signature: index_put_(input, indices, values, accumulate=False)
+Signature: index_put_(x, indices, values, accumulate=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -4662,10 +4662,10 @@ tensor([[ 0.3741, -0.2014,  0.1439],
     'is_complex': """\
 Whether the dtype is a complex one: a Python bool.
 
-Signature: is_complex(input)
+Signature: is_complex(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
@@ -4686,10 +4686,10 @@ Whether the tensor is a lazy conjugate: a Python bool.
 >>> z.conj().is_conj(), z.conj().conj().is_conj(), z.conj().clone().is_conj()
 (True, False, False)
 
-Signature: is_conj(input)
+Signature: is_conj(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
@@ -4708,10 +4708,10 @@ False
     'is_floating_point': """\
 Whether the dtype is a floating one: a Python bool.
 
-Signature: is_floating_point(input)
+Signature: is_floating_point(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
@@ -4731,10 +4731,10 @@ Whether the tensor is a lazy negative, as the imaginary part of a lazy conjugate
 >>> nbgrad.tensor([1 + 2j]).conj().imag.is_neg()
 True
 
-Signature: is_neg(input)
+Signature: is_neg(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
@@ -4923,10 +4923,10 @@ Where the imaginary part is 0; True everywhere for real tensors.
 >>> nbgrad.isreal(nbgrad.tensor([1 + 0j, 1j]))
 tensor([ True, False])
 
-Signature: isreal(input)
+Signature: isreal(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool: kept; int64, float16, float32, float64, complex64: bool.
@@ -4949,10 +4949,10 @@ Iterate over the first dimension, as ``unbind`` does.
 Raises:
     ArgumentError: a 0-d tensor has none.
 
-Signature: iterate(input)
+Signature: iterate(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, float32, float64, complex64: tuple_iterator.
@@ -6117,10 +6117,10 @@ Powers of the elements of vectors, from 1 up, one a column.
 Raises:
     ShapeError: a 0-d tensor. RangeError: N is negative.
 
-Signature: linalg.vander(input, *, N=None)
+Signature: linalg.vander(x, *, N=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -6139,10 +6139,10 @@ tensor([[ 1.0000,  1.0000,  1.0000],
     'linalg_vecdot': """\
 Sums of products along a dimension, the first operand conjugated.
 
-Signature: linalg.vecdot(input, other, *, dim=-1)
+Signature: linalg.vecdot(x, y, *, dim=-1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -6163,10 +6163,10 @@ tensor([ 8.5000, -2.5000])
     'linalg_vector_norm': """\
 The p-norm over dimensions, of all elements by default.
 
-Signature: linalg.vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None)
+Signature: linalg.vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -6214,6 +6214,8 @@ Raises:
     ShapeError: such as for ([2, 3], [4, 2]).
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0], [-1.5, -2.5, 0.25], [-0.25, 0.75, -0.75]])
@@ -6744,6 +6746,8 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
+Forms: out=.
+
 >>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
 >>> y = nbgrad.tensor([1, 2, 3])
 >>> nbgrad.lu_unpack(x, y)
@@ -6758,10 +6762,10 @@ LUResult(P=tensor([[1., 0., 0.],
     'mH': """\
 The last two dimensions exchanged, and the elements conjugated.
 
-Signature: mH(input)
+Signature: mH(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -6783,10 +6787,10 @@ tensor([[ 1.0000,  0.5000],
     'mT': """\
 The last two dimensions exchanged.
 
-Signature: mT(input)
+Signature: mT(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -6866,10 +6870,10 @@ tensor([[ 2.5000, -2.0000, -3.0000],
     'masked_scatter_': """\
 In place: masked_scatter.
 
-Signature: masked_scatter_(input, mask, source)
+Signature: masked_scatter_(x, mask, source)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -6999,10 +7003,10 @@ tensor([[ 9.6250,  1.0000, -6.5000],
     'max': """\
 Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.
 
-Signature: max(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
+Signature: max(x, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -7132,10 +7136,10 @@ Forms: NumPy: np.meshgrid.
     'min': """\
 Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.
 
-Signature: min(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
+Signature: min(x, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -7215,10 +7219,10 @@ tensor([ 0.8651, -0.2525,  2.9865], grad_fn=<MishBackward0>)
     'mm': """\
 The product of two matrices.
 
-Signature: mm(input, other)
+Signature: mm(input, mat2)
 
 Operands:
-    input, other: tensors (x and y in formulas).
+    input, mat2: tensors (x and y in formulas).
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -7272,10 +7276,10 @@ Extremum(values=tensor([-2., -1.]), indices=tensor([1, 1]))
     'movedim': """\
 Dimensions moved to other places; the rest keep their order.
 
-Signature: movedim(input, source, destination)
+Signature: movedim(x, source, destination)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -7383,10 +7387,10 @@ tensor([2.0000, 2.0000, 4.5000], grad_fn=<MulBackward0>)
     'mv': """\
 The product of a matrix and a vector.
 
-Signature: mv(input, other)
+Signature: mv(input, vec)
 
 Operands:
-    input, other: tensors (x and y in formulas).
+    input, vec: tensors (x and y in formulas).
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -7610,10 +7614,10 @@ tensor(3.5000)
 Raises:
     DimError, ShapeError: they are not there. ArgumentError: no ints.
 
-Signature: narrow(input, dim, start, length)
+Signature: narrow(x, dim, start, length)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -7635,10 +7639,10 @@ tensor([[-2.0000,  3.0000,  0.5000],
     'narrow_copy': """\
 What ``narrow`` shows, copied.
 
-Signature: narrow_copy(input, dim, start, length)
+Signature: narrow_copy(x, dim, start, length)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -7847,10 +7851,10 @@ tensor(0.)
     'nonzero': """\
 The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension.
 
-Signature: nonzero(input, *, as_tuple=False)
+Signature: nonzero(x, *, as_tuple=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64: kept; bool, float16, float32, float64, complex64: int64.
@@ -7874,10 +7878,10 @@ tensor([[0, 0],
     'norm': """\
 The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0.
 
-Signature: norm(input, p='fro', dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None)
+Signature: norm(x, p='fro', dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -7935,6 +7939,8 @@ Raises:
     DimError: a dimension out of range.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
 >>> nbgrad.nuclear_norm(x)
@@ -8069,10 +8075,10 @@ tensor([2.0616, 2.2913])
     'permute': """\
 Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``.
 
-Signature: permute(input, *dims)
+Signature: permute(x, *dims)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8102,10 +8108,10 @@ tensor([[[ 1.0000,  2.0000,  2.5000],
     'permute_copy': """\
 What ``permute`` shows, copied.
 
-Signature: permute_copy(input, dims)
+Signature: permute_copy(x, dims)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8125,11 +8131,9 @@ tensor([[ 1.0000,  0.5000],
         [ 3.0000, -1.0000]])
 """,
     'pinverse': """\
-The Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as 0.
+See ``linalg.pinverse``.
 
-``rtol`` (or ``rcond``) is max(m, n) eps unless one of the tolerances is given.
-
-Signature: pinverse(A, rcond=None, hermitian=False, *, atol=None, rtol=None)
+Signature: pinverse(A, rcond=1e-15)
 
 Operands:
     A: a tensor or a NumPy array.
@@ -8174,6 +8178,8 @@ Raises:
     DTypeError: such as for ([2], [2]) of int64.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([[2.0, -1.0, 1.5], [-0.5, 2.5, -3.0]])
@@ -8377,10 +8383,10 @@ tensor(6., grad_fn=<ProdBackward0>)
 Raises:
     ShapeError: not as many elements as indices.
 
-Signature: put(input, index, source, accumulate=False)
+Signature: put(x, index, source, accumulate=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8403,10 +8409,10 @@ tensor([[ 2.5000, -2.0000,  3.0000],
     'put_': """\
 In place: put.
 
-Signature: put_(input, index, source, accumulate=False)
+Signature: put_(x, index, source, accumulate=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8509,10 +8515,10 @@ tensor([  57.2958, -114.5916,  171.8873], grad_fn=<Rad2DegBackward0>)
     'ravel': """\
 One dimension, copied only where it must be.
 
-Signature: ravel(input)
+Signature: ravel(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8531,10 +8537,10 @@ tensor([ 1.0000, -2.0000,  3.0000,  0.5000,  2.0000, -1.0000])
     'real': """\
 The real parts: a view of a complex tensor, a real tensor itself.
 
-Signature: real(input)
+Signature: real(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
@@ -8715,10 +8721,10 @@ tensor([[ 0.2649, -0.5298,  0.7947,  0.1325],
     'repeat': """\
 ``x`` copied so many times along every dimension; more repeats than dimensions add dimensions in front.
 
-Signature: repeat(input, *each, repeats=None)
+Signature: repeat(x, *each, repeats=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8740,10 +8746,10 @@ tensor([[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
     'repeat_interleave': """\
 Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row.
 
-Signature: repeat_interleave(input, repeats, dim=None)
+Signature: repeat_interleave(x, repeats, dim=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8764,10 +8770,10 @@ tensor([ 1.0000,  1.0000, -2.0000, -2.0000,  3.0000,  3.0000,  0.5000,  0.5000,
     'reshape': """\
 The same elements under another shape: a view where strides allow, else a copy.
 
-Signature: reshape(input, *shape)
+Signature: reshape(x, *shape)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8789,10 +8795,10 @@ tensor([[ 1.0000, -2.0000],
     'reshape_as': """\
 ``x.reshape(other.shape)``.
 
-Signature: reshape_as(input, other)
+Signature: reshape_as(x, other)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8817,10 +8823,10 @@ The tensor itself, or a copy if it is lazily conjugated.
 >>> nbgrad.tensor([1 + 2j]).conj().resolve_conj().numpy()
 array([1.-2.j], dtype=complex64)
 
-Signature: resolve_conj(input)
+Signature: resolve_conj(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -8840,10 +8846,10 @@ tensor([[ 1.0000, -2.0000,  3.0000],
     'resolve_neg': """\
 The tensor itself, or a copy if it is lazily negated.
 
-Signature: resolve_neg(input)
+Signature: resolve_neg(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9004,10 +9010,10 @@ tensor([ 1.0000,  2.5000, -4.0000], grad_fn=<SubBackward0>)
 ``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
 it.
 
-Signature: scatter(input, dim, index, src=None, *, value=None, reduce=None)
+Signature: scatter(x, dim, index, src=None, *, value=None, reduce=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9031,10 +9037,10 @@ tensor([[ 0.2500,  0.6250,  3.0000, -0.7500],
     'scatter_': """\
 In place: scatter.
 
-Signature: scatter_(input, dim, index, src=None, *, value=None, reduce=None)
+Signature: scatter_(x, dim, index, src=None, *, value=None, reduce=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9058,10 +9064,10 @@ tensor([[ 0.2500,  0.6250,  3.0000, -0.7500],
     'scatter_add': """\
 ``x`` with ``src`` added along ``dim`` where ``index`` says; repeated indices add up in row-major order.
 
-Signature: scatter_add(input, dim, index, src)
+Signature: scatter_add(x, dim, index, src)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9085,10 +9091,10 @@ tensor([[ 1.2500, -1.3750,  3.0000, -0.2500],
     'scatter_add_': """\
 In place: scatter_add.
 
-Signature: scatter_add_(input, dim, index, src)
+Signature: scatter_add_(x, dim, index, src)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9226,10 +9232,10 @@ tensor([ 3., -1.], grad_fn=<SelectBackward0>)
     'select_copy': """\
 What ``select`` shows, copied.
 
-Signature: select_copy(input, dim, index)
+Signature: select_copy(x, dim, index)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9309,10 +9315,10 @@ tensor([ 1.0507, -1.5202,  3.1521], grad_fn=<EluBackward0>)
     'setitem': """\
 ``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts.
 
-Signature: setitem(input, key, value)
+Signature: setitem(x, key, value)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, float32, float64, complex64: NoneType.
@@ -9544,10 +9550,10 @@ tensor([ 1.1752, -3.6269, 10.0179], grad_fn=<SinhBackward0>)
     'slice_copy': """\
 What ``slice`` shows, copied.
 
-Signature: slice_copy(input, dim=0, start=None, end=None, step=1)
+Signature: slice_copy(x, dim=0, start=None, end=None, step=1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9747,7 +9753,7 @@ Raises:
 Derivative (g: the cotangent of the result, out: the result):
     x: where((x >= -lambd) & (x <= lambd), 0, g)
 
-Forms: x.softshrink_(...).
+Forms: x.softshrink_(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]], requires_grad=True)
 >>> nbgrad.softshrink(x)
@@ -9760,10 +9766,10 @@ tensor([[ 0.5000, -1.5000,  2.5000],
     'sort': """\
 ``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number.
 
-Signature: sort(input, dim=-1, descending=False, stable=False, *, axis=None)
+Signature: sort(x, dim=-1, descending=False, stable=False, *, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
@@ -9785,10 +9791,10 @@ Extremum(values=tensor([[-2.0000,  0.5000,  1.0000,  3.0000],
     'split': """\
 Pieces along a dimension: of one size (the last may be smaller), or of the given sizes.
 
-Signature: split(input, split_size_or_sections, dim=0)
+Signature: split(x, split_size_or_sections, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9810,10 +9816,10 @@ Forms: x.split(...); NumPy: np.split.
     'split_copy': """\
 What ``split`` shows, copied.
 
-Signature: split_copy(input, split_size, dim=0)
+Signature: split_copy(x, split_size, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9864,10 +9870,10 @@ Forms: x.split_with_sizes(...).
     'split_with_sizes_copy': """\
 What ``split_with_sizes`` shows, copied.
 
-Signature: split_with_sizes_copy(input, split_sizes, dim=0)
+Signature: split_with_sizes_copy(x, split_sizes, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9943,10 +9949,10 @@ tensor([1., 4., 9.], grad_fn=<PowBackward0>)
     'squeeze': """\
 Without dimensions of size 1: all, one, or some of them.
 
-Signature: squeeze(input, dim=None, axis=None)
+Signature: squeeze(x, dim=None, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9966,10 +9972,10 @@ tensor([ 1., -2.,  3.])
     'squeeze_copy': """\
 What ``squeeze`` shows, copied.
 
-Signature: squeeze_copy(input, dim=None)
+Signature: squeeze_copy(x, dim=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10018,10 +10024,10 @@ tensor([[[ 1.0000, -2.0000,  3.0000],
     'std': """\
 Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0.
 
-Signature: std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
+Signature: std(x, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -10042,10 +10048,10 @@ tensor(1.8552)
     'std_mean': """\
 Standard deviation and mean over dimensions.
 
-Signature: std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+Signature: std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -10056,6 +10062,8 @@ Raises:
     DimError: a dimension out of range.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.std_mean(x)
@@ -10125,10 +10133,10 @@ tensor(3.5000, grad_fn=<SumBackward0>)
     'sum_to': """\
 Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none.
 
-Signature: sum_to(input, shape)
+Signature: sum_to(x, shape)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10203,10 +10211,10 @@ tensor([[ 1.0000,  0.5000],
     't_copy': """\
 What ``t`` shows, copied.
 
-Signature: t_copy(input)
+Signature: t_copy(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10258,10 +10266,10 @@ tensor([[ 1.0000, -0.5000],
 
 With ``dim`` negative indices count from the end.
 
-Signature: take_along_dim(input, indices, dim=None)
+Signature: take_along_dim(x, indices, dim=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10365,10 +10373,10 @@ tensor([ 0.2384, -1.0360,  2.0049], grad_fn=<TanhshrinkBackward0>)
     'tensor_split': """\
 So many pieces of nearly equal size, or the pieces between the given indices.
 
-Signature: tensor_split(input, indices_or_sections, dim=0)
+Signature: tensor_split(x, indices_or_sections, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10455,10 +10463,10 @@ tensor([1., 0., 3.], grad_fn=<ThresholdBackward0>)
     'tile': """\
 ``repeat`` with missing repeats in front taken as 1.
 
-Signature: tile(input, *each, dims=None)
+Signature: tile(x, *each, dims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10482,10 +10490,10 @@ tensor([[[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
     'topk': """\
 ``(values, indices)`` of the k greatest (or smallest) elements along dim, in order.
 
-Signature: topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None)
+Signature: topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
@@ -10560,10 +10568,10 @@ tensor([[ 1.0000,  0.5000],
     'transpose_copy': """\
 What ``transpose`` shows, copied.
 
-Signature: transpose_copy(input, dim0, dim1)
+Signature: transpose_copy(x, dim0, dim1)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10585,10 +10593,10 @@ tensor([[ 1.0000,  0.5000],
     'trapezoid': """\
 The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart.
 
-Signature: trapezoid(other, input=None, *, dx=None, dim=-1)
+Signature: trapezoid(y, x=None, *, dx=None, dim=-1)
 
 Operands:
-    other: a tensor or a NumPy array (y in formulas).
+    y: a tensor or a NumPy array.
 
 Returns:
     Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
@@ -10665,10 +10673,10 @@ tensor([[ 1.0000,  0.0000,  0.0000,  0.0000],
     'tril_': """\
 In place: tril.
 
-Signature: tril_(input, diagonal=0)
+Signature: tril_(x, diagonal=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10740,10 +10748,10 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
     'triu_': """\
 In place: triu.
 
-Signature: triu_(input, diagonal=0)
+Signature: triu_(x, diagonal=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10838,10 +10846,10 @@ Forms: x.unbind(...).
     'unbind_copy': """\
 What ``unbind`` shows, copied.
 
-Signature: unbind_copy(input, dim=0)
+Signature: unbind_copy(x, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10861,10 +10869,10 @@ Forms: out=.
     'unflatten': """\
 One dimension as several; one of their sizes may be -1.
 
-Signature: unflatten(input, dim, sizes)
+Signature: unflatten(x, dim, sizes)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10914,10 +10922,10 @@ tensor([[ 1.0000, -2.0000,  3.0000],
     'unfold_copy': """\
 What ``unfold`` shows, copied.
 
-Signature: unfold_copy(input, dimension, size, step)
+Signature: unfold_copy(x, dimension, size, step)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -10986,10 +10994,10 @@ tensor([1, 2, 3, 1])
     'unsafe_chunk': """\
 ``chunk`` whose pieces autograd takes for tensors of their own.
 
-Signature: unsafe_chunk(input, chunks, dim=0)
+Signature: unsafe_chunk(x, chunks, dim=0)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -11097,10 +11105,10 @@ tensor([[[ 1.0000, -2.0000,  3.0000]],
     'unsqueeze_copy': """\
 What ``unsqueeze`` shows, copied.
 
-Signature: unsqueeze_copy(input, dim)
+Signature: unsqueeze_copy(x, dim)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -11125,10 +11133,10 @@ Powers of the elements of a vector, one a column: from the highest to 1.
 Raises:
     ShapeError: no vector. RangeError: N is negative.
 
-Signature: vander(input, N=None, increasing=False)
+Signature: vander(x, N=None, increasing=False)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -11150,10 +11158,10 @@ tensor([[ 1.,  1.,  1.],
 Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts,
 added.
 
-Signature: var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
+Signature: var(x, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -11174,10 +11182,10 @@ tensor(3.4417)
     'var_mean': """\
 Variance and mean over dimensions.
 
-Signature: var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None)
+Signature: var_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
@@ -11188,6 +11196,8 @@ Raises:
     DimError: a dimension out of range.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.var_mean(x)
@@ -11222,10 +11232,10 @@ The same memory under another shape; ``x.view(2, -1)`` or ``x.view((2, -1))``. N
 Raises:
     ShapeError: the elements cannot be reached by strides. Hint: reshape.
 
-Signature: view(input, *shape)
+Signature: view(x, *shape)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -11246,10 +11256,10 @@ tensor([[ 1.0000, -2.0000],
     'view_as': """\
 ``x.view(other.shape)``.
 
-Signature: view_as(input, other)
+Signature: view_as(x, other)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -11293,10 +11303,10 @@ tensor([1.-2.0000j, 3.+0.5000j, 2.-1.0000j], grad_fn=<ViewAsComplexBackward0>)
     'view_as_complex_copy': """\
 What ``view_as_complex`` shows, copied.
 
-Signature: view_as_complex_copy(input)
+Signature: view_as_complex_copy(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: bool, int64, float16, complex64: refused; float32: complex64; float64: complex128.
@@ -11341,10 +11351,10 @@ tensor([[[ 1.5000, -0.5000],
     'view_as_real_copy': """\
 What ``view_as_real`` shows, copied.
 
-Signature: view_as_real_copy(input)
+Signature: view_as_real_copy(x)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: float64: kept; bool, int64, float16, float32, complex64: float64.
@@ -11364,10 +11374,10 @@ tensor([[ 1.5000, -0.5000],
     'view_copy': """\
 What ``view`` shows, copied.
 
-Signature: view_copy(input, size)
+Signature: view_copy(x, size)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -11388,10 +11398,10 @@ tensor([[ 1.0000, -2.0000],
     'vsplit': """\
 Pieces below one another: along the first dimension; equal ones, or those between the given indices.
 
-Signature: vsplit(input, indices_or_sections)
+Signature: vsplit(x, indices_or_sections)
 
 Operands:
-    input: a tensor or a NumPy array (x in formulas).
+    x: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.

@@ -93,7 +93,7 @@ def get_default_dtype() -> DType:
     return _default
 
 
-def set_default_dtype(dtype: DType) -> None:
+def set_default_dtype(d: DType) -> None:
     """Set the dtype that ``get_default_dtype`` returns; it must be floating.
 
     >>> nbgrad.set_default_dtype(nbgrad.float64)
@@ -102,7 +102,7 @@ def set_default_dtype(dtype: DType) -> None:
     >>> nbgrad.set_default_dtype(nbgrad.float32)
     """
     global _default
-    dtype = dtype_of(dtype)
+    dtype = dtype_of(d)
     if not dtype.is_floating_point:
         raise ArgumentError(f"set_default_dtype: {dtype} is not a floating dtype.")
     _default = dtype

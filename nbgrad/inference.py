@@ -29,7 +29,7 @@ INFERENCE = "inference"
 calls: dict[str, Callable] = {}         # dispatch.CALLS, once that is there
 
 
-def is_inference(x: Tensor) -> bool:
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode.
 
     >>> import nbgrad
@@ -38,7 +38,7 @@ def is_inference(x: Tensor) -> bool:
     >>> nbgrad.is_inference(y), nbgrad.is_inference(y * 2)
     (True, False)
     """
-    return x.layout.special is INFERENCE
+    return input.layout.special is INFERENCE
 
 
 def mark(x: Tensor) -> Tensor:

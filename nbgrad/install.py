@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import accumulate, dispatch
-from .dispatch import CALLS, call_of
+from .dispatch import CALLS, NUMBERS, call_of
 from .docstrings import DOCSTRINGS
 from .errors import ArgumentError, DTypeError, OperatorError
 from .inplace import inplace_call, inplace_plan, write_result
@@ -125,11 +125,12 @@ def function_form(op: Op, call: Callable) -> Callable:
     It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
     """
     names = list(op.signature.parameters)
+    numbers = getattr(op, "numbers", False)
     takes_array = bool(names) and names[0] in ("x", "input", "self") and not getattr(op, "variadic", False)
 
     def function(*args, **named):
         try:
-            if takes_array and args and not isinstance(args[0], Tensor):
+            if takes_array and args and not isinstance(args[0], Tensor) and not (numbers and isinstance(args[0], NUMBERS)):
                 args = (as_tensor(op, names[0], args[0]), *args[1:])
             return call(*args, **named)
         except AttributeError as error:

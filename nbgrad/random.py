@@ -17,7 +17,7 @@ import numpy as np
 from .batch import levels as batch_levels
 from .batch.levels import BatchingError, is_batched, open_levels, random_levels, whole
 from .casting import on_device
-from .creation import empty_of, layout_for, layout_like, leaf
+from .creation import empty_of, into, layout_for, layout_like, leaf
 from .dispatch import CALLS
 from .dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, int64, require_floating, uint8
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
@@ -28,6 +28,7 @@ from .interop import array_of, flat_tensor, values_of
 from .layout import Layout, broadcast_shapes, layout_of
 from .locks import new_lock
 from .lowering.random import random_plan
+from .outs import require_no_grad, store_results
 from .rules import lowering
 from .storage import CPU, wrap_array
 from .tensor import Tensor, native, new_tensor
@@ -186,7 +187,7 @@ def get_rng_state() -> Tensor:
     return default_generator.get_state()
 
 
-def set_rng_state(state: Tensor) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Return the default generator to a state that ``get_rng_state`` gave.
 
     >>> import nbgrad
@@ -196,7 +197,7 @@ def set_rng_state(state: Tensor) -> None:
     >>> nbgrad.equal(first, nbgrad.rand(2))
     True
     """
-    default_generator.set_state(state)
+    default_generator.set_state(new_state)
 
 
 @contextlib.contextmanager
@@ -277,7 +278,7 @@ def normal_numbers(op: str, layout: Layout, generator) -> Tensor:
 
 
 def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-         requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+         requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Uniform numbers from [0, 1).
 
     Raises:
@@ -288,12 +289,14 @@ def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, devi
     >>> x.shape, bool(((x >= 0) & (x < 1)).all())
     (nbgrad.Size([2, 3]), True)
     """
+    if out is not None:
+        return into(out, rand, *sizes, size=size, generator=generator, dtype=dtype, device=device)
     return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator),
                 requires_grad)
 
 
 def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-          requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+          requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1.
 
     Raises:
@@ -303,38 +306,40 @@ def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, dev
     >>> nbgrad.randn(2, 3, dtype=nbgrad.float64).dtype
     nbgrad.float64
     """
+    if out is not None:
+        return into(out, randn, *sizes, size=size, generator=generator, dtype=dtype, device=device)
     return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator),
                 requires_grad)
 
 
-def rand_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
               requires_grad: bool = False, layout=None, pin_memory: bool = False,
               memory_format=None) -> Tensor:
-    """``rand`` in the shape, dtype and memory order of ``x``.
+    """``rand`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.rand_like(nbgrad.ones(2, 3)).shape
     nbgrad.Size([2, 3])
     """
-    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", x, dtype, device, memory_format), generator),
+    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", input, dtype, device, memory_format), generator),
                 requires_grad)
 
 
-def randn_like(x: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
                requires_grad: bool = False, layout=None, pin_memory: bool = False,
                memory_format=None) -> Tensor:
-    """``randn`` in the shape, dtype and memory order of ``x``.
+    """``randn`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.randn_like(nbgrad.ones(2, 3)).shape
     nbgrad.Size([2, 3])
     """
-    return leaf("randn_like", normal_numbers("randn_like", layout_like("randn_like", x, dtype, device, memory_format), generator),
-                requires_grad)
+    layout = layout_like("randn_like", input, dtype, device, memory_format)
+    return leaf("randn_like", normal_numbers("randn_like", layout, generator), requires_grad)
 
 
-def randint(low, high=None, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-            requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+def randint(low=None, high=None, size=None, *, generator: Generator | None = None, dtype=None, device=None,
+            requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
 
     Raises:
@@ -345,27 +350,29 @@ def randint(low, high=None, size=None, *, generator: Generator | None = None, dt
     >>> bool(((x >= 2) & (x < 5)).all())
     True
     """
+    if out is not None:
+        return into(out, randint, low, high, size, generator=generator, dtype=dtype, device=device)
     if size is None and high is not None:
         low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
+    elif low is None or high is None:
+        low, high = 0, high if low is None else low
     if size is None or isinstance(size, int):
         raise ArgumentError(f"randint: size must be a sequence of integers, got {size!r}. Hint: randint(10, (3,)).")
     layout = layout_for("randint", (), size, int64 if dtype is None else dtype, device)
     return leaf("randint", integers("randint", layout, generator, low, high), requires_grad)
 
 
-def randint_like(x: Tensor, low, high=None, *, generator: Generator | None = None, dtype=None, device=None,
+def randint_like(input: Tensor, low=None, high=None, *, generator: Generator | None = None, dtype=None, device=None,
                  requires_grad: bool = False, layout=None, pin_memory: bool = False,
                  memory_format=None) -> Tensor:
-    """``randint`` in the shape, dtype and memory order of ``x``.
+    """``randint`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.randint_like(nbgrad.ones(2), 1)
     tensor([0., 0.])
     """
-    low, high = (0, low) if high is None else (low, high)
-    layout = layout_like("randint_like", x, dtype, device, memory_format)
+    low, high = (0, high if low is None else low) if low is None or high is None else (low, high)
+    layout = layout_like("randint_like", input, dtype, device, memory_format)
     return leaf("randint_like", integers("randint_like", layout, generator, low, high), requires_grad)
 
 
@@ -401,7 +408,7 @@ def whole_numbers(dtype: DType) -> tuple[int, int]:
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=None,
-             requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+             requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """The integers 0 to n - 1 in random order.
 
     Raises:
@@ -411,6 +418,8 @@ def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=
     >>> nbgrad.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
+    if out is not None:
+        return into(out, randperm, n, generator=generator, dtype=dtype, device=device)
     layout = layout_for("randperm", (), (n,), dtype, device)
     if layout.dtype.category == INTEGER and n - 1 > whole_numbers(layout.dtype)[1]:
         raise RangeError(f"randperm: {n - 1} does not fit {layout.dtype}.")
@@ -424,23 +433,30 @@ def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
 
-def bernoulli(x: Tensor, p=None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that ``x`` (or the number or tensor ``p``) says, else 0; in the shape and dtype of ``x``.
+def bernoulli(input: Tensor, p=None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """1 with the probability that ``input`` (or the number or tensor ``p``) says, else 0; in the shape and dtype of ``input``.
 
     Raises:
-        RangeError: no probability. DTypeError: ``x`` is not floating, and there is no ``p``.
+        RangeError: no probability. DTypeError: ``input`` is not floating, and there is no ``p``.
 
     >>> import nbgrad
     >>> nbgrad.bernoulli(nbgrad.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
+    if out is not None:
+        return stored("bernoulli", bernoulli(input, p, generator=generator), out)
     if p is not None:
-        out = empty_of(layout_like("bernoulli", x))
-        return bernoulli_(out, p, generator=generator)
-    layout = layout_like("bernoulli", x)
+        return bernoulli_(empty_of(layout_like("bernoulli", input)), p, generator=generator)
+    layout = layout_like("bernoulli", input)
     if not layout.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: probabilities must be floating, got {layout.dtype}.")
-    return CALLS["to_dtype"](below("bernoulli", x, layout, generator), layout.dtype)
+    return CALLS["to_dtype"](below("bernoulli", input, layout, generator), layout.dtype)
+
+
+def stored(op: str, result: Tensor, out: Tensor) -> Tensor:
+    """A result without history, written into ``out``."""
+    require_no_grad(op, (out,))
+    return store_results(op, result, out)
 
 
 def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
@@ -455,7 +471,7 @@ def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
 
 
 def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-           requires_grad: bool = False, layout=None, pin_memory: bool = False) -> Tensor:
+           requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Normal numbers: ``normal(mean, std, size)`` with numbers, or with tensors that broadcast for mean, std or both.
 
     The result has no history: no gradient flows into the parameters.
@@ -467,6 +483,8 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
     >>> nbgrad.normal(nbgrad.tensor([1.0, 2.0]), 0.0)
     tensor([1., 2.])
     """
+    if out is not None:
+        return into(out, normal, mean, std, size, generator=generator, dtype=dtype, device=device)
     if values_of(whole(std)).min(initial=0.0) < 0 if isinstance(std, Tensor) else not std >= 0:
         raise RangeError(f"normal: std must be >= 0, got {std}.")
     tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
@@ -483,28 +501,30 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
     return CALLS["add"](CALLS["mul"](out, std), mean)
 
 
-def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *,
-                generator: Generator | None = None) -> Tensor:
-    """Indices drawn from the weights in each row of ``x``: int64, ``num_samples`` a row.
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Indices drawn from the weights in each row of ``input``: int64, ``num_samples`` a row.
 
     Without replacement the samples are the largest of weight / exponential number, which is a race that each index wins
     in proportion to its weight.
 
     Raises:
-        DTypeError: ``x`` is not floating. ShapeError: not 1-D or 2-D. RangeError: no weights, or more samples than
+        DTypeError: ``input`` is not floating. ShapeError: not 1-D or 2-D. RangeError: no weights, or more samples than
             indices.
 
     >>> import nbgrad
     >>> nbgrad.multinomial(nbgrad.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
-    if open_levels and (levels := levels_to_draw(x)):
+    if out is not None:
+        return stored("multinomial", multinomial(input, num_samples, replacement, generator=generator), out)
+    if open_levels and (levels := levels_to_draw(input)):
         # One row each, for every element of the batch.
-        alike = batch_levels.hide(empty_of(layout_of(x.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
-        value, shape = whole(CALLS["add"](x, alike)), x.layout.shape
+        alike = batch_levels.hide(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
+        value, shape = whole(CALLS["add"](input, alike)), input.layout.shape
         found = drawn_indices(CALLS["reshape"](value, (-1, shape[-1])) if shape else value, num_samples, replacement, generator)
         return batch_levels.hide(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
-    return drawn_indices(x, num_samples, replacement, generator)
+    return drawn_indices(input, num_samples, replacement, generator)
 
 
 def levels_to_draw(x: Tensor) -> tuple:

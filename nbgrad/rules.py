@@ -574,7 +574,8 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
              "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
              "respelled": respelled}
     renamed = RENAMED.get(op.name, {})
-    call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)}, renamed)
+    call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)},
+                         renamed)
     call.plans, call.renamed = plans, renamed
     call.plain = plain
     return call

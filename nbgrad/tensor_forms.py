@@ -312,5 +312,5 @@ def by_input(method: Callable) -> Callable:
         return method(input, *args, **named)
     function.__name__ = function.__qualname__ = method.__name__
     function.__doc__ = method.__doc__
-    function.__signature__ = inspect.Signature([first.replace(name="input"), *others])      # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature([first.replace(name="input"), *others])
     return function

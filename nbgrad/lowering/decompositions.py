@@ -985,8 +985,8 @@ for _name, _formula in FUNCTIONS_OF_LINALG.items():
 
 # What torch has in its main namespace, and as methods, under these names.
 MAIN: dict[str, Callable] = {
-    "det": det, "logdet": logdet, "slogdet": slogdet, "inverse": inv, "pinverse": pinv, "matrix_exp": matrix_exp,
-    "matrix_power": matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
+    "det": det, "logdet": logdet, "slogdet": slogdet, "inverse": inv, "pinverse": lambda A, rcond=1e-15: pinv(A, rcond),
+    "matrix_exp": matrix_exp, "matrix_power": matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
     "cholesky_inverse": cholesky_inverse, "cholesky_solve": cholesky_solve, "qr": qr_some, "svd": svd_turned,
     "triangular_solve": triangular_solve,
     "lu_solve": lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b), "orgqr": householder_product,
@@ -994,4 +994,4 @@ MAIN: dict[str, Callable] = {
 for _name, _formula in MAIN.items():
     composite(_name, _formula, out=_name not in ("matrix_exp", "logdet"), doc=str(_formula.__doc__ or f"See ``linalg.{_name}``."))
 for _name, _formula in (("nuclear_norm", nuclear_norm), ("lu_unpack", lu_unpack)):
-    composite(_name, _formula, method=False, doc=str(_formula.__doc__))
+    composite(_name, _formula, method=False, out=True, doc=str(_formula.__doc__))

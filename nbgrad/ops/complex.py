@@ -224,6 +224,6 @@ composite("_neg_view", _neg_view, doc="The negative, as a view: see is_neg.")
 composite("H", conjugate_transpose, function=False, doc=conjugate_transpose.__doc__).is_property = True
 for _function in (is_complex, is_floating_point):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
-composite("polar", polar, method=False, doc=polar.__doc__)
+composite("polar", polar, method=False, out=True, doc=polar.__doc__)
 for _function in (isreal, is_conj, is_neg, resolve_conj, resolve_neg):
     composite(_function.__name__, _function, doc=_function.__doc__)

@@ -76,6 +76,7 @@ class Elementwise(Op):
         complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
         exact: operands whose numbers are not rounded to the half type that they are combined with; elsewhere
             ``x == 0.1`` asks for the half type's 0.1.
+        numbers: numbers alone are operands too, and the result is a 0-d tensor.
         backward_node: of an operation of one variable, linear in pieces: the name of its cotangent's node. That is then an
             operation of its own, recorded as depending on the values that choose the piece; its derivative by them is 0.
     """
@@ -86,13 +87,15 @@ class Elementwise(Op):
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
                  refuses_bool: bool = False, integer_divisor: str | None = None, shows: dict[str, Any] | None = None,
-                 complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None, **options):
+                 complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None,
+                 numbers: bool = False, **options):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
         self.operands = operands = tuple(self.signature.parameters)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.shows, self.complex_form, self.backward_node = shows or {}, complex_form, backward_node
+        self.numbers = numbers
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Slopes, thresholds and their like keep their precision; what stands for a tensor is an element like the others.
@@ -244,12 +247,13 @@ class Reduction(General):
 
 
 class Composite(Op):
-    """Written in other operations; needs no rule."""
+    """Written in other operations; needs no rule. ``numbers``: the first operand may be a number, where another one is a tensor."""
 
     kind = "composite"
 
-    def __init__(self, name: str, formula: Callable, **options):
+    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, **options):
         super().__init__(name, formula, (), **options)
+        self.numbers = numbers
         self.operands = tuple(self.signature.parameters)[:1]
 
 

@@ -14,15 +14,15 @@ where = scalar.where
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
-elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, doc="x + y.")
+elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, numbers=True, doc="x + y.")
 elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y": lambda alpha: alpha}, complex=True,
             method=False, function=False, node="AddBackward0", public="add", doc="x + alpha * y.")
 elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
-            aliases=("subtract",), doc="x - y.")
+            aliases=("subtract",), numbers=True, doc="x - y.")
 elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, exact=("x", "y"),
-            aliases=("multiply",), doc="x * y.")
+            aliases=("multiply",), numbers=True, doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
-            exact=("x", "y"), doc="x / y; integers are divided as floats.")
+            exact=("x", "y"), numbers=True, doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
             method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="The floor of x / y.")
 elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
@@ -304,11 +304,11 @@ elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
             doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
-            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", out=False, inplace=False,
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", inplace=False,
             backward_node="HardshrinkBackwardBackward0", exact=(),
             doc="x where |x| > lambd, else 0.")
 elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
-            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, **ACTIVATION,
+            {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", method=False,
             backward_node="SoftshrinkBackwardBackward0",
             doc="x moved towards 0 by lambd, as far as 0.")
 

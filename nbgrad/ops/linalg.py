@@ -292,7 +292,7 @@ def trace(input):
     return input.diagonal().sum()
 
 
-composite("linear", linear, method=False, doc=linear.__doc__)
+composite("linear", linear, method=False, out=True, doc=linear.__doc__)
 for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron, trace):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
 composite("ger", outer, out=True, doc=outer.__doc__)

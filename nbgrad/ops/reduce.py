@@ -335,7 +335,7 @@ def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 for _function in (var, std, var_mean, std_mean):
-    composite(_function.__name__, _function, method=_function in (var, std), out=_function in (var, std), doc=_function.__doc__)
+    composite(_function.__name__, _function, method=_function in (var, std), out=True, doc=_function.__doc__)
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from typing import Any
 from ..errors import ArgumentError
 from .core import Composite, Op
 
-__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_several", "public_name", "public_signature", "NAMES", "RENAMED"]
+__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_several", "public_name", "public_signature", "NAMES",
+           "RENAMED"]
 
 NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
          "train": ("training",)}
@@ -94,7 +95,10 @@ def target_of(op: Op, name: str) -> str | None:
 
 def public_name(op: Op, own: str) -> str:
     """The name that users see of an operand; composites are called by their own."""
-    return own if isinstance(op, Composite) else RENAMED.get(op.name, {}).get(own) or {"x": "input", "y": "other"}.get(own, own)
+    if isinstance(op, Composite):
+        return own
+    given = next((name for name, target in NAMES.get(op.name, {}).items() if target == own), None)
+    return given or {"x": "input", "y": "other"}.get(own, own)
 
 
 def public_signature(op: Op) -> inspect.Signature:

@@ -183,6 +183,8 @@ def pow_(op):
 
 def float_power(input, exponent):
     """input to the power exponent, computed in double precision."""
+    if not any(hasattr(x, "dtype") for x in (input, exponent)):
+        raise ArgumentError("float_power: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
     wide = [x.to_dtype(double_of(x.dtype)) if hasattr(x, "dtype") else x for x in (input, exponent)]
     return scalar.pow(*wide)
 
@@ -193,7 +195,7 @@ def double_of(dtype):
     return complex128 if dtype.is_complex else float64
 
 
-composite("float_power", float_power, doc=float_power.__doc__)
+composite("float_power", float_power, out=True, numbers=True, doc=float_power.__doc__)
 
 # ---- limits and rounding -------------------------------------------------------------------------------------------
 
@@ -235,7 +237,7 @@ def round_(op):
 # ---- activations ---------------------------------------------------------------------------------------------------
 
 
-@variant("gelu", inplace=False, out=False)
+@variant("gelu", inplace=False)
 def gelu(op):
     forms = {"none": op("gelu_erf"), "tanh": op("gelu_tanh")}
 
