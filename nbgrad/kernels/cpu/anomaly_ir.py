@@ -84,6 +84,7 @@ ANOMALY_IR = "".join(NAN_LOOP.replace("REAL", real).replace("BITS", str(bits)).r
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare void @PyErr_Clear()
 declare i32 @memcmp(ptr, ptr, i64)
+declare ptr @PyList_AsTuple(ptr)
 @PyTuple_Type = external global i8
 @PyList_Type = external global i8
 
@@ -258,41 +259,64 @@ done:
 
 ; number(node) -> None: a node made in Python gets its sequence number, and its place
 define ptr @number_node(ptr %self, ptr %args, i64 %count) {
+entry:
+  %well_called = icmp eq i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %node = load ptr, ptr %args
   %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
+  %no_seq = icmp eq ptr %seq, null
+  br i1 %no_seq, label %fail, label %number
+number:
+  %old = call ptr @slot(ptr %node, i64 @NODE_SEQ)
   call void @put(ptr %node, i64 @NODE_SEQ, ptr %seq)
+  call void @Py_DecRef(ptr %old)                              ; null, as in a new node, or the number that it had
   call void @note_place(ptr %node)
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
+fail:
+  ret ptr null
 }
 
 ; first_nan(results) -> the position of the first result that holds a NaN, or None; results: a Tensor, None, or several of those.
 ; self = (sizes, slow): 4 * count + code by layout (0: cannot hold one, 1: float32, 2: float64, 3: ask), else slow(tensor) -> bool.
 define ptr @first_nan(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp eq i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %sizes = call ptr @item(ptr %self, i64 0)
   %slow = call ptr @item(ptr %self, i64 1)
   %results = load ptr, ptr %args
   %type = call ptr @slot(ptr %results, i64 8)
   %is_tuple = icmp eq ptr %type, @PyTuple_Type
-  br i1 %is_tuple, label %tuple, label %not_tuple
-tuple:
-  %tuple_items = getelementptr i8, ptr %results, i64 @TUPLE_ITEMS
+  br i1 %is_tuple, label %own, label %not_tuple
+own:
+  call void @Py_IncRef(ptr %results)
   br label %several
 not_tuple:
   %is_list = icmp eq ptr %type, @PyList_Type
   br i1 %is_list, label %list, label %begin
 list:
-  %list_items = call ptr @slot(ptr %results, i64 24)          ; ob_item
-  br label %several
+  %copied = call ptr @PyList_AsTuple(ptr %results)            ; what `slow` runs may change the list
+  %not_copied = icmp eq ptr %copied, null
+  br i1 %not_copied, label %fail, label %several
 several:
-  %their_items = phi ptr [%tuple_items, %tuple], [%list_items, %list]
-  %length = call ptr @slot(ptr %results, i64 16)              ; ob_size
+  %tuple = phi ptr [%results, %own], [%copied, %list]
+  %their_items = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
+  %length = call ptr @slot(ptr %tuple, i64 16)                ; ob_size
   %their_count = ptrtoint ptr %length to i64
   br label %begin
 begin:
   %items = phi ptr [%args, %not_tuple], [%their_items, %several]
   %n = phi i64 [1, %not_tuple], [%their_count, %several]
+  %held = phi ptr [null, %not_tuple], [%tuple, %several]
   br label %test
 test:
   %i = phi i64 [0, %begin], [%i1, %next]
@@ -324,7 +348,7 @@ double:
 ask:
   %answer = call ptr @PyObject_CallOneArg(ptr %slow, ptr %x)
   %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %fail, label %judge
+  br i1 %failed, label %drop, label %judge
 judge:
   %is_true = icmp eq ptr %answer, @_Py_TrueStruct
   call void @Py_DecRef(ptr %answer)
@@ -334,10 +358,15 @@ next:
   br label %test
 yes:
   %position = call ptr @PyLong_FromSsize_t(i64 %i)
+  call void @Py_DecRef(ptr %held)                             ; which takes a null
   ret ptr %position
 none:
+  call void @Py_DecRef(ptr %held)
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
+drop:
+  call void @Py_DecRef(ptr %held)
+  br label %fail
 fail:
   ret ptr null
 }

@@ -261,13 +261,13 @@ class Native:
 
         Args:
             node, meta: what to copy.
-            plan_type: the plans' class, whose ``offset`` is in bytes.
+            plan_type: the plans' class, with the ``layout`` of the operand and the ``offset`` in bytes.
             ask: the ``needs_grad`` of a view.
             creations: the Meta's ``creation`` with recording on, and off.
             slow: called where ``x`` is a view with a history of its own, or whose memory was written to since.
         """
         places = [slot_offset(type(meta), name) for name in META_OF_A_VIEW]
-        words = struct.pack("6q", *places, slot_offset(plan_type, "offset"))
+        words = struct.pack("7q", *places, slot_offset(plan_type, "offset"), slot_offset(plan_type, "layout"))
         return self._bound("view", (words, node, copied_offsets(node, recorded_slots(0)), meta,
                                     copied_offsets(meta, META_OF_A_VIEW), ask, *creations, slow))
 

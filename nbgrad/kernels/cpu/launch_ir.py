@@ -23,6 +23,7 @@ declare double @PyComplex_RealAsDouble(ptr)
 declare double @PyComplex_ImagAsDouble(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
+@PyExc_TypeError = external global ptr
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
@@ -62,6 +63,47 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @changed = private constant [104 x i8]
     c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
 @miscounted = private constant [45 x i8] c"launch: the plan expects other operand count\\00"
+@misused = private constant [72 x i8] c"launch: a native function got another number of arguments than it takes\\00"
+
+; The error of a call with too few arguments, or too many; null.
+define private ptr @misuse() noinline cold {
+  %kind = load ptr, ptr @PyExc_TypeError
+  call void @PyErr_SetString(ptr %kind, ptr @misused)
+  ret ptr null
+}
+
+; Count a reference up, and down: inlined 0.3 instead of 1.2 ns. A count below 0 is an immortal object's (3.12).
+define private void @hold(ptr %object) alwaysinline {
+entry:
+  %count = load i32, ptr %object
+  %mortal = icmp sge i32 %count, 0
+  br i1 %mortal, label %add, label %done
+add:
+  %more = add i32 %count, 1
+  store i32 %more, ptr %object
+  br label %done
+done:
+  ret void
+}
+
+define private void @let_go(ptr %object) alwaysinline {
+entry:
+  %count = load i32, ptr %object
+  %several = icmp sgt i32 %count, 1
+  br i1 %several, label %subtract, label %ask
+subtract:
+  %fewer = sub i32 %count, 1
+  store i32 %fewer, ptr %object
+  br label %done
+ask:
+  %last = icmp eq i32 %count, 1
+  br i1 %last, label %free, label %done
+free:
+  call void @Py_DecRef(ptr %object)
+  br label %done
+done:
+  ret void
+}
 
 define private ptr @slot(ptr %object, i64 %offset) alwaysinline {
   %at = getelementptr i8, ptr %object, i64 %offset
@@ -106,7 +148,8 @@ define private ptr @data(ptr %tensor) alwaysinline {
   ret ptr %first
 }
 
-; A copy of a template Tensor without storage.
+; A copy of a template Tensor without storage. NOTE [Held]: an allocation may run the collector (3.11), and so any Python: whatever
+; is still needed then is held, by the caller's arguments or by a reference of our own, or read afterwards.
 define private ptr @clone_tensor(ptr %template) {
 entry:
   %type = load ptr, ptr @tensor_type
@@ -365,6 +408,12 @@ define ptr @fresh(ptr %self, ptr %args, i64 %count) {
 entry:
   %pointers = alloca [@MOST x ptr]
   %created = alloca [8 x ptr]
+  %well_called = icmp sge i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %plan = load ptr, ptr %args
   %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
   %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
@@ -372,7 +421,7 @@ entry:
   %n_outs = call i64 @word(ptr %record, i64 3)
   br label %make_test
 make_test:
-  %i = phi i64 [0, %entry], [%next, %made]
+  %i = phi i64 [0, %begin_call], [%next, %made]
   %more = icmp slt i64 %i, %n_outs
   br i1 %more, label %make_one, label %run
 make_one:
@@ -438,6 +487,12 @@ fail:
 define ptr @into(ptr %self, ptr %args, i64 %count) {
 entry:
   %pointers = alloca [@MOST x ptr]
+  %well_called = icmp sge i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %plan = load ptr, ptr %args
   %record_object = call ptr @slot(ptr %plan, i64 @PLAN_RECORD)
   %record = getelementptr i8, ptr %record_object, i64 @BYTES_ITEMS
@@ -451,7 +506,7 @@ wrong_count:
   call void @PyErr_SetString(ptr %kind1, ptr @miscounted)
   ret ptr null
 test:
-  %i = phi i64 [0, %entry], [%next, %take]
+  %i = phi i64 [0, %begin_call], [%next, %bump]
   %more = icmp slt i64 %i, %n_outs
   br i1 %more, label %look, label %run
 look:
@@ -463,12 +518,16 @@ look:
   br i1 %sound, label %take, label %refuse
 take:
   ; The version moves before the write: an interrupted write leaves a spurious version error, never a silent change.
+  %written = call ptr @slot(ptr %out, i64 @TENSOR_STORAGE)
+  call void @note_write(ptr %written)
   %storage = call ptr @slot(ptr %out, i64 @TENSOR_STORAGE)
-  call void @note_write(ptr %storage)
   %old = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
   %version = call i64 @PyLong_AsSsize_t(ptr %old)
   %bumped = add i64 %version, 1
   %new = call ptr @PyLong_FromSsize_t(i64 %bumped)
+  %no_version = icmp eq ptr %new, null
+  br i1 %no_version, label %fail, label %bump
+bump:
   call void @put(ptr %storage, i64 @STORAGE_VERSION, ptr %new)
   call void @Py_DecRef(ptr %old)
   %data = call ptr @data(ptr %out)
@@ -496,6 +555,12 @@ fail:
 ; tensor(template, storage, offset, needs_grad, meta) -> Tensor
 define ptr @tensor(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp eq i64 %count, 5
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %template = load ptr, ptr %args
   %type = load ptr, ptr @tensor_type
   %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
@@ -513,19 +578,26 @@ done:
 ; alias(x) -> Tensor
 define ptr @alias(ptr %self, ptr %args, i64 %count) {
 entry:
+  %right = icmp eq i64 %count, 1
+  br i1 %right, label %make, label %misused
+misused:
+  %error = call ptr @misuse()
+  ret ptr null
+make:
   %x = load ptr, ptr %args
-  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
-  %template = call ptr @slot(ptr %layout, i64 @LAYOUT_TEMPLATE)
-  %new = call ptr @clone_tensor(ptr %template)
+  %type = load ptr, ptr @tensor_type
+  %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %failed = icmp eq ptr %new, null
   br i1 %failed, label %done, label %fill
 fill:
+  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %template = call ptr @slot(ptr %layout, i64 @LAYOUT_TEMPLATE)
+  call void @copy_slot(ptr %x, ptr %new, i64 @TENSOR_LAYOUT)
   call void @copy_slot(ptr %x, ptr %new, i64 @TENSOR_STORAGE)
-  %offset = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
-  call void @Py_IncRef(ptr %offset)
-  %zero = call ptr @slot(ptr %new, i64 @TENSOR_OFFSET)
-  call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
-  call void @Py_DecRef(ptr %zero)
+  call void @copy_slot(ptr %x, ptr %new, i64 @TENSOR_OFFSET)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_NEEDS_GRAD)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_META)
   br label %done
 done:
   ret ptr %new
@@ -640,18 +712,24 @@ entry:
   %type = call ptr @slot(ptr %template, i64 8)
   %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %failed = icmp eq ptr %new, null
-  br i1 %failed, label %done, label %fill
+  br i1 %failed, label %fail, label %number
+number:
+  ; After the edges: a node is younger than all that it points to.
+  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
+  %no_seq = icmp eq ptr %seq, null
+  br i1 %no_seq, label %drop, label %fill
 fill:
   call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
   call void @copy_slots(ptr %template, ptr %new, ptr %copies)
-  ; After the edges: a node is younger than all that it points to.
-  %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
   call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
   call void @Py_IncRef(ptr %plan)
   call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
-  br label %done
-done:
   ret ptr %new
+drop:
+  call void @Py_DecRef(ptr %new)
+  br label %fail
+fail:
+  ret ptr null
 }
 
 ; Hide a finished node from the collector, NOTE [Collector], and note its place.
@@ -664,10 +742,16 @@ define private void @finish_node(ptr %node, ptr %edges) alwaysinline {
 
 ; view(plan, x, enabled) -> the view of x that the plan describes, with its Meta and, if it is recorded, its node.
 ; self = (words, node to copy, its offsets, Meta to copy, its offsets, ASK, `creation` with recording on, with it off, slow); words:
-; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset. A view of a view has the same base and a
+; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset and layout. A view of a view has the same base and a
 ; longer chain; one whose memory was written to since goes to `slow`.
 define ptr @view(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp eq i64 %count, 3
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %plan = load ptr, ptr %args
   %x_at = getelementptr ptr, ptr %args, i64 1
   %x = load ptr, ptr %x_at
@@ -730,6 +814,9 @@ no_node:
   %chain_1 = phi ptr [@_Py_NoneStruct, %ask], [%old_chain, %nested_parent], [%old_chain, %nested_cut]
   %creation_1 = phi ptr [%plain_creation, %ask], [%old_creation, %nested_parent], [%old_creation, %nested_cut]
   call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @Py_IncRef(ptr %base_1)
+  call void @Py_IncRef(ptr %chain_1)
+  call void @Py_IncRef(ptr %creation_1)
   br label %meta
 ask_leaf:
   %needed = icmp eq ptr %needs, @_Py_TrueStruct
@@ -744,11 +831,14 @@ edge:
   %base_2 = phi ptr [%x, %own_target], [%base, %nested_node]
   %chain_2 = phi ptr [@_Py_NoneStruct, %own_target], [%old_chain, %nested_node]
   %creation_2 = phi ptr [%plain_creation, %own_target], [%old_creation, %nested_node]
+  call void @Py_IncRef(ptr %target)                               ; NOTE [Held]
+  call void @Py_IncRef(ptr %base_2)
+  call void @Py_IncRef(ptr %chain_2)
+  call void @Py_IncRef(ptr %creation_2)
   %edges = call ptr @PyTuple_New(i64 1)
   %no_edges = icmp eq ptr %edges, null
-  br i1 %no_edges, label %fail, label %have_edges
+  br i1 %no_edges, label %drop_target, label %have_edges
 have_edges:
-  call void @Py_IncRef(ptr %target)
   call void @put(ptr %edges, i64 @TUPLE_ITEMS, ptr %target)
   %node_template = call ptr @item(ptr %self, i64 1)
   %node_copies = call ptr @item(ptr %self, i64 2)
@@ -765,9 +855,8 @@ meta:
   %tracked = phi ptr [%creation_1, %no_node], [%creation_2, %have_node]
   %chain = call ptr @PyTuple_New(i64 3)
   %no_chain = icmp eq ptr %chain, null
-  br i1 %no_chain, label %drop_node, label %have_chain
+  br i1 %no_chain, label %drop_held, label %have_chain
 have_chain:
-  call void @Py_IncRef(ptr %parent)
   call void @Py_IncRef(ptr %plan)
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   %links = getelementptr i8, ptr %chain, i64 @TUPLE_ITEMS
@@ -782,33 +871,27 @@ have_chain:
 fill_meta:
   %meta_copies = call ptr @item(ptr %self, i64 4)
   call void @copy_slots(ptr %meta_template, ptr %new_meta, ptr %meta_copies)
-  call void @Py_IncRef(ptr %new_base)
   call void @put(ptr %new_meta, i64 %base_offset, ptr %new_base)
   %chain_offset = call i64 @word(ptr %words, i64 1)
   call void @put(ptr %new_meta, i64 %chain_offset, ptr %chain)
-  %untracked = call ptr @item(ptr %self, i64 7)
-  %creation = select i1 %on, ptr %tracked, ptr %untracked
-  call void @Py_IncRef(ptr %creation)
-  %creation_offset = call i64 @word(ptr %words, i64 2)
-  call void @put(ptr %new_meta, i64 %creation_offset, ptr %creation)
-  %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
-  %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
-  call void @Py_IncRef(ptr %version)
-  %version_offset = call i64 @word(ptr %words, i64 3)
-  call void @put(ptr %new_meta, i64 %version_offset, ptr %version)
   %node_offset = call i64 @word(ptr %words, i64 4)
   call void @put(ptr %new_meta, i64 %node_offset, ptr %node)
-  %outs = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
-  %template = call ptr @item(ptr %outs, i64 0)
+  %creation_offset = call i64 @word(ptr %words, i64 2)
+  br i1 %on, label %as_parent, label %without
+without:
+  %untracked = call ptr @item(ptr %self, i64 7)
+  call void @Py_IncRef(ptr %untracked)
+  call void @Py_DecRef(ptr %tracked)
+  br label %as_parent
+as_parent:
+  %creation = phi ptr [%tracked, %fill_meta], [%untracked, %without]
+  call void @put(ptr %new_meta, i64 %creation_offset, ptr %creation)
   %type = load ptr, ptr @tensor_type
   %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %no_tensor = icmp eq ptr %new, null
-  br i1 %no_tensor, label %drop_meta, label %fill_tensor
-fill_tensor:
-  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
-  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
-  call void @Py_IncRef(ptr %storage)
-  call void @put(ptr %new, i64 @TENSOR_STORAGE, ptr %storage)
+  br i1 %no_tensor, label %drop_meta, label %place
+place:
+  ; What x is made of is read at once, and after all that may run Python.
   %start_object = call ptr @slot(ptr %x, i64 @TENSOR_OFFSET)
   %start = call i64 @PyLong_AsSsize_t(ptr %start_object)
   %step_offset = call i64 @word(ptr %words, i64 5)
@@ -816,22 +899,64 @@ fill_tensor:
   %step = call i64 @PyLong_AsSsize_t(ptr %step_object)
   %first = add i64 %start, %step
   %offset = call ptr @PyLong_FromSsize_t(i64 %first)
+  %no_offset = icmp eq ptr %offset, null
+  br i1 %no_offset, label %drop_tensor, label %look_again
+look_again:
+  %plan_layout_offset = call i64 @word(ptr %words, i64 6)
+  %plan_layout = call ptr @slot(ptr %plan, i64 %plan_layout_offset)
+  %own_layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %expected_layout = icmp eq ptr %own_layout, %plan_layout         ; NOTE [Trust]
+  br i1 %expected_layout, label %fill_tensor, label %refuse
+fill_tensor:
+  %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  call void @Py_IncRef(ptr %storage)
+  call void @put(ptr %new, i64 @TENSOR_STORAGE, ptr %storage)
+  %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
+  call void @Py_IncRef(ptr %version)
+  %version_offset = call i64 @word(ptr %words, i64 3)
+  call void @put(ptr %new_meta, i64 %version_offset, ptr %version)
+  %outs = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
+  %template = call ptr @item(ptr %outs, i64 0)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
+  call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
   call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
   call void @Py_IncRef(ptr %ask_object)
   call void @put(ptr %new, i64 @TENSOR_NEEDS_GRAD, ptr %ask_object)
   call void @put(ptr %new, i64 @TENSOR_META, ptr %new_meta)
   ret ptr %new
+refuse:
+  call void @Py_DecRef(ptr %offset)
+  %kind = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %kind, ptr @changed)
+  br label %drop_tensor
+drop_tensor:
+  call void @Py_DecRef(ptr %new)
+  br label %drop_meta
 drop_meta:
-  call void @Py_DecRef(ptr %new_meta)
+  call void @Py_DecRef(ptr %new_meta)                              ; with base, chain, node and creation
   br label %fail
 drop_chain:
-  call void @Py_DecRef(ptr %chain)
-  br label %drop_node
-drop_node:
+  call void @Py_DecRef(ptr %chain)                                 ; with the parent
   call void @Py_DecRef(ptr %node)
+  call void @Py_DecRef(ptr %new_base)
+  call void @Py_DecRef(ptr %tracked)
   br label %fail
+drop_held:
+  call void @Py_DecRef(ptr %parent)
+  call void @Py_DecRef(ptr %node)
+  call void @Py_DecRef(ptr %new_base)
+  call void @Py_DecRef(ptr %tracked)
+  br label %fail
+drop_target:
+  call void @Py_DecRef(ptr %target)
+  br label %drop_parts
 drop_edges:
-  call void @Py_DecRef(ptr %edges)
+  call void @Py_DecRef(ptr %edges)                                 ; with the target
+  br label %drop_parts
+drop_parts:
+  call void @Py_DecRef(ptr %base_2)
+  call void @Py_DecRef(ptr %chain_2)
+  call void @Py_DecRef(ptr %creation_2)
   br label %fail
 slow:
   %general = call ptr @item(ptr %self, i64 8)
@@ -846,6 +971,12 @@ fail:
 ; saved values, then for each its operand (-1: the result), the offsets of its slot and of its version's, whether it is a number.
 define ptr @record(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp sge i64 %count, 2
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %words_object = call ptr @item(ptr %self, i64 0)
   %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
   %template = call ptr @item(ptr %self, i64 1)
@@ -860,7 +991,7 @@ entry:
   %no_edges = icmp eq ptr %edges, null
   br i1 %no_edges, label %fail, label %edge_test
 edge_test:
-  %i = phi i64 [0, %entry], [%i1, %edge_put]
+  %i = phi i64 [0, %begin_call], [%i1, %edge_put]
   %edge_more = icmp slt i64 %i, %n_edges
   br i1 %edge_more, label %edge_get, label %node
 edge_get:
@@ -1049,6 +1180,12 @@ define ptr @call(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [3 x ptr]
   %record_args = alloca [4 x ptr]
+  %well_called = icmp sge i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %plans = call ptr @item(ptr %self, i64 0)
   %special = call ptr @item(ptr %self, i64 1)
   %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
@@ -1281,6 +1418,12 @@ yes:
 define ptr @write(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [4 x ptr]
+  %well_called = icmp sge i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %plans = call ptr @item(ptr %self, i64 0)
   %special = call ptr @item(ptr %self, i64 1)
   %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
@@ -1342,25 +1485,28 @@ look:
   %unknown = icmp eq ptr %plan, null
   br i1 %unknown, label %slow, label %ask_record
 ask_record:
+  call void @Py_IncRef(ptr %plan)                              ; another thread may clear the table
   %nothing_to_record = and i1 %x_plain, %others_plain
   br i1 %nothing_to_record, label %go, label %ask_mode
 ask_mode:
   %modes = call ptr @item(ptr %self, i64 3)
   %own_modes = call ptr @of_thread(ptr %modes)
   %no_modes = icmp eq ptr %own_modes, null
-  br i1 %no_modes, label %fail, label %read_mode
+  br i1 %no_modes, label %drop, label %read_mode
 read_mode:
   %name = call ptr @item(ptr %self, i64 4)
   %enabled = call ptr @PyDict_GetItemWithError(ptr %own_modes, ptr %name)
   %off = icmp eq ptr %enabled, @_Py_FalseStruct
-  br i1 %off, label %go, label %slow
+  br i1 %off, label %go, label %leave
+leave:
+  call void @Py_DecRef(ptr %plan)
+  br label %slow
 go:
   ; A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
   %layouts = call ptr @slot(ptr %plan, i64 @PLAN_LAYOUTS)
   %read_object = call ptr @slot(ptr %layouts, i64 16)          ; ob_size
   %read = ptrtoint ptr %read_object to i64
   %skipped = sub i64 %count, %read
-  call void @Py_IncRef(ptr %plan)                              ; another thread may clear the table
   store ptr %plan, ptr %operands
   %o1 = getelementptr ptr, ptr %operands, i64 1
   store ptr %x, ptr %o1
@@ -1391,6 +1537,9 @@ slow:
   %general = call ptr @item(ptr %self, i64 2)
   %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
   ret ptr %result
+drop:
+  call void @Py_DecRef(ptr %plan)
+  br label %fail
 fail:
   ret ptr null
 }
@@ -1402,6 +1551,12 @@ fail:
 define ptr @backward(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [6 x ptr]
+  %well_called = icmp eq i64 %count, 3
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %words_object = call ptr @item(ptr %self, i64 0)
   %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
   %node = load ptr, ptr %args
@@ -1475,7 +1630,32 @@ launch:
   call void @Py_IncRef(ptr %plan)
   store ptr %plan, ptr %operands
   %all = add i64 %n_saved, 2
+  br label %hold_test
+hold_test:
+  ; NOTE [Held]: another pass may free the node meanwhile.
+  %h = phi i64 [2, %launch], [%h1, %hold_one]
+  %hold_more = icmp slt i64 %h, %all
+  br i1 %hold_more, label %hold_one, label %run
+hold_one:
+  %hold_at = getelementptr ptr, ptr %operands, i64 %h
+  %hold_value = load ptr, ptr %hold_at
+  call void @hold(ptr %hold_value)
+  %h1 = add i64 %h, 1
+  br label %hold_test
+run:
   %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  br label %drop_test
+drop_test:
+  %d = phi i64 [2, %run], [%d1, %drop_one]
+  %drop_more = icmp slt i64 %d, %all
+  br i1 %drop_more, label %drop_one, label %ran
+drop_one:
+  %drop_at = getelementptr ptr, ptr %operands, i64 %d
+  %drop_value = load ptr, ptr %drop_at
+  call void @let_go(ptr %drop_value)
+  %d1 = add i64 %d, 1
+  br label %drop_test
+ran:
   call void @Py_DecRef(ptr %plan)
   %as_computed = icmp eq i64 %n_results, 0
   %failed = icmp eq ptr %out, null
@@ -1484,7 +1664,7 @@ launch:
 give:
   ret ptr %out
 arrange:
-  %computed = phi ptr [null, %saved_begin], [%out, %launch]
+  %computed = phi ptr [null, %saved_begin], [%out, %ran]
   %is_one = icmp eq i64 %n_results, 1
   br i1 %is_one, label %pass_on, label %gather_results
 pass_on:
@@ -1536,6 +1716,15 @@ define ptr @build(ptr %self, ptr %args, i64 %count) {
 entry:
   %offsets_object = call ptr @item(ptr %self, i64 0)
   %offsets = getelementptr i8, ptr %offsets_object, i64 @BYTES_ITEMS
+  %size_object = call ptr @slot(ptr %offsets_object, i64 16)         ; ob_size
+  %size = ptrtoint ptr %size_object to i64
+  %given = shl i64 %count, 3
+  %well_called = icmp eq i64 %given, %size
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %template = call ptr @item(ptr %self, i64 1)
   %copies = call ptr @item(ptr %self, i64 2)
   %type = call ptr @slot(ptr %template, i64 8)

@@ -25,11 +25,17 @@ entry:
   %before = call i64 @PyLong_AsSsize_t(ptr %held)
   %after = add i64 %before, %by
   %object = call ptr @PyLong_FromSsize_t(i64 %after)
+  %no_object = icmp eq ptr %object, null
+  br i1 %no_object, label %fail, label %set_it
+set_it:
   %not_set = call i32 @PyDict_SetItem(ptr %counts, ptr %below, ptr %object)
   call void @Py_DecRef(ptr %object)
   %set = icmp eq i32 %not_set, 0
-  %result = select i1 %set, i64 %after, i64 -9223372036854775808
-  ret i64 %result
+  br i1 %set, label %done, label %fail
+done:
+  ret i64 %after
+fail:
+  ret i64 -9223372036854775808
 }
 
 ; Whether nobody else can see what is written to %tensor, of which %own references are the caller's: NOTE [Sums].
@@ -375,6 +381,12 @@ fail:
 ; receive, add, add and plan, check, complain, hooked): see launch.steps.
 define ptr @send(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp eq i64 %count, 4
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %work = load ptr, ptr %args
   %node_at = getelementptr ptr, ptr %args, i64 1
   %node = load ptr, ptr %node_at
@@ -391,6 +403,12 @@ entry:
 define ptr @advance(ptr %self, ptr %args, i64 %count) {
 entry:
   %operands = alloca [3 x ptr]
+  %well_called = icmp eq i64 %count, 2
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %work = load ptr, ptr %args
   %node_at = getelementptr ptr, ptr %args, i64 1
   %node = load ptr, ptr %node_at
@@ -483,6 +501,12 @@ fail:
 ; look(counts, nodes, ends, node) -> None; self = (class of nodes, 1, target): `look_below` of graph_task.py.
 define ptr @look(ptr %self, ptr %args, i64 %count) {
 entry:
+  %well_called = icmp eq i64 %count, 4
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
   %counts = load ptr, ptr %args
   %nodes_at = getelementptr ptr, ptr %args, i64 1
   %nodes = load ptr, ptr %nodes_at
@@ -499,8 +523,8 @@ entry:
   %n = ptrtoint ptr %n_object to i64
   br label %test
 test:
-  %i = phi i64 [0, %entry], [%next, %again]
-  %alive = phi i1 [false, %entry], [%alive_now, %again]
+  %i = phi i64 [0, %begin_call], [%next, %again]
+  %alive = phi i1 [false, %begin_call], [%alive_now, %again]
   %more = icmp slt i64 %i, %n
   br i1 %more, label %take, label %finish
 take:
