@@ -196,7 +196,7 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type:
     fills = []
     for k, name in enumerate(("STORAGE", "OFFSET", "NEEDS_GRAD", "META"), start=1):
         fills.append(f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}\n  %v{k} = load ptr, ptr %at{k}\n"
-                     f"  call void @Py_IncRef(ptr %v{k})\n"
+                     f"  call void @hold(ptr %v{k})\n"
                      f"  call void @put(ptr %new, i64 {at[f'TENSOR_{name}']}, ptr %v{k})")
     at["FILL_TENSOR"] = "\n".join(fills)
     text = IR.replace("@ANOMALY", ANOMALY_IR).replace("@STEPS", STEP_IR)

@@ -11,7 +11,7 @@ IR = """
 target triple = "@TRIPLE"
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare ptr @PyTuple_New(i64)
-declare void @Py_IncRef(ptr)                    ; calls, not inlined: immortal objects (3.12) are its business
+declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
@@ -132,7 +132,7 @@ define private i64 @word(ptr %record, i64 %i) alwaysinline {
 
 define private void @copy_slot(ptr %from, ptr %to, i64 %offset) alwaysinline {
   %value = call ptr @slot(ptr %from, i64 %offset)
-  call void @Py_IncRef(ptr %value)
+  call void @hold(ptr %value)
   call void @put(ptr %to, i64 %offset, ptr %value)
   ret void
 }
@@ -170,7 +170,7 @@ entry:
   %descr = call ptr @slot(ptr %layout, i64 @LAYOUT_DESCR)
   %size_object = call ptr @slot(ptr %layout, i64 @LAYOUT_RECORD)
   %dims = getelementptr i8, ptr %size_object, i64 @BYTES_ITEMS
-  call void @Py_IncRef(ptr %descr)                        ; stolen by PyArray_NewFromDescr
+  call void @hold(ptr %descr)                        ; stolen by PyArray_NewFromDescr
   %elements = load i64, ptr %dims
   %large = icmp sge i64 %elements, @LARGE_ARRAY
   %maker = select i1 %large, ptr @new_large_array, ptr @new_from_descr
@@ -369,7 +369,7 @@ hold_maybe:
 hold_tensor:
   %h_storage = call ptr @slot(ptr %object, i64 @TENSOR_STORAGE)
   %h_array = call ptr @slot(ptr %h_storage, i64 @STORAGE_ARRAY)
-  call void @Py_IncRef(ptr %h_array)
+  call void @hold(ptr %h_array)
   store ptr %h_array, ptr %held_at
   br label %hold_next
 hold_number:
@@ -546,7 +546,7 @@ run:
   %good = call i1 @launch(ptr %plan, ptr %record, ptr %pointers, i64 %n_outs, ptr %outs, ptr %operands, i64 %operand_count)
   br i1 %good, label %finish, label %fail
 finish:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 fail:
   ret ptr null
@@ -722,7 +722,7 @@ fill:
   call void @put(ptr %new, i64 @NODE_EDGES, ptr %edges)
   call void @copy_slots(ptr %template, ptr %new, ptr %copies)
   call void @put(ptr %new, i64 @NODE_SEQ, ptr %seq)
-  call void @Py_IncRef(ptr %plan)
+  call void @hold(ptr %plan)
   call void @put(ptr %new, i64 @NODE_PLAN, ptr %plan)
   ret ptr %new
 drop:
@@ -813,10 +813,10 @@ no_node:
   %base_1 = phi ptr [%x, %ask], [%base, %nested_parent], [%base, %nested_cut]
   %chain_1 = phi ptr [@_Py_NoneStruct, %ask], [%old_chain, %nested_parent], [%old_chain, %nested_cut]
   %creation_1 = phi ptr [%plain_creation, %ask], [%old_creation, %nested_parent], [%old_creation, %nested_cut]
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @Py_IncRef(ptr %base_1)
-  call void @Py_IncRef(ptr %chain_1)
-  call void @Py_IncRef(ptr %creation_1)
+  call void @hold(ptr @_Py_NoneStruct)
+  call void @hold(ptr %base_1)
+  call void @hold(ptr %chain_1)
+  call void @hold(ptr %creation_1)
   br label %meta
 ask_leaf:
   %needed = icmp eq ptr %needs, @_Py_TrueStruct
@@ -831,10 +831,10 @@ edge:
   %base_2 = phi ptr [%x, %own_target], [%base, %nested_node]
   %chain_2 = phi ptr [@_Py_NoneStruct, %own_target], [%old_chain, %nested_node]
   %creation_2 = phi ptr [%plain_creation, %own_target], [%old_creation, %nested_node]
-  call void @Py_IncRef(ptr %target)                               ; NOTE [Held]
-  call void @Py_IncRef(ptr %base_2)
-  call void @Py_IncRef(ptr %chain_2)
-  call void @Py_IncRef(ptr %creation_2)
+  call void @hold(ptr %target)                               ; NOTE [Held]
+  call void @hold(ptr %base_2)
+  call void @hold(ptr %chain_2)
+  call void @hold(ptr %creation_2)
   %edges = call ptr @PyTuple_New(i64 1)
   %no_edges = icmp eq ptr %edges, null
   br i1 %no_edges, label %drop_target, label %have_edges
@@ -857,8 +857,8 @@ meta:
   %no_chain = icmp eq ptr %chain, null
   br i1 %no_chain, label %drop_held, label %have_chain
 have_chain:
-  call void @Py_IncRef(ptr %plan)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @hold(ptr %plan)
+  call void @hold(ptr @_Py_NoneStruct)
   %links = getelementptr i8, ptr %chain, i64 @TUPLE_ITEMS
   call void @put(ptr %links, i64 0, ptr %parent)
   call void @put(ptr %links, i64 8, ptr %plan)
@@ -880,7 +880,7 @@ fill_meta:
   br i1 %on, label %as_parent, label %without
 without:
   %untracked = call ptr @item(ptr %self, i64 7)
-  call void @Py_IncRef(ptr %untracked)
+  call void @hold(ptr %untracked)
   call void @Py_DecRef(ptr %tracked)
   br label %as_parent
 as_parent:
@@ -909,10 +909,10 @@ look_again:
   br i1 %expected_layout, label %fill_tensor, label %refuse
 fill_tensor:
   %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
-  call void @Py_IncRef(ptr %storage)
+  call void @hold(ptr %storage)
   call void @put(ptr %new, i64 @TENSOR_STORAGE, ptr %storage)
   %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
-  call void @Py_IncRef(ptr %version)
+  call void @hold(ptr %version)
   %version_offset = call i64 @word(ptr %words, i64 3)
   call void @put(ptr %new_meta, i64 %version_offset, ptr %version)
   %outs = call ptr @slot(ptr %plan, i64 @PLAN_OUTS)
@@ -920,7 +920,7 @@ fill_tensor:
   call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_LAYOUT)
   call void @copy_slot(ptr %template, ptr %new, i64 @TENSOR_EDGE)
   call void @put(ptr %new, i64 @TENSOR_OFFSET, ptr %offset)
-  call void @Py_IncRef(ptr %ask_object)
+  call void @hold(ptr %ask_object)
   call void @put(ptr %new, i64 @TENSOR_NEEDS_GRAD, ptr %ask_object)
   call void @put(ptr %new, i64 @TENSOR_META, ptr %new_meta)
   ret ptr %new
@@ -1024,13 +1024,13 @@ edge_version:
   %current = and i1 %unwritten, %has_node
   br i1 %current, label %edge_node, label %edge_ask
 edge_node:
-  call void @Py_IncRef(ptr %its_node)
+  call void @hold(ptr %its_node)
   br label %edge_put
 edge_self:
-  call void @Py_IncRef(ptr %x)
+  call void @hold(ptr %x)
   br label %edge_put
 edge_own:
-  call void @Py_IncRef(ptr %own)
+  call void @hold(ptr %own)
   br label %edge_put
 edge_ask:
   %asked = call ptr @PyObject_CallOneArg(ptr %edge_of, ptr %x)
@@ -1073,13 +1073,13 @@ save_out:
 save_operand:
   %operand_at = getelementptr ptr, ptr %operands, i64 %from
   %operand = load ptr, ptr %operand_at
-  call void @Py_IncRef(ptr %operand)
+  call void @hold(ptr %operand)
   %numeric = icmp ne i64 %is_number, 0
   br i1 %numeric, label %save_number, label %save_version
 save_number:
   ; In both slots: a pass that frees the node clears the first, and the number can still be shown.
   call void @put(ptr %new, i64 %slot_offset, ptr %operand)
-  call void @Py_IncRef(ptr %operand)
+  call void @hold(ptr %operand)
   call void @put(ptr %new, i64 %version_offset, ptr %operand)
   br label %saved
 save_version:
@@ -1087,7 +1087,7 @@ save_version:
   call void @put(ptr %new, i64 %slot_offset, ptr %value)
   %storage = call ptr @slot(ptr %value, i64 @TENSOR_STORAGE)
   %version = call ptr @slot(ptr %storage, i64 @STORAGE_VERSION)
-  call void @Py_IncRef(ptr %version)
+  call void @hold(ptr %version)
   call void @put(ptr %new, i64 %version_offset, ptr %version)
   br label %saved
 saved:
@@ -1098,10 +1098,10 @@ finish:
   call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
   call void @Py_DecRef(ptr %old_edge)
   %old_needs = call ptr @slot(ptr %out, i64 @TENSOR_NEEDS_GRAD)
-  call void @Py_IncRef(ptr @_Py_TrueStruct)
+  call void @hold(ptr @_Py_TrueStruct)
   call void @put(ptr %out, i64 @TENSOR_NEEDS_GRAD, ptr @_Py_TrueStruct)
   call void @Py_DecRef(ptr %old_needs)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 drop_node:
   call void @Py_DecRef(ptr %new)
@@ -1252,7 +1252,7 @@ found:
   br i1 %unknown, label %slow, label %launch
 launch:
   ; Held: while a large kernel runs without the lock, another thread may clear the table.
-  call void @Py_IncRef(ptr %plan)
+  call void @hold(ptr %plan)
   store ptr %plan, ptr %operands
   %o1 = getelementptr ptr, ptr %operands, i64 1
   store ptr %x, ptr %o1
@@ -1339,7 +1339,7 @@ record_slow:
   br label %record_begin
 record_begin:
   %recorder = phi ptr [%made, %record_fast], [%asking, %record_slow]
-  call void @Py_IncRef(ptr %recorder)
+  call void @hold(ptr %recorder)
   store ptr %plan, ptr %record_args
   %r1 = getelementptr ptr, ptr %record_args, i64 1
   store ptr %out, ptr %r1
@@ -1485,7 +1485,7 @@ look:
   %unknown = icmp eq ptr %plan, null
   br i1 %unknown, label %slow, label %ask_record
 ask_record:
-  call void @Py_IncRef(ptr %plan)                              ; another thread may clear the table
+  call void @hold(ptr %plan)                              ; another thread may clear the table
   %nothing_to_record = and i1 %x_plain, %others_plain
   br i1 %nothing_to_record, label %go, label %ask_mode
 ask_mode:
@@ -1531,7 +1531,7 @@ launch:
   br i1 %failed, label %fail, label %done
 done:
   call void @Py_DecRef(ptr %nothing)
-  call void @Py_IncRef(ptr %x)
+  call void @hold(ptr %x)
   ret ptr %x
 slow:
   %general = call ptr @item(ptr %self, i64 2)
@@ -1627,7 +1627,7 @@ find:
   %unknown = icmp eq ptr %plan, null
   br i1 %unknown, label %slow, label %launch
 launch:
-  call void @Py_IncRef(ptr %plan)
+  call void @hold(ptr %plan)
   store ptr %plan, ptr %operands
   %all = add i64 %n_saved, 2
   br label %hold_test
@@ -1668,7 +1668,7 @@ arrange:
   %is_one = icmp eq i64 %n_results, 1
   br i1 %is_one, label %pass_on, label %gather_results
 pass_on:
-  call void @Py_IncRef(ptr %g)                                ; the one result is the cotangent
+  call void @hold(ptr %g)                                ; the one result is the cotangent
   ret ptr %g
 gather_results:
   %tuple = call ptr @PyTuple_New(i64 %n_results)
@@ -1696,7 +1696,7 @@ fill_item:
   br label %fill_put
 fill_put:
   %result_k = phi ptr [%g, %fill], [%computed, %fill_computed], [%chosen, %fill_item]
-  call void @Py_IncRef(ptr %result_k)
+  call void @hold(ptr %result_k)
   %results_base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
   %result_at = getelementptr ptr, ptr %results_base, i64 %k
   store ptr %result_k, ptr %result_at
@@ -1748,7 +1748,7 @@ test:
 set:
   %value_at = getelementptr ptr, ptr %args, i64 %i
   %value = load ptr, ptr %value_at
-  call void @Py_IncRef(ptr %value)
+  call void @hold(ptr %value)
   %offset = call i64 @word(ptr %offsets, i64 %i)
   call void @put(ptr %new, i64 %offset, ptr %value)
   %next = add i64 %i, 1

@@ -89,7 +89,7 @@ put:
   %was_put = icmp eq i32 %not_put, 0
   ret i1 %was_put
 sum:
-  call void @Py_IncRef(ptr %held)
+  call void @hold(ptr %held)
   %create = call ptr @item(ptr %work, i64 3)
   %unrecorded = icmp eq ptr %create, @_Py_FalseStruct
   %o0 = getelementptr ptr, ptr %operands, i64 0
@@ -124,7 +124,7 @@ ask_value:
 write:
   %target = phi ptr [%held, %ask_held], [%value, %ask_value]
   %source = phi ptr [%value, %ask_held], [%held, %ask_value]
-  call void @Py_IncRef(ptr %plan)
+  call void @hold(ptr %plan)
   store ptr %plan, ptr %o0
   store ptr %target, ptr %o1
   store ptr %source, ptr %o2
@@ -180,11 +180,11 @@ free:
   %attrs = call ptr @slot(ptr %node, i64 @NODE_ATTRS)
   %backward = call ptr @slot(ptr %node, i64 @NODE_BACKWARD)
   %freed = call ptr @item(ptr %self, i64 5)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  call void @Py_IncRef(ptr %freed)
+  call void @hold(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
+  call void @hold(ptr %freed)
   call void @put(ptr %node, i64 @NODE_S0, ptr @_Py_NoneStruct)
   call void @put(ptr %node, i64 @NODE_S1, ptr @_Py_NoneStruct)
   call void @put(ptr %node, i64 @NODE_S2, ptr @_Py_NoneStruct)
@@ -249,7 +249,7 @@ begin:
   %one_value = phi i1 [true, %entry], [false, %several], [false, %ask_sole]
   %defined = phi i1 [true, %entry], [false, %several], [true, %ask_sole]
   %sole = phi i1 [true, %entry], [false, %several], [%sole_tuple, %ask_sole]
-  call void @Py_IncRef(ptr %edges)
+  call void @hold(ptr %edges)
   br i1 %frees, label %free, label %test
 free:
   %freed = call i1 @free_node(ptr %self, ptr %node)
@@ -361,10 +361,10 @@ wrap:
   br label %give_list
 give_none:
   %empty = call ptr @item(ptr %self, i64 4)
-  call void @Py_IncRef(ptr %empty)
+  call void @hold(ptr %empty)
   br label %give_list
 give_node:
-  call void @Py_IncRef(ptr %sole_ready)
+  call void @hold(ptr %sole_ready)
   br label %give_list
 give_list:
   %result = phi ptr [%all, %finish], [%pack, %wrap], [%empty, %give_none], [%sole_ready, %give_node]
@@ -419,7 +419,7 @@ begin_call:
   %nothing = or i1 %absent, %undefined
   br i1 %nothing, label %slow, label %begin
 begin:
-  call void @Py_IncRef(ptr %g)
+  call void @hold(ptr %g)
   %not_taken = call i32 @PyDict_DelItem(ptr %buffers, ptr %node)
   %current = call ptr @item(ptr %work, i64 0)
   %name = call ptr @item(ptr %self, i64 2)
@@ -429,7 +429,7 @@ begin:
   br i1 %sound, label %run, label %drop
 run:
   %backward = call ptr @slot(ptr %node, i64 @NODE_BACKWARD)
-  call void @Py_IncRef(ptr %backward)
+  call void @hold(ptr %backward)
   store ptr %node, ptr %operands
   %o1 = getelementptr ptr, ptr %operands, i64 1
   store ptr %g, ptr %o1
@@ -518,7 +518,7 @@ begin_call:
   %node_type = call ptr @item(ptr %self, i64 0)
   %one = call ptr @item(ptr %self, i64 1)
   %edges = call ptr @slot(ptr %node, i64 @NODE_EDGES)
-  call void @Py_IncRef(ptr %edges)
+  call void @hold(ptr %edges)
   %n_object = call ptr @slot(ptr %edges, i64 16)              ; ob_size
   %n = ptrtoint ptr %n_object to i64
   br label %test
@@ -580,7 +580,7 @@ end:
   %ended = icmp eq i32 %not_ended, 0
   br i1 %ended, label %done, label %give_up
 done:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 fail:
   call void @Py_DecRef(ptr %edges)

@@ -1,0 +1,126 @@
+"""The native functions: calls that they refuse, memory that runs out in the middle of one, what they hold meanwhile."""
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import nbgrad
+from nbgrad import config
+from nbgrad.dispatch import CALLS
+from nbgrad.rules import viewer
+
+native = sys.modules["nbgrad.tensor"].native         # `nbgrad.tensor` is the function
+pytestmark = pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0")
+
+UNBOUND = ("fresh", "into", "tensor", "alias", "number_node")
+
+
+@pytest.mark.parametrize("name", UNBOUND)
+def test_calls_without_arguments_are_refused(name):
+    """A native function counts what it is given before it reads it."""
+    with pytest.raises(TypeError, match="launch: .* number of arguments"):
+        getattr(native, name)()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5])
+def test_bound_calls_count_too(count):
+    """The same of the functions that are made for one operation: of a node, and of a copied object."""
+    backward = (nbgrad.ones(2, requires_grad=True) * nbgrad.ones(2)).grad_fn._backward_
+    with pytest.raises(TypeError, match="number of arguments"):
+        backward(*[None] * count)
+    build = native.builder(nbgrad.graph.Node.__new__(nbgrad.graph.Node), ("_seq_", "_plan_", "_edges_"))
+    with pytest.raises(TypeError, match="number of arguments"):
+        build(*[None] * count)
+
+
+WITHOUT_MEMORY = """
+    import gc, sys
+    import _testcapi
+    import nbgrad
+    gc.disable()
+    x, y = nbgrad.ones(3, requires_grad=True), nbgrad.ones(3)
+    for _ in range(300):
+        y.mul_(y)                                       # its version is no longer one of the integers that always exist
+
+    def chain():
+        h = x * y
+        (h.sin() * h).sum().backward()
+        x.grad = None
+
+    calls = {
+        "product": lambda: x * y, "number": lambda: x * 2.0, "view": lambda: x[1:], "view of a view": lambda: (x * 1)[1:][:1],
+        "in place": lambda: y.mul_(y), "backward": chain,
+    }
+    for name, call in calls.items():
+        for _ in range(300):                            # the numbers of nodes too
+            call()
+        held = [sys.getrefcount(object) for object in (x, y, None)][:2]
+        failed, refused = 0, 0
+        while failed < refused + 20:
+            result = None
+            _testcapi.set_nomemory(failed, failed + 1)
+            try:
+                result = call()
+            except MemoryError:
+                refused = failed
+            finally:
+                _testcapi.remove_mem_hooks()
+            failed += 1
+        result = x.grad = None
+        assert [sys.getrefcount(object) for object in (x, y)] == held, name
+        assert refused > 1, name
+        call()
+    print("sound")
+"""
+
+
+def test_memory_that_runs_out_anywhere():
+    """Whichever allocation of a call fails, it raises ``MemoryError``, keeps no operand alive, and the next call works."""
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(WITHOUT_MEMORY)], capture_output=True,
+                          text=True, timeout=120, env=dict(os.environ))
+    assert done.returncode == 0 and done.stdout.strip() == "sound", done.stderr
+
+
+class Freed:
+    """What frees the graph of ``y`` when the collector finds it."""
+
+    def __init__(self, y):
+        self.y, self.cycle = y, self
+
+    def __del__(self):
+        self.y.sum().backward()
+
+
+def test_saved_tensors_that_the_collector_frees_during_the_pass():
+    """A collection in the middle of a node's turn may run another pass, which frees that very node."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(200):
+            x = nbgrad.ones(3, requires_grad=True)
+            y = (x * nbgrad.full((3,), 2.0)).exp() * nbgrad.full((3,), 3.0)
+            Freed(y)
+            try:
+                y.sum().backward()
+            except RuntimeError:
+                pass                # the other pass was first
+            assert x.grad is not None
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def test_a_layout_that_changed_under_a_view():
+    """A plan of another layout than the operand's is refused: another thread may have exchanged a tensor's data since."""
+    x = nbgrad.ones(6)
+    x.unsqueeze(0)
+    plan = CALLS["unsqueeze"].plans[x.layout, 0]
+    view = viewer(plan.op)
+    assert view(plan, x, True).shape == (1, 6)
+    with pytest.raises(RuntimeError, match="launch: an operand changed"):
+        view(plan, nbgrad.ones(3), True)
