@@ -742,8 +742,8 @@ define private void @finish_node(ptr %node, ptr %edges) alwaysinline {
 
 ; view(plan, x, enabled) -> the view of x that the plan describes, with its Meta and, if it is recorded, its node.
 ; self = (words, node to copy, its offsets, Meta to copy, its offsets, ASK, `creation` with recording on, with it off, slow); words:
-; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset and layout. A view of a view has the same base and a
-; longer chain; one whose memory was written to since goes to `slow`.
+; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset and layout. A view of a view has the same
+; base and a longer chain; one whose memory was written to since goes to `slow`.
 define ptr @view(ptr %self, ptr %args, i64 %count) {
 entry:
   %well_called = icmp eq i64 %count, 3
