@@ -1085,15 +1085,20 @@ def one_view(op: Movement, x: Tensor, plan: ViewPlan) -> Tensor:
 
 def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]:
     """The results of a movement that returns several; ``op.untracked`` ones share memory without being views to autograd."""
-    node = record_view(op, x, plan)
-    edges = [None if node is None else Edge(node, k) if len(plan.outs) > 1 else node for k in range(len(plan.outs))]
+    node, count = record_view(op, x, plan) if x._needs_grad_ else None, len(plan.outs)
+    edges: list = [node] * count if node is None or count == 1 else [Edge(node, k) for k in range(count)]
     wrap, storage = native.tensor, x._storage_
     if getattr(op, "untracked", False):
         return tuple(untracked_view(wrap(template, part_of_its_own(storage), x._offset_ + offset, False, None), edge)
                      for template, offset, edge in zip(plan.outs, plan.offset, edges))
     meta, creation = x._meta_ or META_TEMPLATE, MULTI_OUTPUT if mode.enabled else NO_GRAD
-    return tuple(wrap(template, storage, x._offset_ + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
-                 for k, (template, offset) in enumerate(zip(plan.outs, plan.offset)))
+    if meta.base is not None and x._needs_grad_ is not True:
+        return tuple(wrap(template, storage, x._offset_ + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
+                     for k, (template, offset) in enumerate(zip(plan.outs, plan.offset)))
+    # What nested_meta says of views of a base: two pieces 2.7 -> 1.6 us.
+    new_meta, version, first = view_meta_builder(), storage.version, x._offset_
+    return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, (None, plan, k), creation, version, edges[k]))
+                  for k, (template, offset) in enumerate(zip(plan.outs, plan.offset))])
 
 
 def part_of_its_own(storage: Storage) -> Storage:
