@@ -210,6 +210,48 @@ def test_cholesky_of_nan_is_an_error():
     assert info.tolist() == [0, 2] and low[0].isfinite().all() and low[1].isnan().any()
 
 
+def test_info_says_which_matrix_is_singular():
+    """``inv_ex``, ``solve_ex``, ``lu_factor_ex``: the first row without a pivot, and NaN for the singular ones alone."""
+    x = nbgrad.stack([nbgrad.eye(2), nbgrad.tensor([[1.0, 2.0], [2.0, 4.0]]), nbgrad.zeros(2, 2)])
+    want = [0, 2, 1]
+    inverse, info = linalg.inv_ex(x)
+    assert info.tolist() == want and info.dtype is nbgrad.int32
+    assert inverse.isnan().all(-1).all(-1).tolist() == [False, True, True] and inverse[0].tolist() == [[1, 0], [0, 1]]
+    for b in (nbgrad.ones(2), nbgrad.ones(3, 2), nbgrad.ones(2, 1), nbgrad.ones(4, 3, 2, 1)):
+        result, info = linalg.solve_ex(x, b)
+        assert info.tolist() == want and result.isnan().any(-1).sum() in (2, 4, 16)
+    assert linalg.lu_factor_ex(x).info.tolist() == want
+    assert linalg.lu_factor_ex(nbgrad.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]])).info.item() == 2
+    assert linalg.inv_ex(nbgrad.eye(2)).info.item() == linalg.lu_factor_ex(nbgrad.ones(0, 0)).info.item() == 0
+
+
+@pytest.mark.parametrize("name", ["inv_ex", "solve_ex", "lu_factor_ex", "lu_factor", "cholesky_ex"])
+def test_singular_matrices_are_an_error_where_that_is_asked_for(name):
+    """With ``check_errors``, and of ``lu_factor``, which has no info; also of one element of a mapped batch."""
+    options = {} if name == "lu_factor" else {"check_errors": True}
+    more = (nbgrad.ones(2),) if name == "solve_ex" else ()
+    singular = nbgrad.stack([nbgrad.eye(2), nbgrad.zeros(2, 2)])
+    for call in (lambda x: getattr(linalg, name)(x, *more, **options), nbgrad.vmap(lambda x: getattr(linalg, name)(x, *more, **options))):
+        with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] is"):
+            call(singular)
+
+
+def test_gradient_beside_a_singular_matrix():
+    """The inverses that exist have their derivatives."""
+    x = nbgrad.stack([2 * nbgrad.eye(2), nbgrad.zeros(2, 2)]).requires_grad_()
+    g, = nbgrad.grad(linalg.inv_ex(x).inverse[0].sum(), x)
+    assert g.tolist() == [[[-0.25, -0.25], [-0.25, -0.25]], [[0, 0], [0, 0]]]
+
+
+@pytest.mark.parametrize("complex", [False, True])
+def test_gradient_of_eigh_is_hermitian(complex):
+    """As all that a Hermitian matrix can move along: an update by it leaves the matrix Hermitian."""
+    x = hermitian(matrices(4, 4, complex=complex)).detach().requires_grad_()
+    w, v = linalg.eigh(x)
+    g, = nbgrad.grad((v.abs() ** 2 * nbgrad.arange(16.0).reshape(4, 4)).sum() + (w * w).sum(), x)
+    np.testing.assert_allclose(g.numpy(), g.mH.resolve_conj().numpy(), atol=1e-12)
+
+
 def test_least_squares_of_other_drivers():
     """Residuals and singular values come with the drivers that know them."""
     a, b = matrices(4, 2).detach(), matrices(4, 1).detach()

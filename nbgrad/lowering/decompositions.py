@@ -6,6 +6,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ..batch.levels import whole
 from ..dispatch import CALLS
 from ..dtypes import int32, int64
 from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
@@ -164,6 +165,16 @@ def elimination(x: np.ndarray) -> np.ndarray:
     return x
 
 
+def singular_array(x: np.ndarray) -> np.ndarray:
+    """For every matrix the order of the first leading part without a pivot; 0 if it has an inverse."""
+    info = np.zeros(x.shape[:-2], np.int32)
+    for place in map(tuple, np.argwhere(np.linalg.slogdet(x)[0] == 0)):
+        order = order_of(exchanges(x[place]), x.shape[-1])
+        zero = np.diagonal(elimination(x[place][order])) == 0
+        info[place] = zero.argmax() + 1 if zero.any() else len(zero)
+    return info
+
+
 def exchanges(x: np.ndarray) -> np.ndarray:
     """For every step of the elimination the row that is exchanged with it: the one with the greatest pivot."""
     x = x.copy()
@@ -215,7 +226,7 @@ def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.nda
 
 
 ARRAYS: dict[str, Callable] = {
-    "inverse_matrix": np.linalg.inv, "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
+    "inverse_matrix": np.linalg.inv, "singular_order": singular_array, "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
     "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
     "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
     "det_sign": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
@@ -229,7 +240,7 @@ ARRAYS: dict[str, Callable] = {
 }
 # LAPACK iterates for these: of infinities and NaNs some would never come back.
 ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
-SQUARE = ("inverse_matrix", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign", "matrix_exponential",
+SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign", "matrix_exponential",
           "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
 
 
@@ -396,11 +407,6 @@ class TriangularSolution(NamedTuple):
 
 # ---- inverses, systems, determinants -----------------------------------------------------------------------------------
 
-def no_info(x):
-    """int32 zeros, one for each matrix: all went well."""
-    return made("zeros", tuple(x.shape[:-2]), dtype=int32)
-
-
 def inv(A):
     """The inverse of square matrices.
 
@@ -410,9 +416,43 @@ def inv(A):
     return scalar.inverse_matrix(checked("linalg.inv", A, True))
 
 
+def require_regular(name: str, info) -> None:
+    """Refuse what elimination found no pivot for.
+
+    Raises:
+        LinAlgError: a matrix has none in one of its rows.
+    """
+    orders = values_of(whole(info))
+    if orders.any():
+        place = np.argwhere(orders)[0].tolist()
+        raise LinAlgError(f"{name}: {f'matrix {place}' if place else 'the matrix'} is singular: row {orders[tuple(place)]} "
+                          "has no pivot.")
+
+
+def regular(name: str, A, check_errors: bool) -> tuple:
+    """Square matrices with ones in the place of singular ones, and what order their first part without a pivot has."""
+    info = scalar.singular_order(checked(name, A, True).detach())
+    if check_errors:
+        require_regular(name, info)
+    if not values_of(whole(info)).any():
+        return A, info
+    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), made("eye", A.shape[-1], dtype=A.dtype), A), info
+
+
 def inv_ex(A, *, check_errors=False):
-    """(inverse, info) of square matrices."""
-    return InverseWithInfo(inv(A), no_info(A))
+    """(inverse, info) of square matrices; of singular ones the inverse is NaN, and info the first row without a pivot, from 1 on.
+
+    Raises:
+        LinAlgError: one is singular, if ``check_errors``.
+    """
+    regular_A, info = regular("linalg.inv_ex", A, check_errors)
+    inverse = scalar.inverse_matrix(regular_A)
+    return InverseWithInfo(without_singular(inverse, info, 2) if regular_A is not A else inverse, info)
+
+
+def without_singular(x, info, ndim: int):
+    """NaN in the place of what belongs to singular matrices, of so many dimensions."""
+    return scalar.where((info > 0).reshape((*info.shape, *(1,) * ndim)), math.nan, x)
 
 
 def same_batch(name: str, x, y) -> tuple:
@@ -423,6 +463,11 @@ def same_batch(name: str, x, y) -> tuple:
     return tuple(t if tuple(t.shape[:-2]) == batch else t.expand_shape((*batch, *t.shape[-2:])) for t in (x, y))
 
 
+def are_vectors(A, B) -> bool:
+    """Whether the right sides of a system are vectors: one, or one for each matrix."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
 def solve(A, B, *, left=True):
     """The X with A @ X = B, or X @ A = B; B is a matrix, a vector, or a batch of either.
 
@@ -431,7 +476,7 @@ def solve(A, B, *, left=True):
     """
     checked("linalg.solve", A, True)
     require_tensors("linalg.solve", B)
-    is_vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    is_vector = are_vectors(A, B)
     if is_vector and not left:
         raise ShapeError("linalg.solve: B is a vector, expected a matrix with left=False.")
     y = B.unsqueeze(-1) if is_vector else checked("linalg.solve", B)
@@ -444,8 +489,14 @@ def solve(A, B, *, left=True):
 
 
 def solve_ex(A, B, *, left=True, check_errors=False):
-    """(result, info) of ``solve``."""
-    return SolveWithInfo(solve(A, B, left=left), no_info(A))
+    """(result, info) of ``solve``; see ``inv_ex``.
+
+    Raises:
+        LinAlgError: a matrix is singular, if ``check_errors``.
+    """
+    regular_A, info = regular("linalg.solve_ex", A, check_errors)
+    out = solve(regular_A, B, left=left)
+    return SolveWithInfo(without_singular(out, info, 1 if are_vectors(A, B) else 2) if regular_A is not A else out, info)
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
@@ -691,18 +742,37 @@ def _exchange_rows(op, tensors, attributes):
 
 
 def lu_factor(A, *, pivot=True):
-    """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own."""
-    checked("linalg.lu_factor", A)
-    factors, pivots = factored(A, pivot)
-    if pivots is None:
-        steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
-        return LUFactors(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A))
-    return LUFactors(factors, (pivots + 1).to(int32))
+    """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own.
+
+    Raises:
+        LinAlgError: U has a zero on its diagonal, so that systems have no solution. ``lu_factor_ex`` and ``lu`` factor such matrices.
+    """
+    return LUFactors(*factors_and_info("linalg.lu_factor", A, pivot, True)[:2])
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
-    """(LU, pivots, info) of ``lu_factor``."""
-    return LUFactorsWithInfo(*lu_factor(A, pivot=pivot), no_info(A))
+    """(LU, pivots, info) of ``lu_factor``; info is the first row, counted from 1, where the diagonal of U is 0, else 0.
+
+    Raises:
+        LinAlgError: there is one, if ``check_errors``.
+    """
+    return factors_and_info("linalg.lu_factor_ex", A, pivot, check_errors)
+
+
+def factors_and_info(name: str, A, pivot: bool, check_errors: bool) -> LUFactorsWithInfo:
+    """The factors, and for each matrix the first row where the diagonal of U is 0."""
+    checked(name, A)
+    factors, pivots = factored(A, pivot)
+    zeros = scalar.eq(factors.detach().diagonal(0, -2, -1), 0)
+    info = zeros.sum(-1).to(int32)
+    if values_of(whole(info)).any():
+        info = scalar.where(info > 0, zeros.to(int32).argmax(-1) + 1, 0).to(int32)
+        if check_errors:
+            require_regular(name, info)
+    if pivots is None:
+        steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
+        return LUFactorsWithInfo(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A), info)
+    return LUFactorsWithInfo(factors, (pivots + 1).to(int32), info)
 
 
 def triangles(factors) -> tuple:

@@ -99,6 +99,8 @@ def require_gauge(name: str, imaginary, what: str) -> None:
 
 general("inverse_matrix", lambda x: x, {"x": lambda g, out: -(h(out) @ g @ h(out))}, **INTERNAL, node="LinalgInvExBackward0",
         public="linalg.inv", doc="The inverse.")
+general("singular_order", lambda x: x, None, **INTERNAL, public="linalg.inv_ex",
+        doc="The order of the first leading part without a pivot, 0 if the matrix has an inverse.")
 general("solve_system", lambda x, y: x,
         {"x": lambda g, x, out: -(scalar.solve_system(h(x), g) @ h(out)), "y": lambda g, x: scalar.solve_system(h(x), g)},
         operands=("x", "y"), **INTERNAL, node="LinalgSolveExBackward0", public="linalg.solve", doc="The z with x @ z = y.")
@@ -263,14 +265,14 @@ general("complete_qr_row", lambda x: x, {"x": no_cotangent}, **INTERNAL, node="L
 
 
 def eigh_cotangent(g, out, x_shape):
-    """V (diag(g_w) + V^H g_V / (w_j - w_i)) V^H."""
+    """The Hermitian part of V (diag(g_w) + V^H g_V / (w_j - w_i)) V^H: what differs from it reaches no Hermitian matrix."""
     n = x_shape[-1]
     (v, w), (g_v, g_w) = eigh_parts(out, n), eigh_parts(g, n)
     inner = h(v) @ g_v
     if g.dtype.is_complex:
         require_gauge("linalg.eigh", inner.diagonal(0, -2, -1).imag, "eigenvectors")
-    inner = without_diagonal(inner / apart(w, w)) + on_diagonal(real_part(g_w))
-    return v @ inner @ h(v)
+    inner = without_diagonal(inner / apart(w, w))
+    return v @ ((inner + h(inner)) / 2 + on_diagonal(real_part(g_w))) @ h(v)
 
 
 general("eigh_row", lambda x, upper: x, {"x": eigh_cotangent}, **INTERNAL, node="LinalgEighBackward0",

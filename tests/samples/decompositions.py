@@ -73,6 +73,7 @@ def cofactor_slope(x, y):
 # ---- the work ----------------------------------------------------------------------------------------------------------
 
 row("inverse_matrix", np.linalg.inv, REAL, case(A), case(B), case(Z), unlike=HALF, saves="out")
+row("singular_order", lambda x: np.array([0, 2, 1]), REAL, case(np.stack([A, np.diag([1.0, 0.0, 1.0]), 0 * A])), unlike=NONE)
 row("solve_system", np.linalg.solve, REAL, case(A, RIGHT), case(Z, np.array([[1.0 + 2j], [0.5], [1j]])), unlike=HALF)
 row("solve_triangle", lambda x, y, upper, unit: np.linalg.solve(tri(x, upper, unit), y), REAL, case(A, RIGHT, True, False),
     case(A, RIGHT, False, True), unlike=HALF)
