@@ -249,7 +249,7 @@ elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 -
             doc="1 / (1 + e**-x).")
 elementwise("silu", lambda x: x * scalar.sigmoid(x),
             {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
-            doc="x * sigmoid(x).")
+            complex=True, doc="x * sigmoid(x).")
 elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
             {"x": lambda x: scalar.sigmoid(-x)}, policy="floating", node="LogSigmoidBackward0", doc="log(sigmoid(x)).")
 elementwise("softplus",
@@ -302,7 +302,7 @@ elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value
             backward_node="ThresholdBackwardBackward0",
             doc="x where x > threshold, else value.")
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
-            doc="x - tanh(x).")
+            complex=True, doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
             {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", inplace=False,
             backward_node="HardshrinkBackwardBackward0", exact=(),
