@@ -231,9 +231,12 @@ def test_singular_matrices_are_an_error_where_that_is_asked_for(name):
     options = {} if name == "lu_factor" else {"check_errors": True}
     more = (nbgrad.ones(2),) if name == "solve_ex" else ()
     singular = nbgrad.stack([nbgrad.eye(2), nbgrad.zeros(2, 2)])
-    for call in (lambda x: getattr(linalg, name)(x, *more, **options), nbgrad.vmap(lambda x: getattr(linalg, name)(x, *more, **options))):
+
+    def call(x):
+        return getattr(linalg, name)(x, *more, **options)
+    for function in (call, nbgrad.vmap(call)):
         with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] is"):
-            call(singular)
+            function(singular)
 
 
 def test_gradient_beside_a_singular_matrix():

@@ -399,7 +399,8 @@ def cdist(x1, x2, p=2.0):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
-    x1, x2 = broadcast_tensors(x1, x2)
+    if x1.shape != x2.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
     lengths = (x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))
     return ((x1 / next(lengths)) * (x2 / next(lengths))).sum(dim)
 
@@ -769,7 +770,7 @@ def glu(input, dim=-1):
 def prelu(input, weight):
     """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
     if weight.numel() == 1:
-        weight = weight.reshape(())
+        weight = weight if weight.ndim <= input.ndim else weight.reshape(())
     elif input.ndim > 1 and weight.shape == input.shape[1:2]:
         weight = weight.reshape((-1,) + (1,) * (input.ndim - 2))
     else:

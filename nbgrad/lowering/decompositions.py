@@ -226,7 +226,8 @@ def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.nda
 
 
 ARRAYS: dict[str, Callable] = {
-    "inverse_matrix": np.linalg.inv, "singular_order": singular_array, "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
+    "inverse_matrix": np.linalg.inv, "singular_order": singular_array,
+    "solve_system": np.linalg.solve, "solve_triangle": triangular_array,
     "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
     "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
     "det_sign": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
@@ -240,8 +241,8 @@ ARRAYS: dict[str, Callable] = {
 }
 # LAPACK iterates for these: of infinities and NaNs some would never come back.
 ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
-SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign", "matrix_exponential",
-          "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
+SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign",
+          "matrix_exponential", "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
 
 
 @lowering(*ARRAYS, style="run")
@@ -571,7 +572,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     driver = driver or "gelsy"
     rank = matrix_rank(A.detach(), rtol=rcond)
     m, n = A.shape[-2:]
-    is_known = m > n and driver != "gelsy" and bool((rank == n).all())
+    is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
     residuals = (scalar.abs(A @ x - y) ** 2).sum(-2) if is_known else A.new_empty((0,), dtype=A.dtype.to_real())
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
     rank = rank if driver != "gels" else rank.new_empty((0,))
@@ -745,7 +746,7 @@ def lu_factor(A, *, pivot=True):
     """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own.
 
     Raises:
-        LinAlgError: U has a zero on its diagonal, so that systems have no solution. ``lu_factor_ex`` and ``lu`` factor such matrices.
+        LinAlgError: U has a zero on its diagonal, so that systems have no solution. Hint: lu_factor_ex, lu.
     """
     return LUFactors(*factors_and_info("linalg.lu_factor", A, pivot, True)[:2])
 

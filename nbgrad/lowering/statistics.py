@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..batch.levels import is_batched
+from ..batch.levels import is_batched, whole as whole_batch
 from ..dispatch import CALLS
 from ..dtypes import float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
@@ -71,7 +71,7 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
         raise ShapeError(f"{name}: q has {q.ndim} dimensions, expected a number or a vector.")
     if q.dtype is not input.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, expected {input.dtype}, the dtype of input.")
-    levels = values_of(q.detach())
+    levels = values_of(whole_batch(q).detach())
     if not ((levels >= 0) & (levels <= 1)).all():
         raise RangeError(f"{name}: q is {levels.tolist()}, expected numbers from 0 to 1.")
 
@@ -83,8 +83,8 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
         if not isinstance(q, Tensor):
             q = made("tensor", q, dtype=input.dtype)
         require_quantiles(name, input, q, interpolation)
-        whole = dim is None
-        rows = input.reshape((-1,)) if whole or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)
+        of_all = dim is None
+        rows = input.reshape((-1,)) if of_all or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)
         rows = rows.sort(-1).values
         missing = scalar.isnan(rows)
         if ignore_nan:
@@ -94,7 +94,7 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
         values = between(rows, ranks.expand(*rows.shape[:-1], q.numel()), interpolation)
         values = values.movedim(-1, 0)
         if keepdim and input.ndim:
-            values = values.reshape((-1, *(1,) * input.ndim)) if whole else values.unsqueeze(dim if dim < 0 else dim + 1)
+            values = values.reshape((-1, *(1,) * input.ndim)) if of_all else values.unsqueeze(dim if dim < 0 else dim + 1)
         return values.squeeze_dim(0) if not q.ndim else values
     function.__name__ = function.__qualname__ = name
     return function

@@ -511,7 +511,7 @@ READS_ONE_NUMBER = {
     "arange to": lambda s: nbgrad.arange(0, s), "arange by": lambda s: nbgrad.arange(0, 3, s), "item": lambda s: s.item(),
     "float": lambda s: float(s), "set_": lambda s: nbgrad.zeros(1).set_(s), "data": lambda s: setattr(nbgrad.zeros(1), "data", s),
     "tensor": lambda s: nbgrad.tensor([1.0, s]), "eye": lambda s: nbgrad.eye(s.to(nbgrad.int64)),
-    "steps": lambda s: nbgrad.linspace(0, 1, s.to(nbgrad.int64)), "quantile": lambda s: nbgrad.ones(3).quantile(s / 10),
+    "steps": lambda s: nbgrad.linspace(0, 1, s.to(nbgrad.int64)),
     "narrow": lambda s: nbgrad.ones(5).narrow(0, s.to(nbgrad.int64), 1), "numpy": lambda s: s.numpy(),
     "tolist": lambda s: s.tolist(),
     "roll": lambda s: nbgrad.ones(5).roll(s.to(nbgrad.int64)), "norm": lambda s: nbgrad.ones(5).norm(s),
@@ -525,3 +525,25 @@ def test_one_number_for_a_whole_batch_is_refused(name):
     """What would read a Python number out of a mapped tensor would read the first element's for all: an error."""
     with pytest.raises(nbgrad.NbgradError):
         vmap(READS_ONE_NUMBER[name])(nbgrad.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)])
+def test_levels_of_quantiles_may_be_mapped(name, dims):
+    """One level or several for each element of the batch; levels outside of [0, 1] are refused as outside."""
+    x, q = wave(2, 5), nbgrad.tensor([[0.25, 0.5], [0.75, 0.9]], dtype=nbgrad.float64)
+    function = getattr(nbgrad, name)
+    for level in (q, q[:, 0]):
+        got = vmap(lambda x, q: function(x, q, -1), dims)(x if dims[0] == 0 else x[0], level if dims[1] == 0 else level[0])
+        agree(got, nbgrad.stack([function(x[i if dims[0] == 0 else 0], level[i if dims[1] == 0 else 0], -1) for i in range(2)]))
+    with pytest.raises(nbgrad.RangeError, match="from 0 to 1"):
+        vmap(lambda q: function(x, q))(q + 0.5)
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_over_a_batch(driver):
+    """Whichever driver: residuals and singular values, where the driver has them, for each element."""
+    a, b = wave(2, 4, 3) + nbgrad.eye(4, 3, dtype=nbgrad.float64), wave(2, 4, 2)
+    got = vmap(lambda a, b: tuple(nbgrad.linalg.lstsq(a, b, driver=driver)))(a, b)
+    for k, each in enumerate(got):
+        agree(each, nbgrad.stack([nbgrad.linalg.lstsq(a[i], b[i], driver=driver)[k] for i in range(2)]))

@@ -95,6 +95,14 @@ TABLE: dict[str, Entry] = {
     "solve_triangular": entry(lambda a, b: linalg.solve_triangular(a, b, upper=False), M, (2, 3, 2), fixed=2),
     "cholesky_solve": entry(lambda b, a: nbgrad.cholesky_solve(b, a), (2, 3, 2), M, fixed=2),
     "lu_solve": entry(lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), M, (2, 3, 2), fixed=2),
+    "solve from the right": entry(
+        lambda a, b: linalg.solve(a @ a.mT + nbgrad.eye(3, dtype=a.dtype), b, left=False), M, (2, 2, 3), fixed=2,
+        one_rank=True),
+    "lstsq": entry(lambda a, b: linalg.lstsq(a, b).solution, (2, 4, 3), (2, 4, 2), fixed=2, one_rank=True),
+    "igamma": entry(lambda a, x: nbgrad.igamma(a.detach(), x), X, X),
+    "igammac": entry(lambda a, x: nbgrad.igammac(a.detach(), x), X, X),
+    "nextafter": entry(lambda x, y: nbgrad.nextafter(x, y).detach() + x * y, X, X),
+    "masked_select": entry(lambda x: x.masked_select(nbgrad.tensor([[True, False, True], [False, True, True]])), X),
     "masked_scatter": entry(lambda x, y: x.masked_scatter(nbgrad.tensor([[True, False, True], [False, True, True]]), y), X, X,
                             fixed=(0, 2)),
     "index_put": entry(lambda x, y: x.index_put((nbgrad.tensor([0, 1]),), y), X, X, fixed=(2, 0)),
@@ -182,6 +190,21 @@ def test_values_and_gradients(name, shapes):
     for k, (g, want) in enumerate(zip(gradients(each.function, arrays), gradients(wide, arrays))):
         close(g.numpy(), want.numpy(), 1e-10, f"gradient {k}")
         assert g.shape == want.shape
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_second_derivatives(name):
+    """The gradients of the gradients are those of expanded operands, in the operands' shapes."""
+    each = TABLE[name]
+    for shapes in combinations(each):
+        arrays, found = operands_of(name, shapes), []
+        for function in (each.function, expanding(each)):
+            leaves = [nbgrad.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
+            wanted = [x for x in leaves if x.requires_grad]
+            first = nbgrad.grad(weighted(function(*leaves)), wanted, create_graph=True, materialize_grads=True)
+            found.append(nbgrad.grad(sum((weighted(g) for g in first), start=weighted(wanted[0])), wanted, materialize_grads=True))
+        for k, (g, want) in enumerate(zip(*found)):
+            close(g.numpy(), want.numpy(), 1e-8, f"{shapes}: second derivative by operand {k}")
 
 
 @pytest.mark.parametrize("name, shapes", CASES, ids=str)
