@@ -5540,7 +5540,11 @@ tensor([[ 0.3741, -0.2014,  0.1439],
         [ 0.0791, -0.2734,  0.3381]])
 """,
     'linalg_inv_ex': """\
-(inverse, info) of square matrices.
+(inverse, info) of square matrices; of singular ones the inverse is NaN, and info the first row without a
+pivot, from 1 on.
+
+Raises:
+    LinAlgError: one is singular, if ``check_errors``.
 
 Signature: linalg.inv_ex(A, *, check_errors=False)
 
@@ -5615,6 +5619,9 @@ LUResult(P=tensor([[1., 0., 0.],
 (LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged
 with its own.
 
+Raises:
+    LinAlgError: U has a zero on its diagonal, so that systems have no solution. Hint: lu_factor_ex, lu.
+
 Signature: linalg.lu_factor(A, *, pivot=True)
 
 Operands:
@@ -5635,7 +5642,11 @@ LUFactors(LU=tensor([[ 3.0000,  0.5000, -1.0000],
         [-0.1667,  0.8085,  2.9574]]), pivots=tensor([1, 2, 3], dtype=nbgrad.int32))
 """,
     'linalg_lu_factor_ex': """\
-(LU, pivots, info) of ``lu_factor``.
+(LU, pivots, info) of ``lu_factor``; info is the first row, counted from 1, where the diagonal of U is 0, else
+0.
+
+Raises:
+    LinAlgError: there is one, if ``check_errors``.
 
 Signature: linalg.lu_factor_ex(A, *, pivot=True, check_errors=False)
 
@@ -5957,7 +5968,10 @@ tensor([[ 0.1295, -1.0144],
         [-0.3957, -0.4838]])
 """,
     'linalg_solve_ex': """\
-(result, info) of ``solve``.
+(result, info) of ``solve``; see ``inv_ex``.
+
+Raises:
+    LinAlgError: a matrix is singular, if ``check_errors``.
 
 Signature: linalg.solve_ex(A, B, *, left=True, check_errors=False)
 
@@ -9447,8 +9461,7 @@ Operands:
 
 Returns:
     Shape: of x's shape.
-    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
-        refused.
+    Dtype: computed in the operands' common dtype; integers and bools are refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -10352,8 +10365,7 @@ Operands:
 
 Returns:
     Shape: of x's shape.
-    Dtype: computed in the operands' common dtype; integers and bools are refused; complex numbers are
-        refused.
+    Dtype: computed in the operands' common dtype; integers and bools are refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
