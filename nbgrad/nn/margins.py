@@ -33,7 +33,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
         raise ShapeError(f"cosine_embedding_loss: inputs {list(input1.shape)} and {list(input2.shape)}, target "
                          f"{list(target.shape)}; expected one shape and a target for each sample.")
     if input1.shape != input2.shape:
-        input1, input2 = nbgrad.broadcast_tensors(input1, input2)       # type: ignore[misc]
+        input1, input2 = nbgrad.broadcast_tensors(input1, input2)
     # 1e-12 as torch: it keeps a vector of zeros from dividing.
     lengths = [(x * x).sum(-1) + 1e-12 for x in (input1, input2)]
     cosine = (input1 * input2).sum(-1) / (lengths[0] * lengths[1]).sqrt()
