@@ -12,6 +12,12 @@ from .expr import scalar
 
 where = scalar.where
 
+
+def bounded(x, far):
+    """x moved into [-far, far], beyond which what it belongs to has come to its limit: no inf meets a 0."""
+    return scalar.minimum(scalar.maximum(x, -far), far)
+
+
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
 elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, numbers=True, doc="x + y.")
@@ -44,7 +50,7 @@ elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, p
             shows={"exponent": 2}, doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
-            {"x": lambda x, y: where(y == 0, 0, y * scalar.pow(x, y - 1)),
+            {"x": lambda x, y: where(y == 0, where((x == 0) | scalar.isnan(x), 0, y * scalar.pow(x, y - 1)), y * scalar.pow(x, y - 1)),
              "y": lambda x, y, out: where((x == 0) & (scalar.real(y) >= 0), 0, out * scalar.log(x))},
             refuses_bool=True, complex=True, doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
@@ -146,11 +152,27 @@ elementwise("atanh", lambda x: scalar.atanh(x), {"x": lambda x: 1 / (1 - x * x)}
             aliases=("arctanh",), doc="The inverse hyperbolic tangent; NaN beyond 1.")
 PI = math.pi
 
+
+def _sinc_bend(x):
+    """The second derivative of sinc near 0, by its power series."""
+    square, series = PI * x * (PI * x), 1.0
+    for n in range(10, 0, -1):
+        series = 1 - square * series * ((2 * n + 1) / (2 * n * (2 * n - 1) * (2 * n + 3)))
+    return -PI * PI / 3 * series
+
+
+def density(x, rate):
+    """e**(-rate x**2), whose derivatives at infinity are 0."""
+    near = bounded(x, 60.0)
+    return scalar.exp(-rate * (near * near))
+
+
+
 elementwise("sinc", lambda x: scalar.sinc(x), {"x": lambda x: scalar.sinc_slope(x)}, policy="float",
             doc="sin(pi x) / (pi x); 1 at 0.")
 # x y" + 2 y' + pi**2 x y = 0.
 elementwise("sinc_slope", lambda x: scalar.sinc_slope(x),
-            {"x": lambda x, out: where(x == 0, -PI * PI / 3, -PI * PI * scalar.sinc(x) - 2 * (out / x))},
+            {"x": lambda x, out: where(scalar.abs(x) < 0.5, _sinc_bend(x), -PI * PI * scalar.sinc(x) - 2 * (out / x))},
             policy="float", method=False, function=False, inplace=False, out=False, public="sinc", doc="The derivative of sinc.")
 elementwise("rad2deg", lambda x: x * (180 / math.pi), {"x": lambda: 180 / math.pi}, policy="float", node="Rad2DegBackward0",
             doc="Radians as degrees.")
@@ -158,7 +180,7 @@ elementwise("deg2rad", lambda x: x * (math.pi / 180), {"x": lambda: math.pi / 18
             doc="Degrees as radians.")
 elementwise("hypot", lambda x, y: scalar.hypot(x, y), {"x": lambda x, out: where(out == 0, 0, x / out),
             "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
-elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * scalar.exp(-(x * x))}, policy="float",
+elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * density(x, 1.0)}, policy="float",
             doc="The error function.")
 
 # ---- rounding ------------------------------------------------------------------------------------------------------
@@ -247,9 +269,10 @@ elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out <
             backward_node="ThresholdBackwardBackward0", doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
             doc="1 / (1 + e**-x).")
-elementwise("silu", lambda x: x * scalar.sigmoid(x),
-            {"x": lambda x: scalar.sigmoid(x) * (1 + x * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
-            complex=True, doc="x * sigmoid(x).")
+# Beyond 800 the sigmoid is 0 or 1 in every dtype, beyond 60 the normal distribution is.
+elementwise("silu", lambda x: scalar.maximum(x, -800.0) * scalar.sigmoid(x),
+            {"x": lambda x: scalar.sigmoid(x) * (1 + bounded(x, 800.0) * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
+            complex_form=lambda x: x * scalar.sigmoid(x), doc="x * sigmoid(x).")
 elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
             {"x": lambda x: scalar.sigmoid(-x)}, policy="floating", node="LogSigmoidBackward0", doc="log(sigmoid(x)).")
 elementwise("softplus",
@@ -264,13 +287,30 @@ elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x))
             {"x": lambda x, alpha: where(x <= 0, alpha * scalar.exp(x), 1)}, policy="floating", out=False,
             doc="x where x > 0, else alpha * (e**x - 1).")
 _CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # of the normal distribution
-elementwise("gelu_erf", lambda x: x * _CDF(x), {"x": lambda x: _CDF(x) + x * (scalar.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi))},
+
+
+
+def _gelu_slope(x):
+    """The distribution function and x times the density."""
+    near = bounded(x, 60.0)
+    return _CDF(x) + near * (scalar.exp(-0.5 * (near * near)) / math.sqrt(2 * math.pi))
+
+
+elementwise("gelu_erf", lambda x: scalar.maximum(x, -60.0) * _CDF(x), {"x": _gelu_slope},
             policy="floating", method=False, function=False, node="GeluBackward0",
             public="gelu", doc="x times the normal distribution function of x.")
 _INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
-elementwise("gelu_tanh", lambda x: 0.5 * x * (1 + scalar.tanh(_INNER(x))),
-            {"x": lambda x: 0.5 * (1 + scalar.tanh(_INNER(x))) + 0.5 * x * (1 - scalar.tanh(_INNER(x)) * scalar.tanh(_INNER(x)))
-             * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (x * x)))},
+
+
+
+def _gelu_tanh_slope(x):
+    """As the formula has it, where its parts are finite."""
+    near = bounded(x, 60.0)
+    tanh = scalar.tanh(_INNER(near))
+    return 0.5 * (1 + tanh) + 0.5 * near * (1 - tanh * tanh) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (near * near)))
+
+
+elementwise("gelu_tanh", lambda x: 0.5 * scalar.maximum(x, -60.0) * (1 + scalar.tanh(_INNER(x))), {"x": _gelu_tanh_slope},
             policy="floating", method=False, function=False, node="GeluBackward0", public="gelu",
             doc="gelu by Hendrycks and Gimpel's tanh.")
 
@@ -293,9 +333,9 @@ elementwise("selu", lambda x: where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALP
             {"x": lambda x: where(x <= 0, SELU_SCALE * SELU_ALPHA * scalar.exp(x), SELU_SCALE)}, **ACTIVATION, node="EluBackward0",
             doc="elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).")
 _SOFTPLUS = lambda x: scalar.maximum(x, 0.0) + scalar.log1p(scalar.exp(-scalar.abs(x)))
-elementwise("mish", lambda x: x * scalar.tanh(_SOFTPLUS(x)),
+elementwise("mish", lambda x: scalar.maximum(x, -800.0) * scalar.tanh(_SOFTPLUS(x)),
             {"x": lambda x: scalar.tanh(_SOFTPLUS(x))
-             + x * scalar.sigmoid(x) * (1 - scalar.tanh(_SOFTPLUS(x)) * scalar.tanh(_SOFTPLUS(x)))}, **ACTIVATION,
+             + bounded(x, 800.0) * scalar.sigmoid(x) * (1 - scalar.tanh(_SOFTPLUS(x)) * scalar.tanh(_SOFTPLUS(x)))}, **ACTIVATION,
             doc="x * tanh(log(1 + e**x)).")
 elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value, x),
             {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION,

@@ -240,7 +240,14 @@ def guarded(root: Expr) -> Expr:
         replaced = {name: chosen(harmless(name), symbol(name, boolean)) for name, boolean in typed_symbols(branch) if not boolean}
         return rebuilt(branch, lambda node: replaced.get(node.args[0], node))
 
-    return rebuilt(root, lambda node: node, {"where": choice})
+    def extremum(name, order):
+        # Of a constant and a function whose derivative may be infinite: a choice too.
+        def form(x, limit):
+            return choice(order(x, limit), limit, x) if limit.op == "constant" and not is_affine(x) else operation(name, x, limit)
+        return form
+
+    return rebuilt(root, lambda node: node, {"where": choice, "maximum": extremum("maximum", lambda x, y: x < y),
+                                             "minimum": extremum("minimum", lambda x, y: x > y)})
 
 
 def harmless(name: str) -> float:

@@ -9,6 +9,7 @@ import math
 from ..errors import DTypeError, NotSupportedError, RangeError
 from .attributes import counted, explained
 from .core import composite, elementwise, general, refusing
+from .elementwise import density
 from .expr import scalar
 from .variants import variant
 
@@ -18,20 +19,31 @@ ROOT_PI, ROOT_HALF = math.sqrt(math.pi), math.sqrt(0.5)
 
 # ---- the error function's relatives --------------------------------------------------------------------------------------
 
-elementwise("erfc", lambda x: scalar.erfc(x), {"x": lambda x: -2 / ROOT_PI * scalar.exp(-(x * x))}, policy="float",
+elementwise("erfc", lambda x: scalar.erfc(x), {"x": lambda x: -2 / ROOT_PI * density(x, 1.0)}, policy="float",
             doc="1 - erf(x), to full precision for large x.")
 elementwise("erfinv", lambda x: scalar.erfinv(x), {"x": lambda out: ROOT_PI / 2 * scalar.exp(out * out)}, policy="float",
             doc="The number whose error function is x; NaN beyond -1 and 1.")
-elementwise("erfcx", lambda x: scalar.erfcx(x), {"x": lambda x, out: 2 * x * out - 2 / ROOT_PI}, **SPECIAL,
+
+
+def _erfcx_slope(x, out):
+    """2 x out - 2 / root(pi); far out, where those are nearly equal, the asymptotic series."""
+    r = 1 / where(x > 30, x, 30.0)
+    series = 1.0
+    for k in range(8, 0, -1):
+        series = 1 - (k + 0.5) * (r * r) * series
+    return where(x > 30, -1 / ROOT_PI * (r * r) * series, 2 * x * out - 2 / ROOT_PI)
+
+
+elementwise("erfcx", lambda x: scalar.erfcx(x), {"x": _erfcx_slope}, **SPECIAL,
             node="SpecialErfcxBackward0", doc="e**(x**2) erfc(x).")
-elementwise("ndtr", lambda x: 0.5 * scalar.erfc(-ROOT_HALF * x), {"x": lambda x: ROOT_HALF / ROOT_PI * scalar.exp(-0.5 * (x * x))},
+elementwise("ndtr", lambda x: 0.5 * scalar.erfc(-ROOT_HALF * x), {"x": lambda x: ROOT_HALF / ROOT_PI * density(x, 0.5)},
             **SPECIAL, node="SpecialNdtrBackward0", doc="The probability that a standard normal variable is at most x.")
 elementwise("ndtri", lambda x: scalar.ndtri(x), {"x": lambda out: ROOT_PI / ROOT_HALF * scalar.exp(0.5 * (out * out))}, **SPECIAL,
             node="SpecialNdtriBackward0", doc="The number that a standard normal variable is below with probability x.")
 elementwise("log_ndtr", lambda x: where(x < -1, scalar.log(0.5 * scalar.erfcx(-ROOT_HALF * x)) - 0.5 * (x * x),
                                         scalar.log1p(-0.5 * scalar.erfc(ROOT_HALF * x))),
             {"x": lambda x: where(x < 0, ROOT_HALF * 2 / ROOT_PI / scalar.erfcx(-ROOT_HALF * x),
-                                  ROOT_HALF * 2 / ROOT_PI * scalar.exp(-0.5 * (x * x)) / scalar.erfc(-ROOT_HALF * x))},
+                                  ROOT_HALF * 2 / ROOT_PI * density(x, 0.5) / scalar.erfc(-ROOT_HALF * x))},
             **SPECIAL, node="SpecialLogNdtrBackward0",
             doc="The logarithm of ndtr, without its underflow.")
 
@@ -88,7 +100,7 @@ composite("mvlgamma", mvlgamma, out=True, doc=str(mvlgamma.__doc__))
 
 
 
-def density(x, y):
+def gamma_density(x, y):
     """The derivative of the lower incomplete gamma function by its second argument."""
     return scalar.exp((x - 1) * scalar.log(y) - y - scalar.lgamma(x))
 
@@ -104,20 +116,31 @@ def refused_order(name):
 
 for _name, _sign, _part in (("igamma", 1, "lower"), ("igammac", -1, "upper")):
     general(f"{_name}_pair", lambda x, y: x,
-            {"x": refused_order(_name), "y": (lambda sign: lambda g, x, y: g * density(x, y) * sign)(_sign)},
+            {"x": refused_order(_name), "y": (lambda sign: lambda g, x, y: g * gamma_density(x, y) * sign)(_sign)},
             operands=("x", "y"), method=False, function=False, node=f"{_name.capitalize()}Backward0", public=_name,
             doc=f"The regularised {_part} incomplete gamma function.")
 
 # ---- modified Bessel functions -----------------------------------------------------------------------------------------
 
+
+
+def i1_ratio(x):
+    """i1(x) / x near 0, by its power series: the derivatives of a quotient would be differences of equals."""
+    square, series = 0.25 * (x * x), 1.0
+    for k in range(9, 0, -1):
+        series = 1 + square * series * (1 / (k * (k + 1)))
+    return 0.5 * series
+
+
 elementwise("i0", lambda x: scalar.i0(x), {"x": lambda x: scalar.i1(x)}, policy="float",
             doc="The modified Bessel function of the first kind of order 0.")
 elementwise("i0e", lambda x: scalar.i0e(x), {"x": lambda x, out: scalar.i1e(x) - scalar.sign(x) * out}, **SPECIAL,
             node="SpecialI0EBackward0", doc="e**-|x| i0(x).")
-elementwise("i1", lambda x: scalar.i1(x), {"x": lambda x, out: scalar.i0(x) - where(x == 0, 0.5, out / where(x == 0, 1, x))},
+elementwise("i1", lambda x: scalar.i1(x), {"x": lambda x, out: scalar.i0(x) - where(scalar.abs(x) < 1, i1_ratio(x), out / x)},
             **SPECIAL, node="SpecialI1Backward0", doc="The modified Bessel function of the first kind of order 1.")
 elementwise("i1e", lambda x: scalar.i1e(x),
-            {"x": lambda x, out: scalar.i0e(x) - out * scalar.sign(x) - where(x == 0, 0.5, out / where(x == 0, 1, x))}, **SPECIAL,
+            {"x": lambda x, out: scalar.i0e(x) - out * scalar.sign(x)
+             - where(scalar.abs(x) < 1, scalar.exp(-scalar.abs(x)) * i1_ratio(x), out / x)}, **SPECIAL,
             node="SpecialI1EBackward0", doc="e**-|x| i1(x).")
 
 # ---- entropies and odds ------------------------------------------------------------------------------------------------
@@ -131,8 +154,7 @@ elementwise("xlog1py", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x
             node="SpecialXlog1PyBackward0", doc="x * log(1 + y); 0 where x is 0, unless y is NaN.")
 LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
 elementwise("logit_open", lambda x: scalar.log(x / (1 - x)),
-            # The square of a root: NaN where x is no probability.
-            {"x": lambda x: scalar.rsqrt(x * (1 - x)) * scalar.rsqrt(x * (1 - x))}, **LOGIT, doc="log(x / (1 - x)).")
+            {"x": lambda x: where((x < 0) | (x > 1), math.nan, 1 / x + 1 / (1 - x))}, **LOGIT, doc="log(x / (1 - x)).")
 
 
 def _within(x, eps):

@@ -226,7 +226,7 @@ def turned(x, value):
 def sinc(x):
     """sin(pi x) / (pi x); 1 at 0, and exactly 0 at the other integers."""
     value = turned(x, sin(PI_HI * from_integer(x))) / (PI_HI * x)
-    return where(x == 0.0, 1.0, value)
+    return where(x == 0.0, 1.0, where(fabs(x) == INF, 0.0, value))
 
 
 def sinc_slope(x):
@@ -237,7 +237,8 @@ def sinc_slope(x):
     for _ in range(9):      # the ratio of neighbouring terms is -square / (2 k (2 k + 3))
         series = 1.0 - square * series * (0.5 / (k * (2.0 * k + 3.0)))
         k = k - 1.0
-    return where(is_near, -PI_HI * PI_HI / 3.0 * near * series, (turned(far, cos(PI_HI * from_integer(far))) - sinc(far)) / far)
+    beyond = where(fabs(far) == INF, 0.0, (turned(far, cos(PI_HI * from_integer(far))) - sinc(far)) / far)
+    return where(is_near, -PI_HI * PI_HI / 3.0 * near * series, beyond)
 
 
 # ---- modified Bessel functions -----------------------------------------------------------------------------------------

@@ -1,0 +1,407 @@
+"""Values and derivatives at 0, -0, 1, tiny and huge numbers, infinities, NaN and ties: finite limits, or stated conventions.
+
+Nothing here says what a derivative is somewhere: the function itself does, beside the point, in double precision. Where a limit does
+not exist, or is not attained, a table says what stands in its place and why.
+"""
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad import forward_ad, grad
+from nbgrad.dispatch import CALLS, apply
+from nbgrad.ops.core import OPS, Elementwise
+from nbgrad.ops.expr import SMOOTH_AT, evaluate, is_affine, postorder
+
+F, linalg = nbgrad.nn.functional, nbgrad.linalg
+nan, inf = float("nan"), float("inf")
+DTYPES = ("float64", "float32")
+POINTS = (0.0, -0.0, 1.0, -1.0, 1e-30, -1e-30, 1e30, -1e30, inf, -inf, nan)
+PAIRS = tuple(itertools.product((0.0, -0.0, 1.0, -1.0, 2.0, inf, -inf, nan), repeat=2))
+# Operations on the memory of their first operand, and the one whose operand is a truth value.
+NO_FUNCTIONS = {"copy", "fill", "zero", "where", "masked_fill"}
+
+
+def differentiable(required: int) -> list[str]:
+    """The elementwise operations of so many operands without a default, which have derivatives."""
+    return [name for name, op in OPS.items() if isinstance(op, Elementwise) and op.partial_formulas and not op.refuses_gradient
+            and name not in NO_FUNCTIONS and sum(d is op.signature.empty for d in op.defaults) == required]
+
+
+def array(x: Any, like: Any) -> np.ndarray:
+    """A derivative as an array; zeros where there is none."""
+    return np.zeros(like.shape) if x is None else np.asarray(x.detach().numpy(), np.float64)
+
+
+def tangent(f: Callable, operands: list, k: int) -> Any:
+    """The tangent of ``f`` in the direction of the k-th operand."""
+    with forward_ad.dual_level():
+        own = [forward_ad.make_dual(x, nbgrad.ones_like(x)) if i == k else x for i, x in enumerate(operands)]
+        return forward_ad.unpack_dual(f(*own)).tangent
+
+
+def derivatives(f: Callable, points: tuple, dtype: str) -> dict[str, np.ndarray]:
+    """Value and derivatives of a function of one variable, in all ways to compute them."""
+    x = nbgrad.tensor(list(points), dtype=dtype, requires_grad=True)
+    y = f(x)
+    first, = grad(y.sum(), x, retain_graph=True)
+    recorded, = grad(y.sum(), x, create_graph=True)
+    second = grad(recorded.sum(), x)[0] if recorded.requires_grad else None
+
+    def slope(t):
+        return grad(f(t).sum(), t, create_graph=True)[0]
+    mixed = tangent(lambda t: slope(t), [nbgrad.tensor(list(points), dtype=dtype, requires_grad=True)], 0)
+    return {"value": array(y, x), "first": array(first, x), "recorded": array(recorded, x), "second": array(second, x),
+            "tangent": array(tangent(f, [x.detach()], 0), x), "forward over reverse": array(mixed, x)}
+
+
+@cache
+def unary(name: str, dtype: str) -> dict[str, np.ndarray]:
+    """``derivatives`` of an operation at ``POINTS``."""
+    return derivatives(CALLS[name], POINTS, dtype)
+
+
+def alike(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
+    """Where numbers are equal but for rounding, or both NaN."""
+    with np.errstate(invalid="ignore"):
+        near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= tolerance * np.maximum(np.abs(x), np.abs(y)))
+    return near | (x == y) | (np.isnan(x) & np.isnan(y))
+
+
+def failures(what: str, bad: np.ndarray, points: tuple, *shown: np.ndarray) -> list[str]:
+    """A line for every point where something is wrong."""
+    return [f"{what} at {points[i]}: " + " and ".join(str(x[i]) for x in shown) for i in np.flatnonzero(bad)]
+
+
+# ---- functions of one variable ---------------------------------------------------------------------------------------
+
+UNARY = differentiable(1)
+# Of these the derivative at NaN is a number: they are linear in pieces, and NaN lies in the piece where they are x, or constant.
+PIECES = {"angle", "neg", "positive", "conj_physical", "abs", "sign", "rad2deg", "deg2rad", "floor", "ceil", "round", "trunc", "frac",
+          "relu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "hardshrink", "softshrink", "clone",
+          "pow_one", "pow_zero", "sgn", "exponential_linear"}
+OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
+INVERSE = "inf / inf in the derivative of 1 / (1 + x**2), as in torch"
+PERIODIC = "no limit"
+OUTSIDE = "outside of the domain the value is -inf by convention, the derivative NaN"
+# (operation, derivative) -> (points, reason): where a derivative is NaN though the value is a number.
+NAN = {
+    ("atan", "second"): ((inf, -inf), INVERSE), ("asinh", "second"): ((inf, -inf), INVERSE),
+    ("lgamma", "first"): ((-1.0, -1e30, -inf), OVERFLOW), ("lgamma", "second"): ((-inf,), OVERFLOW),
+    ("i0", "second"): ((1e30, -1e30, inf, -inf), OVERFLOW), ("i1", "first"): ((1e30, -1e30, inf, -inf), OVERFLOW),
+    ("i1", "second"): ((1e30, -1e30, inf, -inf), OVERFLOW),
+    ("entr", "first"): ((-1.0, -1e-30, -1e30, -inf), OUTSIDE),
+    ("log_ndtr", "second"): ((-1e30, -inf), "the square of 1e30 has overflowed in float32; inf / inf"),
+}
+# (operation, derivative) -> (points, reason): where it is not the limit.
+NO_LIMIT = {
+    ("atan", "second"): ((inf, -inf), INVERSE), ("asinh", "second"): ((inf, -inf), INVERSE),
+    ("atanh", "second"): ((inf, -inf), "the value is NaN there"), ("frac", "value"): ((inf, -inf), PERIODIC),
+    ("log_ndtr", "second"): ((-inf,), "inf / inf"),
+    ("i0e", "second"): ((0.0, -0.0), "the first derivative jumps at 0, and is 0 there"),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_derivative_however_it_is_computed(name, dtype):
+    """A fused kernel, recorded operations and forward mode agree at special values, to second order."""
+    made = unary(name, dtype)
+    wrong = []
+    for one, other in (("first", "recorded"), ("first", "tangent"), ("second", "forward over reverse")):
+        wrong += failures(f"{one} and {other}", ~alike(made[one], made[other], 1e-5), POINTS, made[one], made[other])
+    if (name, dtype) == ("log_ndtr", "float32"):
+        wrong = [line for line in wrong if "-1e+30" not in line]        # see NAN
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_derivative_is_nan_where_the_value_is_a_number(name, dtype):
+    """0 * inf and inf / inf come about nowhere but at the points that the table names."""
+    made, wrong = unary(name, dtype), []
+    for order in ("first", "second"):
+        allowed = np.isin(POINTS, NAN.get((name, order), ((), ""))[0])
+        wrong += failures(order, np.isnan(made[order]) & ~np.isnan(made["value"]) & ~allowed, POINTS, made[order], made["value"])
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_nan_stays_nan(name):
+    """The derivatives at NaN are NaN, but for functions that are linear in pieces: those pass g on."""
+    made = unary(name, "float64")
+    if name not in PIECES and np.isnan(made["value"][-1]):
+        assert np.isnan(made["first"][-1]) and (name == "square" or np.isnan(made["second"][-1]))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_single_precision_agrees_with_double(name):
+    """Value and derivatives in float32 are those in float64, rounded; nothing overflows on the way."""
+    narrow, wide, wrong = unary(name, "float32"), unary(name, "float64"), []
+    for order in ("value", "first", "second"):
+        with np.errstate(over="ignore"):
+            want = wide[order].astype(np.float32).astype(np.float64)
+        # 1e30 is another angle in float32. What is far below 1 there may be 0: the difference of equals, the root of an overflow.
+        angle = name in ("sin", "cos", "tan") and np.abs(POINTS) == 1e30
+        tiny = (np.abs(want) < 1e-29) & (np.abs(narrow[order]) < 1e-29)
+        named = np.isin(POINTS, NAN.get((name, order), ((), ""))[0])
+        wrong += failures(order, ~(alike(narrow[order], want, 1e-4) | angle | tiny | named), POINTS, narrow[order], want)
+    assert not wrong, "\n".join(wrong)
+
+
+def limits(name: str) -> list[tuple[str, float, float]]:
+    """``(order, point, limit)``: the limits that numbers beside a point suggest, from both sides or towards infinity."""
+    found = []
+    for point in (0.0, 1.0, -1.0):
+        beside = derivatives(CALLS[name], tuple(point + away for away in (-1e-4, 1e-4, -1e-5, 1e-5)), "float64")
+        for order in ("value", "first", "second"):
+            left, right, near_left, near_right = beside[order]
+            if np.isfinite(beside[order]).all() and abs(left - right) < 0.02 * (1 + abs(left)) and abs(near_left - left) < 0.02:
+                found.append((order, point, (near_left + near_right) / 2))
+    for sign in (1, -1):
+        towards = derivatives(CALLS[name], (sign * 1e4, sign * 1e8, sign * 1e12), "float64")
+        for order in ("value", "first", "second"):
+            first, second, third = towards[order]
+            if np.isfinite(towards[order]).all() and abs(first - second) < 0.1 and abs(second - third) < 1e-6:
+                found.append((order, sign * inf, third))
+    return found
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_limits_are_attained(name):
+    """Where a value or derivative has a finite limit, the point itself has it; -0 as 0."""
+    made, wrong = unary(name, "float64"), []
+    for order, point, limit in limits(name):
+        if point in NO_LIMIT.get((name, order), ((), ""))[0]:
+            continue
+        for i in np.flatnonzero(np.asarray(POINTS) == point):
+            if not abs(made[order][i] - limit) < 2e-3 * (1 + abs(limit)):
+                wrong.append(f"{order} at {POINTS[i]}: {made[order][i]}, limit {limit}")
+    assert not wrong, "\n".join(wrong)
+
+
+# ---- functions of several variables ----------------------------------------------------------------------------------
+
+BINARY = [name for name in (*differentiable(2), *differentiable(3), *differentiable(4)) if name != "zeta"]
+
+
+@cache
+def binary(name: str, dtype: str) -> dict[str, Any]:
+    """Value, first and second derivatives by the first two operands; further ones are 0.5."""
+    x, y = (nbgrad.tensor([pair[k] for pair in PAIRS], dtype=dtype, requires_grad=True) for k in (0, 1))
+    rest = [0.5] * (sum(d is OPS[name].signature.empty for d in OPS[name].defaults) - 2)  # type: ignore[attr-defined]
+
+    def f(x, y):
+        return CALLS[name](x, y, *rest)
+    out = f(x, y)
+    first = grad(out.sum(), [x, y], retain_graph=True, allow_unused=True)
+    recorded = grad(out.sum(), [x, y], create_graph=True, allow_unused=True)
+    second = [grad(g.sum(), [x, y], allow_unused=True, retain_graph=True) if g is not None and g.requires_grad else (None, None)
+              for g in recorded]
+    return {"value": array(out, x), "first": [array(g, x) for g in first], "recorded": [array(g, x) for g in recorded],
+            "tangent": [array(tangent(f, [x.detach(), y.detach()], k), x) for k in (0, 1)],
+            "second": [[array(h, x) for h in row] for row in second]}
+
+
+LOGARITHM = "the logarithm of a negative number"
+# operation -> (test of a pair, reason): where derivatives at finite pairs with a finite value are NaN.
+NAN_PAIRS = {"pow": (lambda x, y: x < 0, LOGARITHM), "xlogy": (lambda x, y: x == 0 and y < 0, LOGARITHM)}
+# operation -> (test of a pair, reason): where the order of two derivatives matters.
+UNSYMMETRIC = {
+    "pow": (lambda x, y: x <= 0, "the derivative by y at x = 0 is 0 by convention; LOGARITHM"),
+    "xlogy": (lambda x, y: x == 0, "the derivative by x at x = 0, y < 0 is 0 by convention"),
+    "probability_difference": (lambda x, y: not 0 < x < 1, "logarithms end at -100"),
+    "weighted_logits_difference": (lambda x, y: False, ""),
+    "entropy_difference": (lambda x, y: y == 0, "the derivative by y at y = 0 is 0 by convention"),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_partial_derivative_however_it_is_computed(name, dtype):
+    """As for one variable, at all pairs of special values: ties among them."""
+    made, wrong = binary(name, dtype), []
+    for k in (0, 1):
+        for other in ("recorded", "tangent"):
+            bad = ~alike(made["first"][k], made[other][k], 1e-5)
+            wrong += failures(f"{other} by operand {k}", bad, PAIRS, made["first"][k], made[other][k])
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_partial_derivative_is_nan_at_numbers(name, dtype):
+    """At pairs of numbers where the value is one, first and second derivatives are not NaN."""
+    made, wrong = binary(name, dtype), []
+    excused = NAN_PAIRS.get(name, (lambda x, y: False, ""))[0]
+    usual = np.array([bool(np.isfinite(pair).all()) and not excused(*pair) for pair in PAIRS]) & np.isfinite(made["value"])
+    for k in (0, 1):
+        wrong += failures(f"by {k}", usual & np.isnan(made["first"][k]), PAIRS, made["first"][k], made["value"])
+        for j in (0, 1):
+            wrong += failures(f"by {k}, {j}", usual & np.isnan(made["second"][k][j]), PAIRS, made["second"][k][j], made["value"])
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_second_derivatives_are_symmetric(name):
+    """d/dx d/dy is d/dy d/dx at pairs of numbers."""
+    made = binary(name, "float64")
+    excused = UNSYMMETRIC.get(name, (lambda x, y: False, ""))[0]
+    usual = np.array([bool(np.isfinite(pair).all()) and not excused(*pair) for pair in PAIRS]) & np.isfinite(made["value"])
+    one, other = made["second"][0][1], made["second"][1][0]
+    with np.errstate(invalid="ignore"):
+        wrong = failures("mixed", usual & ~alike(one, other, 1e-5) & ~(np.abs(one - other) < 1e-9), PAIRS, one, other)
+    assert not wrong, "\n".join(wrong)
+
+
+# ---- reductions and losses -------------------------------------------------------------------------------------------
+
+VECTORS = ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [-0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 2.0, 3.0], [2.0, 1.0, 2.0], [0.5, 1.5, 2.5])
+ONE, TWO = [1.0, 2.0, 3.0], [1.0, -1.0, 1.0]
+
+
+def like(x, numbers):
+    """Numbers in the dtype of ``x``."""
+    return nbgrad.tensor(numbers, dtype=x.dtype)
+
+
+REDUCTIONS: dict[str, Callable] = {
+    **{name: (lambda name: lambda x: getattr(x, name)())(name) for name in (
+        "sum", "mean", "prod", "amax", "amin", "max", "min", "median", "nanmedian", "var", "std", "nansum", "nanmean")},
+    **{name: (lambda name: lambda x: getattr(x, name)(0))(name) for name in (
+        "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")},
+    **{f"norm of order {p}": (lambda p: lambda x: linalg.vector_norm(x, p))(p) for p in (0.5, 1, 2, 3, -1, inf, -inf)},
+    "max along a dimension": lambda x: x.max(0).values, "mode": lambda x: x.mode(0).values, "sort": lambda x: x.sort().values,
+    "kthvalue": lambda x: x.kthvalue(2).values, "cummax": lambda x: x.cummax(0).values, "quantile": lambda x: x.quantile(0.4),
+    "normalize": lambda x: F.normalize(x, dim=0), "layer_norm": lambda x: F.layer_norm(x, (3,)), "cov": nbgrad.cov,
+    "cosine_similarity": lambda x: F.cosine_similarity(x, like(x, ONE), 0), "dist": lambda x: nbgrad.dist(x, x.detach()),
+    "cdist": lambda x: nbgrad.cdist(x[None], x.detach()[None]), "renorm": lambda x: x[None].renorm(2, 0, 1.0),
+    "norm of complex numbers": lambda x: nbgrad.complex(x, 0 * x).norm(), "moduli": lambda x: nbgrad.complex(x, 0 * x).abs(),
+}
+LOSSES: dict[str, Callable] = {
+    **{name: (lambda name: lambda x: getattr(F, name)(x, like(x, ONE), reduction="none"))(name) for name in (
+        "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss")},
+    **{name: (lambda name: lambda x: getattr(F, name)(x, like(x, TWO), reduction="none"))(name) for name in (
+        "hinge_embedding_loss", "soft_margin_loss")},
+    **{name: (lambda name: lambda x: getattr(F, name)(x, nbgrad.tensor(1)))(name) for name in (
+        "cross_entropy", "nll_loss", "multi_margin_loss")},
+    "binary_cross_entropy": lambda x: F.binary_cross_entropy(x.clamp(0, 1), like(x, [0.0, 1.0, 0.5]), reduction="none"),
+    "binary_cross_entropy_with_logits": lambda x: F.binary_cross_entropy_with_logits(x, like(x, [0.0, 1.0, 0.5])),
+    "kl_div by the target": lambda x: F.kl_div(like(x, ONE), x, reduction="none"),
+    "margin_ranking_loss": lambda x: F.margin_ranking_loss(x, like(x, ONE), like(x, TWO), reduction="none"),
+    "gaussian_nll_loss": lambda x: F.gaussian_nll_loss(x, like(x, ONE), like(x, [1.0, 2.0, 0.0]), reduction="none"),
+}
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *LOSSES])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions_and_losses_have_numbers_for_derivatives(name, dtype):
+    """At zeros, ties and equal elements: first and second derivatives are numbers, and agree however they are computed."""
+    f = {**REDUCTIONS, **LOSSES}[name]
+    wrong = []
+    for vector in VECTORS:
+        made = derivatives(f, tuple(vector), dtype)
+        for order in ("first", "second", "forward over reverse"):
+            if np.isnan(made[order]).any():
+                wrong.append(f"{order} at {vector}: {made[order]}")
+        if not alike(made["first"], made["recorded"], 1e-5).all():
+            wrong.append(f"recorded at {vector}: {made['first']} and {made['recorded']}")
+    assert not wrong, "\n".join(wrong)
+
+
+SHARED = "those that tie share the gradient, of NaN too"
+# (what, function, operand, value, gradient, reason)
+CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
+    ("max", lambda x: x.max(), [1.0, nan, nan], nan, [0, 0.5, 0.5], SHARED),
+    ("amin", lambda x: x.amin(0), [1.0, nan, 2.0], nan, [0, 1, 0], SHARED),
+    ("aminmax", lambda x: x.aminmax().max, [2.0, 1.0, 2.0], 2.0, [0.5, 0, 0.5], SHARED),
+    ("median", lambda x: x.median(), [1.0, 1.0, 2.0], 1.0, [0.5, 0.5, 0], SHARED),
+    ("median", lambda x: x.median(), [1.0, nan, nan], nan, [0, 0.5, 0.5], SHARED),
+    ("nanmedian", lambda x: x.nanmedian(), [1.0, nan, 1.0], 1.0, [0.5, 0, 0.5], SHARED),
+    ("max along a dimension", lambda x: x.max(0).values, [-0.0, 0.0, -1.0], 0.0, [1, 0, 0], "the first of equal ones; -0 equals 0"),
+    ("mode", lambda x: x.mode(0).values, [nan, 1.0, 2.0], nan, [1, 0, 0], "every NaN is another value, below all numbers"),
+    ("mode", lambda x: x.mode(0).values, [nan, nan, 1.0, 1.0], 1.0, [0, 0, 0, 1], "every NaN is another value"),
+    ("norm", lambda x: linalg.vector_norm(x, 3), [0.0, 0.0], 0.0, [0, 0], "the subgradient at 0 is 0"),
+    ("norm", lambda x: linalg.vector_norm(x, 3), [1e-200, 0.0], 0.0, [0, 0], "the cube has come out as 0"),
+    ("std", lambda x: x.std(), [0.20723548340924475] * 36, 0.0, [0] * 36, "a constant deviates by nothing"),
+    ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [1e8, 1e8])), [1e8, 1e8], None, [0.5, 0.5], "from the difference"),
+    ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [0.0, inf, inf])), [inf, 0.0, inf], None, [1, 0, 0.5], "equal infinities share"),
+    ("logaddexp2", lambda x: nbgrad.logaddexp2(x, like(x, [0.0, inf, -inf])), [inf, 0.0, -inf], None, [1, 0, 0.5], "as logaddexp"),
+    ("maximum", lambda x: nbgrad.maximum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
+    ("minimum", lambda x: nbgrad.minimum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
+    ("atan2", lambda x: nbgrad.atan2(x, like(x, [0.0, -0.0])), [0.0, -0.0], None, [0, 0], "no direction: 0"),
+    ("hypot", lambda x: nbgrad.hypot(x, like(x, [0.0, 0.0])), [nan, 0.0], None, [nan, 0], "no direction: 0; NaN stays"),
+    ("copysign", lambda x: nbgrad.copysign(x, like(x, [-1.0] * 3)), [0.0, nan, inf], None, [0, nan, -1], "no sign: 0"),
+    ("smooth_l1_loss", lambda x: F.smooth_l1_loss(x, 0 * x, reduction="sum"), [nan, 1.0], nan, [nan, 1], "NaN stays"),
+    ("huber_loss", lambda x: F.huber_loss(x, like(x, [0.0, 0.0]), reduction="sum"), [nan, 2.0], nan, [nan, 1], "NaN stays"),
+    ("kl_div", lambda x: F.kl_div(x, like(x, [0.0, 0.5]), reduction="sum"), [-inf, 0.0], None, [0, -0.5], "0 log(0 / q) is 0"),
+    ("kl_div by the target", lambda x: F.kl_div(like(x, [-1.0] * 3), x, reduction="none"), [0.0, -1.0, nan], None, [0, nan, nan],
+     "at 0 the derivative is 0, below it there is none"),
+    ("multi_margin_loss", lambda x: F.multi_margin_loss(x, nbgrad.tensor(0)), [2.0, 1.0, 2.0], 1 / 3, [-1 / 3, 0, 1 / 3],
+     "a margin that is met exactly costs nothing"),
+    ("prelu", lambda x: F.prelu(like(x, [inf, -1.0]), x), [0.5, 0.5], None, [0, -1], "the weight has no part in what is above 0"),
+)
+
+
+@pytest.mark.parametrize("what, function, operand, value, expected, reason", CONVENTIONS,
+                         ids=[f"{row[0]} {row[2][:3]}" for row in CONVENTIONS])
+def test_convention(what, function, operand, value, expected, reason):
+    """What stands where there is no derivative."""
+    for create_graph in (False, True):
+        x = nbgrad.tensor(operand, dtype=nbgrad.float64, requires_grad=True)
+        out = function(x)
+        if value is not None:
+            assert alike(np.asarray(out.item()), np.asarray(value), 1e-12), f"{out.item()}, expected {value}: {reason}"
+        found, = grad(out.sum(), x, create_graph=create_graph)
+        assert alike(array(found, x), np.asarray(expected, float), 1e-12).all(), f"{found.tolist()}, expected {expected}: {reason}"
+
+
+# ---- the mechanism ---------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", [name for name in (*UNARY, *BINARY, "zeta")])
+def test_branches_not_taken_are_smooth(name):
+    """Where a side of a choice is not taken, its operands are numbers at which it and its derivative are finite."""
+    op: Any = OPS[name]
+    for operand in op.partial_formulas:
+        for node in postorder([op.vjp(operand)]):
+            for branch in node.args[1:] if node.op == "where" else ():
+                if is_affine(branch) or "nan" in str(branch):
+                    continue
+                values = {s: nbgrad.tensor(SMOOTH_AT, dtype=nbgrad.float64, requires_grad=True) for s in branch.symbols()}
+                made, = evaluate((branch,), values, apply)
+                assert np.isfinite(made.item()), branch
+                for g in grad(made, [*values.values()], allow_unused=True):
+                    assert g is None or np.isfinite(g.item()), branch
+
+
+@pytest.mark.parametrize("name, point", [("elu", 100.0), ("selu", 1000.0), ("celu", 89.0), ("silu", -1e4), ("gelu", 300.0)])
+def test_third_derivatives_of_activations_far_out(name, point):
+    """Every order keeps clear of the branch that is not taken."""
+    f = nbgrad.func.grad(nbgrad.func.grad(nbgrad.func.grad(getattr(F, name))))
+    assert f(nbgrad.tensor(point)).item() == 0
+
+
+def test_recorded_gradients_of_half_types_are_rounded_once():
+    """Steps of a recorded formula are in single precision, as those of a kernel: nothing overflows that float16 cannot hold."""
+    x = nbgrad.tensor([300.0, -300.0, 0.3], dtype=nbgrad.float16, requires_grad=True)
+    for approximate in ("none", "tanh"):
+        y = F.gelu(x, approximate=approximate).sum()
+        at_once, = grad(y, x, retain_graph=True)
+        recorded, = grad(y, x, create_graph=True)
+        assert recorded.dtype is nbgrad.float16
+        assert recorded.tolist() == at_once.tolist()
+        second, = grad(recorded.sum(), x)
+        assert second[:2].tolist() == [0, 0] and second[2].item() == pytest.approx(0.7285, abs=2e-3)
+
+
+def test_mixed_derivative_of_a_power_at_exponent_0():
+    """d/dx d/dy x**y is 1 / x where y is 0, in either order."""
+    x, y = (nbgrad.tensor(v, dtype=nbgrad.float64, requires_grad=True) for v in (4.0, 0.0))
+    by_x, by_y = grad(x ** y, (x, y), create_graph=True)
+    assert grad(by_x, y, retain_graph=True)[0].item() == 0.25
+    assert grad(by_y, x)[0].item() == 0.25
