@@ -2947,7 +2947,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * 1.12838 * exp(-(x * x))
+    x: g * 1.12838 * exp(-1 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
 
 Forms: x.erf(...), x.erf_(...), out=.
 
@@ -2975,7 +2975,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * -1.12838 * exp(-(x * x))
+    x: g * -1.12838 * exp(-1 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
 
 Forms: x.erfc(...), x.erfc_(...), out=.
 
@@ -3003,7 +3003,13 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * (2 * x * out - 1.12838)
+    x: where(x > 30, g * -0.56419 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 1.5 * 1 /
+        where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 2.5 * 1 / where(x > 30, x, 30) * 1 / where(x >
+        30, x, 30) * (1 - 3.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 4.5 * 1 / where(x >
+        30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 5.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30)
+        * (1 - 6.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 7.5 * 1 / where(x > 30, x, 30)
+        * 1 / where(x > 30, x, 30) * (1 - 8.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) *
+        1)))))))), g * (2 * x * out - 1.12838))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.erfcx(x)
@@ -3630,10 +3636,15 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    gelu_erf, x: g * (0.5 * (1 + erf(x * 0.707107)) + x * exp(-0.5 * x * x) / 2.50663)
-    gelu_tanh, x: g * (0.5 * (1 + tanh(0.797885 * (x + 0.044715 * x * x * x))) + 0.5 * x * (1 - tanh(0.797885
-        * (x + 0.044715 * x * x * x)) * tanh(0.797885 * (x + 0.044715 * x * x * x))) * 0.797885 * (1 +
-        0.134145 * x * x))
+    gelu_erf, x: g * (0.5 * (1 + erf(x * 0.707107)) + minimum(maximum(x, -60), 60) * exp(-0.5 *
+        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)) / 2.50663)
+    gelu_tanh, x: g * (0.5 * (1 + tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 *
+        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))) + 0.5 *
+        minimum(maximum(x, -60), 60) * (1 - tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 *
+        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))) *
+        tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 * minimum(maximum(x, -60), 60) *
+        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))) * 0.797885 * (1 + 0.134145 *
+        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))
 
 Forms: x.gelu_(...).
 
@@ -4149,7 +4160,10 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * (i0(x) - where(x == 0, 0.5, out / where(x == 0, 1, x)))
+    x: g * (i0(x) - where(abs(x) < 1, 0.5 * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 +
+        0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 +
+        0.25 * x * x * 1 * 0.0111111) * 0.0138889) * 0.0178571) * 0.0238095) * 0.0333333) * 0.05) * 0.0833333)
+        * 0.166667) * 0.5), out / x))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.i1(x)
@@ -4175,7 +4189,10 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * (i0e(x) - out * sign(x) - where(x == 0, 0.5, out / where(x == 0, 1, x)))
+    x: g * (i0e(x) - out * sign(x) - where(abs(x) < 1, exp(-abs(x)) * 0.5 * (1 + 0.25 * x * x * (1 + 0.25 * x
+        * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * (1 + 0.25 * x *
+        x * (1 + 0.25 * x * x * (1 + 0.25 * x * x * 1 * 0.0111111) * 0.0138889) * 0.0178571) * 0.0238095) *
+        0.0333333) * 0.05) * 0.0833333) * 0.166667) * 0.5), out / x))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.i1e(x)
@@ -6364,8 +6381,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x < 0, g * 0.797885 / erfcx(-0.707107 * x), g * 0.797885 * exp(-0.5 * x * x) / erfc(-0.707107 *
-        x))
+    x: where(x < 0, g * 0.797885 / erfcx(-0.707107 * x), g * 0.797885 * exp(-0.5 * minimum(maximum(x, -60),
+        60) * minimum(maximum(x, -60), 60)) / erfc(-0.707107 * x))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.log_ndtr(x)
@@ -6625,7 +6642,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    logit_open, x: g * rsqrt(x * (1 - x)) * rsqrt(x * (1 - x))
+    logit_open, x: where((x < 0) | (x > 1), g * nan, g * (1 / x + 1 / (1 - x)))
     logit_within, x: where((x < eps) | (x > 1 - eps), 0, g / (x * (1 - x)))
 
 Forms: x.logit_(...).
@@ -7219,8 +7236,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * (tanh(maximum(x, 0) + log1p(exp(-abs(x)))) + x * sigmoid(x) * (1 - tanh(maximum(x, 0) +
-        log1p(exp(-abs(x)))) * tanh(maximum(x, 0) + log1p(exp(-abs(x))))))
+    x: g * (tanh(maximum(x, 0) + log1p(exp(-abs(x)))) + minimum(maximum(x, -800), 800) * sigmoid(x) * (1 -
+        tanh(maximum(x, 0) + log1p(exp(-abs(x)))) * tanh(maximum(x, 0) + log1p(exp(-abs(x))))))
 
 Forms: x.mish_(...).
 
@@ -7692,7 +7709,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * 0.398942 * exp(-0.5 * x * x)
+    x: g * 0.398942 * exp(-0.5 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.ndtr(x)
@@ -8322,7 +8339,7 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    pow, x: where(y == 0, 0, g * y * x ** (y - 1))
+    pow, x: where(y == 0, where((x == 0) | isnan(x), 0, g * y * x ** (y - 1)), g * y * x ** (y - 1))
     pow, y: where((x == 0) & (real(y) >= 0), 0, g * out * log(x))
     square, x: g * 2 * pow_one(x)
     pow_half, x: g / (2 * out)
@@ -9468,7 +9485,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+    x: g * sigmoid(x) * (1 + minimum(maximum(x, -800), 800) * (1 - sigmoid(x)))
 
 Forms: x.silu(...), x.silu_(...).
 
