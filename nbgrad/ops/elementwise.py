@@ -50,7 +50,8 @@ elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, p
             shows={"exponent": 2}, doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
-            {"x": lambda x, y: where(y == 0, where((x == 0) | scalar.isnan(x), 0, y * scalar.pow(x, y - 1)), y * scalar.pow(x, y - 1)),
+            {"x": lambda x, y: where(y == 0, where((x == 0) | scalar.isnan(x), 0, y * scalar.pow(x, y - 1)),
+                                     y * scalar.pow(x, y - 1)),
              "y": lambda x, y, out: where((x == 0) & (scalar.real(y) >= 0), 0, out * scalar.log(x))},
             refuses_bool=True, complex=True, doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,

@@ -1,7 +1,7 @@
 """Values and derivatives at 0, -0, 1, tiny and huge numbers, infinities, NaN and ties: finite limits, or stated conventions.
 
-Nothing here says what a derivative is somewhere: the function itself does, beside the point, in double precision. Where a limit does
-not exist, or is not attained, a table says what stands in its place and why.
+Nothing here says what a derivative is somewhere: the function itself does, beside the point, in double precision. Where a limit
+does not exist, or is not attained, a table says what stands in its place and why.
 """
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def failures(what: str, bad: np.ndarray, points: tuple, *shown: np.ndarray) -> l
 
 UNARY = differentiable(1)
 # Of these the derivative at NaN is a number: they are linear in pieces, and NaN lies in the piece where they are x, or constant.
-PIECES = {"angle", "neg", "positive", "conj_physical", "abs", "sign", "rad2deg", "deg2rad", "floor", "ceil", "round", "trunc", "frac",
-          "relu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "hardshrink", "softshrink", "clone",
+PIECES = {"angle", "neg", "positive", "conj_physical", "abs", "sign", "rad2deg", "deg2rad", "floor", "ceil", "round", "trunc",
+          "frac", "relu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "hardshrink", "softshrink", "clone",
           "pow_one", "pow_zero", "sgn", "exponential_linear"}
 OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
 INVERSE = "inf / inf in the derivative of 1 / (1 + x**2), as in torch"
@@ -270,12 +270,31 @@ def like(x, numbers):
     return nbgrad.tensor(numbers, dtype=x.dtype)
 
 
+def method(name: str, *attributes) -> Callable:
+    """The method of that name."""
+    return lambda x: getattr(x, name)(*attributes)
+
+
+def norm_of_order(p: float) -> Callable:
+    """The p-norm."""
+    return lambda x: linalg.vector_norm(x, p)
+
+
+def loss(name: str, target: list) -> Callable:
+    """The losses of that name, of one target."""
+    return lambda x: getattr(F, name)(x, like(x, target), reduction="none")
+
+
+def class_loss(name: str) -> Callable:
+    """The loss of that name, of class 1."""
+    return lambda x: getattr(F, name)(x, nbgrad.tensor(1))
+
+
 REDUCTIONS: dict[str, Callable] = {
-    **{name: (lambda name: lambda x: getattr(x, name)())(name) for name in (
-        "sum", "mean", "prod", "amax", "amin", "max", "min", "median", "nanmedian", "var", "std", "nansum", "nanmean")},
-    **{name: (lambda name: lambda x: getattr(x, name)(0))(name) for name in (
-        "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")},
-    **{f"norm of order {p}": (lambda p: lambda x: linalg.vector_norm(x, p))(p) for p in (0.5, 1, 2, 3, -1, inf, -inf)},
+    **{name: method(name) for name in ("sum", "mean", "prod", "amax", "amin", "max", "min", "median", "nanmedian", "var", "std",
+                                       "nansum", "nanmean")},
+    **{name: method(name, 0) for name in ("logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")},
+    **{f"norm of order {p}": norm_of_order(p) for p in (0.5, 1, 2, 3, -1, inf, -inf)},
     "max along a dimension": lambda x: x.max(0).values, "mode": lambda x: x.mode(0).values, "sort": lambda x: x.sort().values,
     "kthvalue": lambda x: x.kthvalue(2).values, "cummax": lambda x: x.cummax(0).values, "quantile": lambda x: x.quantile(0.4),
     "normalize": lambda x: F.normalize(x, dim=0), "layer_norm": lambda x: F.layer_norm(x, (3,)), "cov": nbgrad.cov,
@@ -284,12 +303,9 @@ REDUCTIONS: dict[str, Callable] = {
     "norm of complex numbers": lambda x: nbgrad.complex(x, 0 * x).norm(), "moduli": lambda x: nbgrad.complex(x, 0 * x).abs(),
 }
 LOSSES: dict[str, Callable] = {
-    **{name: (lambda name: lambda x: getattr(F, name)(x, like(x, ONE), reduction="none"))(name) for name in (
-        "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss")},
-    **{name: (lambda name: lambda x: getattr(F, name)(x, like(x, TWO), reduction="none"))(name) for name in (
-        "hinge_embedding_loss", "soft_margin_loss")},
-    **{name: (lambda name: lambda x: getattr(F, name)(x, nbgrad.tensor(1)))(name) for name in (
-        "cross_entropy", "nll_loss", "multi_margin_loss")},
+    **{name: loss(name, ONE) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss")},
+    **{name: loss(name, TWO) for name in ("hinge_embedding_loss", "soft_margin_loss")},
+    **{name: class_loss(name) for name in ("cross_entropy", "nll_loss", "multi_margin_loss")},
     "binary_cross_entropy": lambda x: F.binary_cross_entropy(x.clamp(0, 1), like(x, [0.0, 1.0, 0.5]), reduction="none"),
     "binary_cross_entropy_with_logits": lambda x: F.binary_cross_entropy_with_logits(x, like(x, [0.0, 1.0, 0.5])),
     "kl_div by the target": lambda x: F.kl_div(like(x, ONE), x, reduction="none"),
@@ -330,7 +346,8 @@ CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
     ("norm", lambda x: linalg.vector_norm(x, 3), [1e-200, 0.0], 0.0, [0, 0], "the cube has come out as 0"),
     ("std", lambda x: x.std(), [0.20723548340924475] * 36, 0.0, [0] * 36, "a constant deviates by nothing"),
     ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [1e8, 1e8])), [1e8, 1e8], None, [0.5, 0.5], "from the difference"),
-    ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [0.0, inf, inf])), [inf, 0.0, inf], None, [1, 0, 0.5], "equal infinities share"),
+    ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [0.0, inf, inf])), [inf, 0.0, inf], None, [1, 0, 0.5],
+     "equal infinities share"),
     ("logaddexp2", lambda x: nbgrad.logaddexp2(x, like(x, [0.0, inf, -inf])), [inf, 0.0, -inf], None, [1, 0, 0.5], "as logaddexp"),
     ("maximum", lambda x: nbgrad.maximum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
     ("minimum", lambda x: nbgrad.minimum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
@@ -363,7 +380,7 @@ def test_convention(what, function, operand, value, expected, reason):
 
 # ---- the mechanism ---------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", [name for name in (*UNARY, *BINARY, "zeta")])
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, "zeta"])
 def test_branches_not_taken_are_smooth(name):
     """Where a side of a choice is not taken, its operands are numbers at which it and its derivative are finite."""
     op: Any = OPS[name]
