@@ -82,9 +82,10 @@ def failures(what: str, bad: np.ndarray, points: tuple, *shown: np.ndarray) -> l
 
 UNARY = differentiable(1)
 # Of these the derivative at NaN is a number: they are linear in pieces, and NaN lies in the piece where they are x, or constant.
-PIECES = {"angle", "neg", "positive", "conj_physical", "abs", "sign", "rad2deg", "deg2rad", "floor", "ceil", "round", "trunc",
-          "frac", "relu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "hardshrink", "softshrink", "clone",
-          "pow_one", "pow_zero", "sgn", "exponential_linear"}
+PIECES = set("""
+    angle neg positive conj_physical abs sign rad2deg deg2rad floor ceil round trunc frac relu leaky_relu elu hardtanh hardsigmoid
+    hardswish celu selu hardshrink softshrink clone pow_one pow_zero sgn
+""".split())
 OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
 INVERSE = "inf / inf in the derivative of 1 / (1 + x**2), as in torch"
 PERIODIC = "no limit"
@@ -361,7 +362,7 @@ CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
      "at 0 the derivative is 0, below it there is none"),
     ("multi_margin_loss", lambda x: F.multi_margin_loss(x, nbgrad.tensor(0)), [2.0, 1.0, 2.0], 1 / 3, [-1 / 3, 0, 1 / 3],
      "a margin that is met exactly costs nothing"),
-    ("prelu", lambda x: F.prelu(like(x, [inf, -1.0]), x), [0.5, 0.5], None, [0, -1], "the weight has no part in what is above 0"),
+    ("prelu", lambda x: F.prelu(like(x, [[inf, -1.0]]), x), [0.5, 0.5], None, [0, -1], "the weight has no part in what is above 0"),
 )
 
 
