@@ -13,10 +13,11 @@ from __future__ import annotations
 import ctypes
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, Callable
 
 import numpy as np
 
-__all__ = ["gemm_address", "PREFIX"]
+__all__ = ["gemm_address", "PREFIX", "eliminated", "triangular_solver"]
 
 # cblas_<letter>gemm
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -79,3 +80,70 @@ def gemm_address(dtype: str) -> int:
     if found:
         use_one_thread()
     return found
+
+
+# ---- LAPACK and BLAS on arrays ---------------------------------------------------------------------------------------
+
+INTEGER, POINTER = ctypes.c_int64, ctypes.c_void_p
+ROW_MAJOR, LEFT, UPPER, LOWER, AS_GIVEN, PLAIN, UNIT = 101, 141, 121, 122, 111, 131, 132
+NUMBERS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+
+
+@cache
+def is_wide() -> bool:
+    """Whether the library's integers have 64 bits: those that it writes into arrays."""
+    for library in libraries():
+        for decoration in DECORATIONS:
+            if getattr(library, decoration.format("cblas_sgemm"), None) is not None:
+                return "64" in decoration
+    return False
+
+
+@cache
+def triangular_solver(dtype: str) -> Callable | None:
+    """``solve(x, y, upper, unit)``: y becomes the solution of a triangular system, by ``cblas_?trsm``; both row-major matrices.
+
+    What lies on the other side of the diagonal is not read; a zero on it gives infinities.
+    """
+    found = find(f"cblas_{PREFIX[dtype]}trsm")
+    if not found:
+        return None
+    use_one_thread()
+    number = NUMBERS.get(dtype)
+    one: Any = number(1) if number else (ctypes.c_double * 2)(1, 0) if dtype == "complex128" else (ctypes.c_float * 2)(1, 0)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 5, INTEGER, INTEGER, number or POINTER, POINTER, INTEGER, POINTER,
+                                INTEGER)(found)
+
+    def solve(x: np.ndarray, y: np.ndarray, upper: bool, unit: bool) -> None:
+        rows, columns = y.shape
+        function(ROW_MAJOR, LEFT, UPPER if upper else LOWER, AS_GIVEN, UNIT if unit else PLAIN, rows, columns, one,
+                 x.ctypes.data, max(rows, 1), y.ctypes.data, max(columns, 1))
+    return solve
+
+
+@cache
+def lapack(name: str, dtype: str, count: int) -> Callable | None:
+    """A function of LAPACK, which takes ``count`` addresses; None where there is none."""
+    found = find(f"{PREFIX[dtype]}{name}_")
+    if not found:
+        return None
+    use_one_thread()
+    return ctypes.CFUNCTYPE(None, *[POINTER] * count)(found)
+
+
+def eliminated(x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """L and U in one matrix and, for every step, the row that was exchanged with it (from 0 on), by ``?getrf``.
+
+    ``x`` is one matrix, which stays as it is. None where there is no LAPACK.
+    """
+    function = lapack("getrf", x.dtype.name, 6)
+    if function is None:
+        return None
+    rows, columns = x.shape
+    steps = min(rows, columns)
+    by_columns = np.array(x.T, order="C")           # a copy, as Fortran stores it
+    sizes = np.array([rows, columns, max(rows, 1), 0])      # of 64 bits: in a narrow library the low halves are read
+    exchanged = np.zeros(steps, np.int64 if is_wide() else np.int32)
+    word = sizes.ctypes.data
+    function(word, word + 8, by_columns.ctypes.data, word + 16, exchanged.ctypes.data, word + 24)
+    return by_columns.T, exchanged.astype(np.int64) - 1
