@@ -67,7 +67,10 @@ def new_full(layout: Layout, value) -> Tensor:
     if value == 0 and not is_negative_zero(value):
         return allocated("zeros", layout, np.zeros)
     with np.errstate(over="ignore"):        # what is too large for a floating dtype becomes infinite
-        return allocated("full", layout, np.full, value)
+        try:
+            return allocated("full", layout, np.full, value)
+        except OverflowError:               # -1 as uint8, or an error
+            return allocated("full", layout, np.full, fit_number("full", value, layout.dtype))
 
 
 def is_negative_zero(value) -> bool:

@@ -120,7 +120,10 @@ def any_complex(operands: tuple) -> bool:
 def launched(op: Elementwise, operands: tuple) -> Tensor:
     """The call beneath all interpreters: plan, launch, record."""
     plan = find_plan(op, operands)
-    out = native.fresh(plan, *operands)
+    try:
+        out = native.fresh(plan, *operands)
+    except OverflowError as error:
+        raise misfit(op, operands, error) from None
     if mode.enabled:
         mask = gradient_mask(op, operands)
         if mask:
@@ -177,9 +180,10 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
         return value
     info = iinfo(dtype)
     finite = value == value and abs(float(value)) != float("inf") if isinstance(value, float) else True
-    if not finite or not info.min <= int(value) <= info.max:
+    # A negative number wraps in an unsigned dtype, as in torch.
+    if not finite or not (info.min or -info.max) <= int(value) <= info.max:
         raise NumberError(f"{name}: {value} cannot be stored in a {dtype.name} tensor; expected {info.min} to {info.max}.")
-    return int(value)
+    return int(value) if int(value) >= info.min else int(value) + info.max + 1
 
 
 def gradient_mask(op: Elementwise, operands: tuple) -> int:
@@ -842,9 +846,22 @@ def binary(op: Elementwise, plans: dict) -> Callable:
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):
-        return run(input, other)
-    call.__code__ = call.__code__.replace(co_varnames=("input", public_name(op, op.operands[1])))      # x.clamp_min(min=0)
+        try:
+            return run(input, other)
+        except OverflowError as error:      # to try costs nothing
+            raise misfit(op, (input, other), error) from None
+    names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
+    call.__code__ = call.__code__.replace(co_varnames=names)        # x.clamp_min(min=0)
     return call
+
+
+def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowError:
+    """What to raise where a number is too large for native code: one of the house, unless ``error`` is."""
+    large = [x for x in operands if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63]
+    if isinstance(error, NumberError) or not large:
+        return error
+    shown = large[0] if abs(large[0]) < 10 ** 30 else f"an integer of {large[0].bit_length()} bits"
+    return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
 
 
 def nary(op: Elementwise) -> Callable:
@@ -862,7 +879,10 @@ def nary(op: Elementwise) -> Callable:
         plan = plans.get(tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])) if known else None
         if plan is None:
             return general(op, operands)
-        out = native.fresh(plan, *operands)
+        try:
+            out = native.fresh(plan, *operands)
+        except OverflowError as error:
+            raise misfit(op, operands, error) from None
         if any([isinstance(x, Tensor) and x._needs_grad_ for x in operands]) and mode.enabled:  # noqa: C419  (a list is faster)
             mask = gradient_mask(op, operands)
             if mask:

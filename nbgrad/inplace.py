@@ -38,7 +38,10 @@ def inplace_call(op: Elementwise) -> Callable:
     def call(input, *others, **named):
         if named or 1 + len(others) < len(names):
             others = dispatch.bind(op, (input, *others), named, defaults, empty)[1:]
-        return run(input, *others)
+        try:
+            return run(input, *others)
+        except OverflowError as error:
+            raise dispatch.misfit(op, others, error) from None
 
     def slow(x, *others):
         if not isinstance(x, Tensor):

@@ -298,6 +298,8 @@ def diagflat(input, offset=0):
 
 def rot90(input, k=1, dims=(0, 1)):
     """Turned ``k`` times by 90 degrees, from the first dimension towards the second."""
+    if len(dims) != 2:
+        raise RangeError(f"rot90: dims are {list(dims)}, expected two.")
     first, second = (wrap("rot90", d, input.ndim) for d in dims)
     if first == second:
         raise RangeError(f"rot90: dims are {list(dims)}, expected two different ones.")
@@ -615,8 +617,16 @@ def cartesian_prod(*tensors):
 
 
 def combinations(input, r=2, with_replacement=False):
-    """All ways to choose r elements of a vector, one a row."""
+    """All ways to choose r elements of a vector, one a row.
+
+    Raises:
+        RangeError: r is negative.
+    """
     import itertools
+    if r < 0:
+        raise RangeError(f"combinations: r is {r}, expected a number >= 0.")
+    if not r:
+        return input[:0]
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
     return input.index_select(0, shared(rows.reshape(-1), input)).reshape(rows.shape)
@@ -682,6 +692,8 @@ def bincount(input, weights=None, minlength=0):
     array = values_of(input)
     if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
         raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
+    if minlength < 0:
+        raise RangeError(f"bincount: minlength is {minlength}, expected a number >= 0.")
     found = np.bincount(array, None if weights is None else values_of(weights), minlength)
     return shared(found, input)
 
@@ -697,6 +709,8 @@ def _searchsorted(op, tensors, attributes):
     sequence, x = tensors
     rows, values = values_of(sequence), values_of(x)
     side = "right" if attributes["right"] else "left"
+    if not rows.ndim:
+        raise ShapeError("searchsorted: the sequence is a number, expected at least 1 dimension.")
     if rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
         raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} differ before the last size.")
     if rows.ndim == 1:

@@ -25,7 +25,7 @@ from ..inplace import overlapping
 from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
 from ..ops.core import OPS, composite
-from ..ops.shapes import view_strides
+from ..ops.shapes import view_strides, wrap
 from ..rules import binder, check_tensor, needs_gradient, record_result, run_plan
 from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
@@ -548,7 +548,9 @@ def repeat_interleave(x, repeats, dim=None):
     """Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row."""
     if dim is None:
         x, dim = CALLS["reshape"](x, (-1,) if x.layout.numel else (0,)), 0
-    dim = dim + x.layout.ndim if dim < 0 else dim
+    dim = wrap("repeat_interleave", dim, x.layout.ndim)
+    if not x.layout.ndim:
+        x = CALLS["unsqueeze"](x, 0)
     size = x.layout.shape[dim]
     counts = array_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu":

@@ -363,3 +363,45 @@ def test_norms_of_half_types_are_computed_in_single(f, dtype):
     g, = nbgrad.grad(out, x, (300 * cotangent).to(dtype))
     e, = nbgrad.grad(expected, wide, 300 * cotangent)
     assert g.dtype is dtype and g.float().allclose(e, rtol=2e-2, atol=2e-2 * e.abs().max().item())
+
+
+@pytest.mark.parametrize("number", [2**63, -2**64, 2**1100, 10**5000], ids=["63", "64", "1100", "16610"])
+def test_numbers_that_fit_no_dtype_are_errors_of_the_house(number):
+    """An int beyond int64 beside integers, or beyond float64, is refused by name; so is it the second time."""
+    x = nbgrad.tensor([1, 2])
+    for f in (lambda: x + number, lambda: number * x, lambda: x == number, lambda: x.add_(number),
+              lambda: nbgrad.add(x, x, alpha=number)):
+        for _ in range(2):
+            with pytest.raises(nbgrad.NumberError):
+                f()
+    assert x.tolist() == [1, 2]
+
+
+def test_two_numbers_are_two_zero_dim_tensors():
+    """Arithmetic of numbers gives a 0-d tensor; what else is given no tensor says so."""
+    for f, expected in ((nbgrad.mul, 12), (nbgrad.add, 7), (nbgrad.sub, -1), (nbgrad.div, 0.75)):
+        assert f(3, 4).item() == expected and f(3, 4).dtype is (nbgrad.float32 if f is nbgrad.div else nbgrad.int64)
+    for other in (nbgrad.maximum, nbgrad.pow, nbgrad.eq):
+        with pytest.raises(nbgrad.ArgumentError):
+            other(1, 2)
+
+
+def test_negative_numbers_wrap_in_uint8_wherever_they_are_written():
+    """-1 is 255, as torch has it; what does not fit once wrapped is refused."""
+    def zeros():
+        return nbgrad.zeros(3, dtype=nbgrad.uint8)
+
+    def put(x, index, value):
+        x[index] = value
+        return x
+
+    mask, first = nbgrad.tensor([True, False, False]), nbgrad.tensor([0])
+    writes = (lambda v: put(zeros(), 0, v), lambda v: put(zeros(), [0], v), lambda v: put(zeros(), mask, v),
+              lambda v: put(zeros(), slice(0, 1), v), lambda v: zeros().masked_fill_(mask, v), lambda v: zeros().masked_fill(mask, v),
+              lambda v: zeros().index_fill_(0, first, v), lambda v: zeros().scatter_(0, first, v))
+    for write in writes:
+        assert write(-2).tolist() == [254, 0, 0]
+        for number in (256, -256):
+            with pytest.raises(nbgrad.NbgradError):
+                write(number)
+    assert zeros().fill_(-2).tolist() == nbgrad.full((3,), -2, dtype=nbgrad.uint8).tolist() == [254] * 3

@@ -264,3 +264,22 @@ def test_histogram_of_one_number():
     assert found.bin_edges.tolist() == [1.5, 2.0, 2.5] and found.hist.tolist() == [0.0, 2.0]
     assert nbgrad.histogram(nbgrad.zeros(0), 2).bin_edges.tolist() == [0.0, 0.5, 1.0]
     assert nbgrad.histogram(nbgrad.full((4,), 2.0), 2, range=(0.0, 0.0)).bin_edges.tolist() == [-0.5, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: nbgrad.bincount(x, minlength=-1), lambda x: nbgrad.combinations(x, -1),
+    lambda x: nbgrad.bucketize(x, nbgrad.tensor(1)),
+    lambda x: nbgrad.searchsorted(nbgrad.tensor(1), x), lambda x: nbgrad.searchsorted(nbgrad.zeros(0, 3), x),
+    lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0]), lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0, 1, 0]),
+    lambda x: nbgrad.repeat_interleave(x[0], 2, 1), lambda x: nbgrad.cross(x[0], x[0]),
+])
+def test_arguments_that_the_functions_underneath_refuse(call):
+    """What NumPy's functions underneath cannot do is refused in the house's words."""
+    with pytest.raises(nbgrad.NbgradError):
+        call(nbgrad.tensor([1, 2, 3]))
+
+
+def test_combinations_of_none():
+    """There is nothing to choose: no element."""
+    assert nbgrad.combinations(nbgrad.tensor([1, 2, 3]), 0).shape == (0,)
+    assert nbgrad.combinations(nbgrad.tensor([1, 2, 3]), 4).shape == (0, 4)
