@@ -16,7 +16,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from . import tensor as tensor_module
-from .dtypes import DType, bool_, complex128, dtype_of, float64, get_default_dtype, iinfo, int64, result_dtype
+from .dtypes import DType, bool_, complex128, dtype_of, float64, get_default_dtype, iinfo, int64, of_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad
@@ -763,8 +763,8 @@ PLANS: dict[str, dict] = {}
 
 def call_of(op: Elementwise) -> Callable:
     """The function of an elementwise operation."""
-    plans = PLANS[op.name] = {}
-    KINDS[op.name] = {}
+    plans = PLANS[op.name] = of_default_dtype({})
+    KINDS[op.name] = of_default_dtype({})
     required = sum(default is op.signature.empty for default in op.defaults)
     usual = required == len(op.operands) and op.policy != "first"
     build = {1: unary, 2: binary}.get(len(op.operands)) if usual else None

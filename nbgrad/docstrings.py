@@ -1790,6 +1790,9 @@ tensor([ 1., -2.,  3.], grad_fn=<CloneBackward0>)
     'combinations': """\
 All ways to choose r elements of a vector, one a row.
 
+Raises:
+    RangeError: r is negative.
+
 Signature: combinations(input, r=2, with_replacement=False)
 
 Operands:
@@ -6691,7 +6694,7 @@ Operands:
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
-    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+    Dtype: float32, float16, float64, complex64: kept; bool, int64: float32.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.

@@ -81,6 +81,13 @@ _BY_PYTHON = {bool: bool_, int: int64}
 _ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
             "cfloat": complex64, "cdouble": complex128}
 _default = float32
+_dependent: list[dict] = []
+
+
+def of_default_dtype(table: dict) -> dict:
+    """A table of plans in which the default dtype may be contained: emptied when another one is set."""
+    _dependent.append(table)
+    return table
 
 
 def get_default_dtype() -> DType:
@@ -106,6 +113,8 @@ def set_default_dtype(d: DType) -> None:
     if not dtype.is_floating_point:
         raise ArgumentError(f"set_default_dtype: {dtype} is not a floating dtype.")
     _default = dtype
+    for table in _dependent:
+        table.clear()
 
 
 def dtype_of(spec) -> DType:

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from .dispatch import CALLS, find_plan, launched
+from .dtypes import of_default_dtype
 from .grad_mode import mode, special
 from .graph import requires_grad
 from .interpreters import Call, is_marked, quick_calls, run_plainly
@@ -32,7 +33,7 @@ from .tensor import Tensor, native
 
 __all__ = ["quick"]
 
-_plans: dict[Elementwise, dict[tuple, Plan | None]] = {}
+_plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
 
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:

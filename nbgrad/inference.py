@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from .dtypes import of_default_dtype
 from .errors import GradError
 from .grad_mode import mode, special
 from .graph import Edge, Node, accumulator_of, requires_grad
@@ -235,7 +236,7 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
         plans: the operation's ordinary plans.
         general: the call that makes one.
     """
-    quick: dict = {}
+    quick = of_default_dtype({})
     made: list[Callable] = []
 
     def miss(*operands):
@@ -302,7 +303,7 @@ class QuickView:
         self.template, self.offset = template, offset
 
 
-general_plans: dict[tuple, Quick] = {}
+general_plans: dict[tuple, Quick] = of_default_dtype({})
 
 
 def general_in_mode(op: Op, tensors: tuple, attributes: dict) -> Any:

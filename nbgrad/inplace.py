@@ -10,7 +10,7 @@ from typing import Callable
 
 from . import dispatch
 from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
-from .dtypes import bool_, can_cast
+from .dtypes import bool_, can_cast, of_default_dtype
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
 from .graph import edge_of, requires_grad
@@ -30,7 +30,7 @@ __all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]
 
 def inplace_call(op: Elementwise) -> Callable:
     """The method ``op_``: ``x.op_(*others)`` writes the result into ``x`` and returns ``x``."""
-    plans: dict = {}
+    plans: dict = of_default_dtype({})
     names = op.operands
     defaults, empty = op.defaults, op.signature.empty
     into = native.into
@@ -208,7 +208,7 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
 
 
 def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """``out=``: write the result into an existing tensor of its shape, which is never resized.
+    """``out=``: write the result into an existing tensor of its shape; an empty one is given it.
 
     Raises:
         GradError: the result or an operand requires grad and recording is on.
@@ -240,6 +240,10 @@ def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
     plan = _out_plans.get(key)
     if plan is None:
+        if not out.layout.numel and not out.layout.special:
+            shapes = [x.layout.shape for x in operands if isinstance(x, Tensor)]
+            if resized(out, broadcast_shapes(op.public, shapes)):
+                return write_out(op, operands, out)
         plan = keep(_out_plans, key, out_plan(op, operands, out))
     for x in operands:
         if isinstance(x, Tensor) and partially_overlaps(out, x):
@@ -250,7 +254,15 @@ def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     return out
 
 
-_out_plans: dict[tuple, Plan] = {}
+_out_plans: dict[tuple, Plan] = of_default_dtype({})
+
+
+def resized(out: Tensor, shape: tuple[int, ...]) -> bool:
+    """Give an empty ``out`` the shape of the result; whether it was another one."""
+    if out.layout.numel or out.layout.shape == shape:
+        return False
+    dispatch.CALLS["resize_"](out, shape)
+    return True
 
 
 def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
@@ -264,7 +276,8 @@ def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
     if out.layout.shape != shape:
-        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}.")
+        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}. Hint: an empty out "
+                         "takes the shape of the result.")
     if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
         raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
     if out.layout.expanded:

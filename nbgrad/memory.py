@@ -210,3 +210,6 @@ def release_memory() -> int:
     0
     """
     return release_blocks()
+
+
+CALLS["resize_"] = resize_

@@ -48,12 +48,15 @@ def store_results(name: str, results: Any, out: Any) -> Any:
 
 
 def store(name: str, result: Tensor, out: Any) -> Tensor:
-    """Copy a result into a tensor of its shape, which is never resized."""
+    """Copy a result into a tensor of its shape; an empty one is given it."""
     if not isinstance(out, Tensor):
         raise ArgumentError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
-    if out.shape != result.shape:
+    empty = not out.layout.numel and not out.layout.special
+    if out.shape != result.shape and not empty:
         raise ShapeError(f"{name}: out is {tuple(out.shape)}, the result {tuple(result.shape)}. Hint: nbgrad.empty(result.shape).")
     if not can_cast(result.dtype, out.dtype):
         raise DTypeError(f"{name}: out is {out.dtype.name}, the result {result.dtype.name}, which it cannot hold.")
+    if empty and out.shape != result.shape:
+        CALLS["resize_"](out, result.layout.shape)
     CALLS["copy_"](out, result)
     return out

@@ -6,7 +6,7 @@ import struct
 from functools import cache
 
 from ..dispatch import CALLS
-from ..dtypes import float32
+from ..dtypes import float32, get_default_dtype
 from ..errors import DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
@@ -77,8 +77,8 @@ def _logsumexp(op, layouts, attributes):
     x = layouts[0]
     if x.dtype.is_complex:
         return complex_logsumexp
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"logsumexp: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
+    if not x.dtype.is_floating_point:       # the default dtype may be another one at the next call
+        return lambda op, tensors, attributes: CALLS[op.name](CALLS["to_dtype"](tensors[0], get_default_dtype()), **attributes)
     dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
     out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
     neighbours = dims == tuple(range(dims[0], dims[-1] + 1)) if dims else True

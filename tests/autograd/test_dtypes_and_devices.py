@@ -396,12 +396,67 @@ def test_negative_numbers_wrap_in_uint8_wherever_they_are_written():
         return x
 
     mask, first = nbgrad.tensor([True, False, False]), nbgrad.tensor([0])
-    writes = (lambda v: put(zeros(), 0, v), lambda v: put(zeros(), [0], v), lambda v: put(zeros(), mask, v),
-              lambda v: put(zeros(), slice(0, 1), v), lambda v: zeros().masked_fill_(mask, v), lambda v: zeros().masked_fill(mask, v),
-              lambda v: zeros().index_fill_(0, first, v), lambda v: zeros().scatter_(0, first, v))
+    writes = (
+        lambda v: put(zeros(), 0, v), lambda v: put(zeros(), [0], v), lambda v: put(zeros(), mask, v),
+        lambda v: put(zeros(), slice(0, 1), v), lambda v: zeros().masked_fill_(mask, v), lambda v: zeros().masked_fill(mask, v),
+        lambda v: zeros().index_fill_(0, first, v), lambda v: zeros().scatter_(0, first, v),
+    )
     for write in writes:
         assert write(-2).tolist() == [254, 0, 0]
         for number in (256, -256):
             with pytest.raises(nbgrad.NbgradError):
                 write(number)
     assert zeros().fill_(-2).tolist() == nbgrad.full((3,), -2, dtype=nbgrad.uint8).tolist() == [254] * 3
+
+
+def test_another_default_dtype_reaches_calls_that_are_known():
+    """Plans made under one default dtype are forgotten under the next: quotients of integers, numbers beside them, in all modes."""
+    x = nbgrad.tensor([1, 2])
+    calls = (nbgrad.exp, lambda x: x / 2, lambda x: x * 1.5, lambda x: nbgrad.where(x > 1, x, 0.5), lambda x: x.clamp(0.5),
+             lambda x: nbgrad.logsumexp(x, 0), lambda x: nbgrad.mul(1.5, x))
+
+    def dtypes():
+        with nbgrad.inference_mode():
+            inside = {f(x).dtype for f in calls}
+        return {f(x).dtype for f in calls} | inside
+
+    assert dtypes() == dtypes() == {F32}
+    nbgrad.set_default_dtype(F64)
+    try:
+        assert dtypes() == {F64}
+    finally:
+        nbgrad.set_default_dtype(F32)
+    assert dtypes() == {F32}
+
+
+def test_logsumexp_of_integers_is_of_the_default_dtype():
+    """As all functions of integers that are not whole."""
+    for data in ([[1, 2], [3, 4]], [[True, False], [True, True]]):
+        x = nbgrad.tensor(data)
+        assert nbgrad.logsumexp(x, 0).dtype is F32
+        assert nbgrad.logsumexp(x, (0, 1), True).tolist() == nbgrad.logsumexp(x.float(), (0, 1), True).tolist()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, out: nbgrad.add(x, x, out=out), lambda x, out: nbgrad.exp(x, out=out), lambda x, out: nbgrad.sum(x, 0, out=out),
+    lambda x, out: nbgrad.mm(x, x, out=out), lambda x, out: nbgrad.cat([x, x], out=out), lambda x, out: nbgrad.clamp(x, 1, out=out),
+    lambda x, out: nbgrad.where(x > 1, x, 0, out=out), lambda x, out: nbgrad.cumsum(x, 0, out=out),
+    lambda x, out: nbgrad.sum(x, out=out),
+])
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0)])
+def test_an_empty_out_takes_the_shape_of_the_result(call, shape):
+    """Once; the next call finds it fitting, and one that has elements is refused if it does not fit."""
+    x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    out = nbgrad.empty(shape)
+    expected = call(x, nbgrad.empty(0)).clone()
+    assert call(x, out) is out and out.tolist() == expected.tolist()
+    assert call(x, out.zero_()) is out and out.tolist() == expected.tolist()
+    with pytest.raises(nbgrad.ShapeError):
+        call(x, nbgrad.empty(7))
+
+
+def test_an_empty_out_of_several_results():
+    """Each of them takes the shape of its result."""
+    out = nbgrad.empty(0), nbgrad.empty(0, dtype=nbgrad.int64)
+    values, indices = nbgrad.max(nbgrad.tensor([[1.0, 2.0], [3.0, 0.0]]), 0, out=out)
+    assert values is out[0] and values.tolist() == [3.0, 2.0] and indices is out[1] and indices.tolist() == [1, 0]
