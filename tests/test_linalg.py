@@ -286,3 +286,27 @@ def test_out_and_methods():
     assert linalg.inv(x, out=out) is out and out.tolist() == [[0.5, 0.0], [0.0, 0.25]]
     assert x.det().item() == 8.0 and x.inverse().tolist() == out.tolist()
     assert x.matrix_power(2).tolist() == [[4.0, 0.0], [0.0, 16.0]]
+
+
+def test_tolerances_of_a_rank_for_each_matrix():
+    """Tensors broadcast with the batch."""
+    x = nbgrad.stack([nbgrad.eye(2), 0.1 * nbgrad.eye(2)])
+    assert linalg.matrix_rank(x, atol=nbgrad.tensor([0.5, 0.5])).tolist() == [2, 0]
+    assert linalg.matrix_rank(x, rtol=nbgrad.tensor([0.5, 2.0], dtype=nbgrad.float64)).tolist() == [2, 0]
+    assert linalg.matrix_rank(x[0], atol=nbgrad.tensor([0.5, 2.0, 3.0])).tolist() == [2, 0, 0]
+    assert nbgrad.vmap(lambda x, t: linalg.matrix_rank(x, atol=t))(x, nbgrad.tensor([2.0, 0.05])).tolist() == [0, 2]
+
+
+def test_powers_and_norms_that_need_no_lapack():
+    """They take half types, and powers integers; the others say which dtypes they take."""
+    assert linalg.matrix_power(nbgrad.tensor([[1, 1], [0, 1]]), 5).tolist() == [[1, 5], [0, 1]]
+    half = nbgrad.eye(2, dtype=nbgrad.float16)
+    assert linalg.matrix_power(half, 3).dtype is nbgrad.float16
+    assert [linalg.matrix_norm(half, p).item() for p in (1, -1, np.inf, -np.inf)] == [1, 1, 1, 1]
+    assert linalg.norm(half, "fro").dtype is nbgrad.float16
+    for call in (lambda: linalg.matrix_norm(half, 2), lambda: linalg.matrix_power(half, -1),
+                 lambda: linalg.matrix_norm(half.to(nbgrad.int64))):
+        with pytest.raises(nbgrad.DTypeError, match="single or double precision"):
+            call()
+    with pytest.raises(nbgrad.ShapeError, match="linalg.matrix_norm: expected a matrix"):
+        linalg.matrix_norm(nbgrad.ones(3))

@@ -342,6 +342,8 @@ def pad(input, pad, mode="constant", value=None):
 
 def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     """One dimension with ``before`` and ``after`` further elements; negative numbers take elements away."""
+    if mode in ("reflect", "replicate") and (before > 0 or after > 0):     # elements that are taken away are still repeated
+        return repeated_along(x, dim, before, after, mode == "reflect")
     size = x.shape[dim]
     x = x.narrow(dim, max(-before, 0), size - max(-before, 0) - max(-after, 0)) if before < 0 or after < 0 else x
     before, after, size = max(before, 0), max(after, 0), x.shape[dim]
@@ -350,17 +352,25 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     if mode == "constant":
         sides = [x.new_full((*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (before, after)]
         return CALLS["cat"]([sides[0], x, sides[1]], dim)
-    places = np.arange(-before, size + after)
-    if mode == "reflect":
-        if before >= size or after >= size:
-            raise ShapeError(f"pad: cannot reflect {before} and {after} elements of dimension {dim} of size {size}.")
-        places = size - 1 - np.abs(size - 1 - np.abs(places))
-    elif mode == "replicate":
-        places = places.clip(0, size - 1)
-    elif mode == "circular":
-        places = places % size
-    else:
+    if mode != "circular":
         raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
+    if not size:
+        raise ShapeError(f"pad: dimension {dim} has no elements to repeat.")
+    return x.index_select(dim, shared(np.arange(-before, size + after) % size, x))
+
+
+def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
+    """One dimension, reflected at its ends or continued with its first and last elements.
+
+    Raises:
+        ShapeError: there are not so many elements.
+    """
+    size = x.shape[dim]
+    places = np.arange(-before, size + after)
+    if not size or (reflect and (before >= size or after >= size)):
+        raise ShapeError(f"pad: cannot {'reflect' if reflect else 'repeat'} {before} and {after} elements of dimension {dim} of "
+                         f"size {size}.")
+    places = size - 1 - np.abs(size - 1 - np.abs(places)) if reflect else places.clip(0, size - 1)
     return x.index_select(dim, shared(places.astype(np.int64), x))
 
 
@@ -401,6 +411,9 @@ def cdist(x1, x2, p=2.0):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
+    require_tensors("cosine_similarity", x1, x2)
+    if not (x1.dtype.is_floating_point and x2.dtype.is_floating_point):
+        raise DTypeError(f"cosine_similarity: x1 is {x1.dtype}, x2 is {x2.dtype}; expected floating dtypes.")
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
     lengths = (x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))

@@ -687,15 +687,16 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """
     checked("linalg.pinv", A, hermitian)
     rtol = rcond if rtol is None else rtol
-    return scalar.pseudo_inverse(A, *tolerances(A, atol, rtol), bool(hermitian))
+    known = (values_of(x.detach()).tolist() if isinstance(x, Tensor) else x for x in tolerances(A, atol, rtol))
+    return scalar.pseudo_inverse(A, *known, bool(hermitian))
 
 
 def tolerances(A, atol, rtol) -> tuple:
-    """(rtol, atol) as numbers or arrays."""
+    """(rtol, atol), one of them given or both by default."""
     if rtol is None:
         eps = np.finfo(A.dtype.to_real().numpy).eps
         rtol = max(A.shape[-2:]) * eps if atol is None else 0.0
-    return tuple(values_of(x.detach()).tolist() if isinstance(x, Tensor) else x for x in (rtol, 0.0 if atol is None else atol))
+    return rtol, 0.0 if atol is None else atol
 
 
 def lstsq(A, B, rcond=None, *, driver=None):
@@ -981,8 +982,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Raises:
         RangeError: another one.
     """
-    checked("linalg.matrix_norm", A)
+    require_tensors("linalg.matrix_norm", A)
     A = A if dtype is None else A.to(dtype)
+    if ord in ("nuc", 2, -2) or A.ndim < 2 or not A.dtype.differentiable:
+        checked("linalg.matrix_norm", A)
     rows, columns = (wrap("linalg.matrix_norm", d, A.ndim) for d in dim)
     if rows == columns:
         raise ShapeError(f"linalg.matrix_norm: dims {list(dim)} are the same, expected two.")
@@ -1038,8 +1041,9 @@ def cond(A, p=None):
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values are greater than max(atol, rtol * the greatest). It has no gradient."""
     checked("linalg.matrix_rank", A)
-    rtol, atol = tolerances(A, tol if atol is None else atol, rtol)
     values = scalar.abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
+    rtol, atol = (x.detach().to(values.dtype).unsqueeze(-1) if isinstance(x, Tensor) else x
+                  for x in tolerances(A, tol if atol is None else atol, rtol))
     least = (greatest(values, -1, True) * rtol).clamp_min(atol)
     return (values > least).sum(-1)
 
@@ -1047,8 +1051,10 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 # ---- products and powers -----------------------------------------------------------------------------------------------
 
 def matrix_power(A, n):
-    """The n-th power of square matrices, by squaring; of a negative n that of the inverse."""
-    checked("linalg.matrix_power", A, True)
+    """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
+    require_tensors("linalg.matrix_power", A)
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        checked("linalg.matrix_power", A, True)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:      # which depends on A, with derivatives of 0

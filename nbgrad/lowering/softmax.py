@@ -92,6 +92,8 @@ def _logsumexp(op, layouts, attributes):
 def complex_logsumexp(op, tensors, attributes):
     """Of complex numbers: the greatest real part is taken out."""
     x, dim, keepdim = tensors[0], attributes["dim"], attributes["keepdim"]
+    if not x.layout.numel:
+        return CALLS["log"](CALLS["sum"](x, dim, keepdim))
     top = CALLS["amax"](CALLS["real"](x), dim, True)
     top = CALLS["where"](CALLS["isfinite"](top), top, 0.0)
     total = CALLS["log"](CALLS["sum"](CALLS["exp"](CALLS["sub"](x, top)), dim, True))

@@ -283,3 +283,41 @@ def test_combinations_of_none():
     """There is nothing to choose: no element."""
     assert nbgrad.combinations(nbgrad.tensor([1, 2, 3]), 0).shape == (0,)
     assert nbgrad.combinations(nbgrad.tensor([1, 2, 3]), 4).shape == (0, 4)
+
+
+@pytest.mark.parametrize("before, after, mode, want", [
+    (-1, 2, "reflect", [1, 2, 1, 0]), (2, -2, "reflect", [2, 1, 0]), (-2, 1, "reflect", [2, 1]), (-1, -1, "reflect", [1]),
+    (2, 2, "reflect", [2, 1, 0, 1, 2, 1, 0]), (-3, 2, "replicate", [2, 2]), (-2, 3, "replicate", [2, 2, 2, 2]),
+    (3, -2, "replicate", [0, 0, 0, 0]), (-3, 0, "replicate", []), (-1, 2, "circular", [1, 2, 1, 2]),
+    (4, 0, "circular", [2, 0, 1, 2, 0, 1, 2]),
+])
+def test_padding_repeats_elements_that_it_takes_away(before, after, mode, want):
+    """Reflection and replication are of the whole dimension, whatever is cut off at its other end."""
+    x = nbgrad.arange(3.0).reshape(1, 1, 3).requires_grad_()
+    out = F.pad(x, (before, after), mode)
+    assert out.flatten().tolist() == want
+    counts = [want.count(k) for k in range(3)]
+    assert nbgrad.grad(out.sum(), x)[0].flatten().tolist() == counts
+
+
+def test_nothing_can_be_repeated():
+    """Of a dimension without elements, or further than reflection reaches."""
+    for mode in ("reflect", "replicate", "circular"):
+        with pytest.raises(nbgrad.ShapeError, match="pad: "):
+            F.pad(nbgrad.zeros(1, 1, 0), (1, 1), mode)
+    with pytest.raises(nbgrad.ShapeError, match="cannot reflect 3 and 0"):
+        F.pad(nbgrad.zeros(1, 1, 3), (3, 0), "reflect")
+
+
+def test_the_cosine_of_complex_vectors_is_refused():
+    """It has several meanings; integers have no lengths."""
+    for x in (nbgrad.tensor([1j]), nbgrad.tensor([1])):
+        with pytest.raises(nbgrad.DTypeError, match="cosine_similarity: x1 is"):
+            F.cosine_similarity(x, x, 0)
+
+
+def test_logsumexp_of_nothing():
+    """The logarithm of 0, of complex numbers too."""
+    for dtype in (nbgrad.float32, nbgrad.complex64):
+        assert nbgrad.zeros(0, 2, dtype=dtype).logsumexp(0).real.tolist() == [-np.inf, -np.inf]
+        assert nbgrad.zeros(2, 0, dtype=dtype).logsumexp(0, keepdim=True).shape == (1, 0)
