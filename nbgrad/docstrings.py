@@ -2032,7 +2032,7 @@ Operands:
     x1: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
+    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5770,7 +5770,7 @@ Operands:
 
 Returns:
     Shape: x's shape without the reduced dimensions, which keepdim=True leaves with size 1.
-    Dtype: float32, float64: kept; bool, int64, float16: refused; complex64: float32.
+    Dtype: float16, float32, float64: kept; bool, int64: refused; complex64: float32.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -5786,7 +5786,8 @@ Forms: NumPy: np.linalg.matrix_norm.
 tensor(5.8149)
 """,
     'linalg_matrix_power': """\
-The n-th power of square matrices, by squaring; of a negative n that of the inverse.
+The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the
+inverse.
 
 Signature: linalg.matrix_power(A, n)
 
@@ -5794,7 +5795,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -7011,7 +7012,8 @@ tensor([[ 4.8308,  0.0759, -2.8398],
         [-1.3452,  3.6624,  8.7906]])
 """,
     'matrix_power': """\
-The n-th power of square matrices, by squaring; of a negative n that of the inverse.
+The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the
+inverse.
 
 Signature: matrix_power(A, n)
 
@@ -7019,7 +7021,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+    Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
