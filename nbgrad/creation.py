@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import tensor as tensor_module
+from . import interop, tensor as tensor_module
 from .batch import levels
 from .batch.levels import is_batched, open_levels, whole
 from .casting import convert, on_device
@@ -21,7 +21,7 @@ from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import note_leaf, special, unusual
 from .graph import requires_grad as has_grad
 from .inference import made
-from .interop import from_numpy, item, values_of
+from .interop import from_numpy, values_of
 from .kernels.cpu import from_blocks
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from .memory_format import order_of, strides_of
@@ -248,7 +248,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
     if isinstance(size, int):
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
-        dtype, fill_value = dtype or fill_value.layout.dtype, python_number("full", fill_value)
+        dtype, fill_value = dtype or fill_value.layout.dtype, fill_value._number_("full", "fill_value")
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 
@@ -317,15 +317,14 @@ def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad:
 
 # ---- sequences of numbers ------------------------------------------------------------------------------------------
 
-def python_number(op: str, value):
+def python_number(op: str, name: str, value):
     """A number from a number or a tensor of one element.
 
     Raises:
-        ArgumentError: neither.
+        ArgumentError: neither. NotSupportedError: a tensor that gradients flow into: what is made of it has no history.
     """
     if isinstance(value, Tensor):
-        levels.require_values(op, value.layout)
-        return item(value)
+        return value._number_(op, name)
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, (bool, int, float, complex)):
@@ -350,7 +349,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     if end is None:
         start, end = None, start
     start = 0 if start is None else start
-    start, end, step = (python_number("arange", v) for v in (start, end, step))
+    start, end, step = (python_number("arange", *v) for v in (("start", start), ("end", end), ("step", step)))
     integers = all(isinstance(v, int) for v in (start, end, step))
     if dtype is None:
         dtype = int64 if integers else get_default_dtype()
@@ -376,7 +375,8 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
 
     They are an array; a tensor where a bound differs over a batch.
     """
-    bounds = tuple(wide_bound(x) if is_batched(x) else python_number(op, x) for x in (start, end))
+    given = ("start", start), ("end", end)
+    bounds = tuple(wide_bound(x) if is_batched(x) else python_number(op, name, x) for name, x in given)
     if steps < 0:
         raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
     if dtype is None:
@@ -536,8 +536,9 @@ def without_tensors(data):
     if isinstance(data, SEQUENCES):
         return [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
-        if has_grad(data):
-            warnings.warn("tensor: tensors that require grad are copied without their history. Hint: stack them, or detach() them.",
+        if has_grad(data) or data._meta_ is not None and interop.has_tangent(data):
+            warnings.warn("tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
+                          "detach() them.",
                           stacklevel=4)
         if data.layout.numel != 1:
             raise ShapeError(f"tensor: a tensor of shape {list(data.layout.shape)} stands where a number is expected. Hint: "
@@ -725,7 +726,7 @@ def full_like(input: Tensor, fill_value, *, dtype=None, device=None, requires_gr
     if open_levels and is_batched(input):
         return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     layout = layout_like("full_like", input, dtype, device, memory_format)
-    value = fit_number("full_like", python_number("full_like", fill_value), layout.dtype)
+    value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)
 
 

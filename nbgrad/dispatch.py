@@ -187,11 +187,18 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
 
 
 def gradient_mask(op: Elementwise, operands: tuple) -> int:
-    """The operands that need a gradient, as bits."""
+    """The operands that need a gradient, as bits.
+
+    Raises:
+        NotSupportedError: one by which there is no derivative.
+    """
     mask = 0
     for k, (x, differentiable) in enumerate(zip(operands, op.differentiable)):
-        if differentiable and isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
-            mask |= 1 << k
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
+            if differentiable:
+                mask |= 1 << k
+            elif op.numbers[k]:
+                raise no_derivative_by(op.public, op.operands[k])
     return mask
 
 
@@ -725,6 +732,12 @@ def no_derivative(name: str) -> NotSupportedError:
                              "or see its documentation.")
 
 
+def no_derivative_by(op: str, name: str) -> NotSupportedError:
+    """What both modes say of an operand that is a number to the derivatives: it would silently count as a constant."""
+    return NotSupportedError(f"{op}: {name} requires grad or has a tangent, and there is no derivative by it; expected a number, "
+                             f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal).")
+
+
 def backward_text(rule: ElementwiseRule) -> str:
     """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel."""
     lines = ["def backward(node, g, create_graph):", "    hooked = None"]
@@ -766,7 +779,7 @@ def call_of(op: Elementwise) -> Callable:
     plans = PLANS[op.name] = of_default_dtype({})
     KINDS[op.name] = of_default_dtype({})
     required = sum(default is op.signature.empty for default in op.defaults)
-    usual = required == len(op.operands) and op.policy != "first"
+    usual = required == len(op.operands) and op.policy != "first" and not any(op.numbers)
     build = {1: unary, 2: binary}.get(len(op.operands)) if usual else None
     call = build(op, plans) if build else nary(op)
     call.__name__ = call.__qualname__ = op.name

@@ -1106,7 +1106,8 @@ Derivative: that of the operations it is written in.
 tensor(1.0047)
 """,
     'bincount': """\
-How often each whole number from 0 on occurs, or the sum of its weights. It has no gradient.
+How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is
+refused.
 
 Signature: bincount(input, weights=None, minlength=0)
 
@@ -3934,8 +3935,9 @@ Forms: x.heaviside(...), x.heaviside_(...), out=; NumPy: np.heaviside.
 tensor([1., 0., 1.])
 """,
     'histc': """\
-How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0). No
-gradient.
+How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0).
+
+The derivative is 0: counts do not change with small changes of the elements.
 
 Raises:
     RangeError: no interval, or bins < 1.
@@ -3961,7 +3963,9 @@ Forms: x.histc(...), out=.
 tensor([3., 2., 2., 2., 3.])
 """,
     'histogram': """\
-(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced. No gradient.
+(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced.
+
+Differentiating it, by elements, edges or weights, is refused.
 
 Raises:
     RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
@@ -7801,7 +7805,8 @@ tensor([-1.,  2., -3.], grad_fn=<NegBackward0>)
 (tensor([-1., -1., -1.]),)
 """,
     'nextafter': """\
-The next number after input in the direction of other. It has no gradient.
+The next number after input in the direction of other: its derivative by input is 1, 0 where both are equal,
+by other 0.
 
 Raises:
     DTypeError: not floating.
@@ -10979,8 +10984,8 @@ tensor([[ 1.0000, -2.0000,  3.0000],
         [ 2.0000, -1.0000,  1.5000]])
 """,
     'unique': """\
-The different values in order, every NaN one of its own; with ``dim`` the different slices. It has no
-gradient.
+The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it
+is refused.
 
 Signature: unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None)
 
@@ -11003,7 +11008,8 @@ Forms: x.unique(...); NumPy: np.unique.
 tensor([0, 1, 2])
 """,
     'unique_consecutive': """\
-Elements (with ``dim``, slices) without those that repeat their neighbour before them; it has no gradient.
+Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be
+differentiated.
 
 Signature: unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
 

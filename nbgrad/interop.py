@@ -5,13 +5,13 @@ array.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from . import saved
 from .batch.levels import BATCHED, require_values
-from .dispatch import CALLS
+from .dispatch import CALLS, no_derivative_by
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
 from .grad_mode import mode, special
@@ -178,6 +178,30 @@ def to_real(x: Tensor, op: str):
     return value
 
 
+# ---- tensors where numbers belong ----------------------------------------------------------------------------------
+
+# Whether this thread sees a tangent of a tensor; set by tangents.py, which is imported later.
+has_tangent: Callable[[Tensor], bool] = None        # type: ignore[assignment]
+
+
+def constant(x: Tensor, op: str, name: str) -> Tensor:
+    """A tensor whose values an operation takes for constants: ``x`` without history.
+
+    Raises:
+        NotSupportedError: gradients flow into it, or it has a tangent: there is no derivative by the argument ``name`` of ``op``.
+        BatchingError: it is a batch.
+    """
+    require_values(op, x.layout)
+    if x._needs_grad_ and mode.enabled and requires_grad(x) or x._meta_ is not None and has_tangent(x):
+        raise no_derivative_by(op, name)
+    return native.alias(x)
+
+
+def constant_number(x: Tensor, op: str, name: str) -> Any:
+    """The one element of such a tensor. Errors as of ``constant``."""
+    return item(constant(x, op, name))
+
+
 def to_index(x: Tensor) -> int:
     """The one element of an integer or bool tensor, for indexing Python sequences.
 
@@ -212,6 +236,7 @@ DOORS = {
     "numpy": numpy, "__array__": as_array, "item": item, "tolist": tolist, "__len__": length, "__contains__": contains,
     "__float__": lambda x: float(to_real(x, "float")), "__int__": lambda x: int(to_real(x, "int")),
     "__complex__": lambda x: complex(only_number(x, "complex")), "__index__": to_index,
+    "_constant_": constant, "_number_": constant_number,
 }
 
 

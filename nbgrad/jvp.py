@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable
 from .batch.levels import Level
 from .batch.tensors import Batched, wrap
 from .creation import new_full
-from .dispatch import CALLS, apply, choose, full_like, no_derivative
+from .dispatch import CALLS, apply, choose, full_like, no_derivative, no_derivative_by
 from .dtypes import DType
 from .engine import run_backward
 from .errors import NotSupportedError
@@ -73,6 +73,9 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     if op.refuses_gradient:
         raise no_derivative(op.name)
     names = tuple(tangents)
+    for name, is_number in zip(op.operands, op.numbers):
+        if is_number and name in tangents:
+            raise no_derivative_by(op.public, name)
     expression = jvp_expression(op, names)
     if expression is ZERO:
         return new_full(out.layout.like(), 0) if op.partial_formulas else None

@@ -20,6 +20,7 @@ import threading
 from typing import Any, Callable, Iterable
 from weakref import ref
 
+from . import interop
 from .batch import levels as batch_levels
 from .batch.levels import Level, is_batched, whole
 from .batch.tensors import levels_of, lifted, lowered, number_of
@@ -180,6 +181,14 @@ def tangent_of(x: Tensor, level: int) -> Tensor | None:
     if held and level in held:
         return held[level]
     return inherited(x, meta, level) if meta.base is not None else None
+
+
+def has_tangent(x: Tensor) -> bool:
+    """Whether this thread sees a tangent of ``x`` at any level."""
+    return bool(dual_levels) and any(tangent_of(x, level) is not None for level in visible_levels())
+
+
+interop.has_tangent = has_tangent
 
 
 def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:

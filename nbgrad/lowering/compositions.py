@@ -15,7 +15,7 @@ from ..dtypes import DType, bool_, finfo, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
 from ..layout import broadcast_shapes, layout_of
-from ..ops.attributes import explained
+from ..ops.attributes import constant_number, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -23,6 +23,7 @@ from ..ops.shapes import wrap
 from ..rules import lowering
 from ..storage import wrap_array
 from ..tensor import Tensor, new_tensor
+from .refused import refused
 from .sort import indices_tensor, rows_of
 
 __all__: list[str] = []
@@ -173,8 +174,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         return input.clone()
     info = finfo(input.dtype)
     try:
-        numbers = (0.0 if nan is None else float(nan), info.max if posinf is None else float(posinf),
-                   info.min if neginf is None else float(neginf))
+        numbers = tuple(usual if value is None else float(constant_number("nan_to_num", name, value)) for name, value, usual in (
+            ("nan", nan, 0.0), ("posinf", posinf, info.max), ("neginf", neginf, info.min)))
     except (TypeError, ValueError):
         given = f"{nan!r}, {posinf!r} and {neginf!r}"
         raise ArgumentError(f"nan_to_num: nan, posinf and neginf must be numbers, got {given}.") from None
@@ -187,7 +188,10 @@ for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
 
 # ---- parts of numbers --------------------------------------------------------------------------------------------------
 
-general("adjacent", lambda x, y: x, operands=("x", "y"), method=False, function=False, public="nextafter",
+general("adjacent", lambda x, y: x,
+        {"x": lambda g, x, y: scalar.where(scalar.eq(x, y), 0, g),
+         "y": lambda g, y: scalar.where(scalar.eq(y, y) | scalar.isnan(y), 0, g)},
+        operands=("x", "y"), method=False, function=False, public="nextafter", node="NextafterBackward0",
         doc="The next number after x in the direction of y.")
 general("binary_exponent", lambda x: x, method=False, function=False, public="frexp",
         doc="The exponent e of x = m 2**e with 1/2 <= |m| < 1, in int32.")
@@ -241,7 +245,7 @@ def frexp(input):
 
 
 def nextafter(input, other):
-    """The next number after input in the direction of other. It has no gradient.
+    """The next number after input in the direction of other: its derivative by input is 1, 0 where both are equal, by other 0.
 
     Raises:
         DTypeError: not floating.
@@ -250,7 +254,7 @@ def nextafter(input, other):
     dtype = result_dtype([(x.dtype, x.ndim) for x in (input, other)]) if input.dtype is not other.dtype else input.dtype
     if not dtype.is_floating_point:
         raise DTypeError(f"nextafter: not defined for {dtype}, expected a floating dtype.")
-    return scalar.adjacent(*(x.detach().to(dtype) for x in broadcast_tensors(input, other)))
+    return scalar.adjacent(*(x.to(dtype) for x in broadcast_tensors(input, other)))
 
 
 def broadcast_tensors(*tensors):
@@ -692,23 +696,24 @@ class Unique(NamedTuple):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different values in order, every NaN one of its own; with ``dim`` the different slices. It has no gradient."""
+    """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
     found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     values, inverse, counts = (shared(each, input) for each in found)
+    values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
     return wanted if len(wanted) > 1 else values
 
 
 def bincount(input, weights=None, minlength=0):
-    """How often each whole number from 0 on occurs, or the sum of its weights. It has no gradient."""
+    """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused."""
     array = values_of(input)
     if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
         raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
     if minlength < 0:
         raise RangeError(f"bincount: minlength is {minlength}, expected a number >= 0.")
     found = np.bincount(array, None if weights is None else values_of(weights), minlength)
-    return shared(found, input)
+    return refused("bincount", "BincountBackward0", shared(found, input), weights)
 
 
 general("insertion_places", lambda sequence, x, right: x, operands=("sequence", "x"), method=False, function=False,

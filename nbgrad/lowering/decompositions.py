@@ -13,6 +13,7 @@ from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeEr
 from ..interop import array_of, values_of
 from ..kernels.cpu.blas import eliminated, triangular_solver
 from ..layout import broadcast_shapes, layout_of
+from ..ops.attributes import constant_number
 from ..ops.core import composite
 from ..ops.decompositions import eigh_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
@@ -687,7 +688,8 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """
     checked("linalg.pinv", A, hermitian)
     rtol = rcond if rtol is None else rtol
-    known = (values_of(x.detach()).tolist() if isinstance(x, Tensor) else x for x in tolerances(A, atol, rtol))
+    known = (values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else x
+             for name, x in zip(("rtol", "atol"), tolerances(A, atol, rtol)))
     return scalar.pseudo_inverse(A, *known, bool(hermitian))
 
 
@@ -715,7 +717,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     m, n = A.shape[-2:]
     is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
     residuals = (scalar.abs(A @ x - y) ** 2).sum(-2) if is_known else A.new_empty((0,), dtype=A.dtype.to_real())
-    values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
+    values = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
     rank = rank if driver != "gels" else rank.new_empty((0,))
     if is_vector:
         x, residuals = x.squeeze_dim(-1), residuals.squeeze_dim(-1) if is_known else residuals
@@ -983,7 +985,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         RangeError: another one.
     """
     require_tensors("linalg.matrix_norm", A)
-    A = A if dtype is None else A.to(dtype)
+    A, ord = A if dtype is None else A.to(dtype), constant_number("linalg.matrix_norm", "ord", ord)
     if ord in ("nuc", 2, -2) or A.ndim < 2 or not A.dtype.differentiable:
         checked("linalg.matrix_norm", A)
     rows, columns = (wrap("linalg.matrix_norm", d, A.ndim) for d in dim)

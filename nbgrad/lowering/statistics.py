@@ -14,7 +14,7 @@ from ..dispatch import CALLS
 from ..dtypes import float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
-from ..ops.attributes import counted, explained
+from ..ops.attributes import constant_number, counted, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
@@ -22,6 +22,7 @@ from ..ops.shapes import wrap
 from ..rules import lowering
 from ..tensor import Tensor
 from .compositions import made, require_tensors, shared, without_dim
+from .refused import refused
 from .sort import rows_of
 
 __all__: list[str] = []
@@ -399,7 +400,9 @@ def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
 
 
 def histc(input, bins=100, min=0, max=0):
-    """How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0). No gradient.
+    """How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0).
+
+    The derivative is 0: counts do not change with small changes of the elements.
 
     Raises:
         RangeError: no interval, or bins < 1.
@@ -411,14 +414,17 @@ def histc(input, bins=100, min=0, max=0):
     array = array if input.dtype.is_floating_point else array.astype(np.float64)
     kind = array.dtype.type
     # In the dtype of the elements, so that one of them may be an end.
-    low, high = map(kind, limits("histc", array, float(min), float(max), 1.0))
+    ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
+    low, high = map(kind, limits("histc", array, *ends, 1.0))
     inside = array[(array >= low) & (array <= high)]
     places = np.minimum(((inside - low) * kind(bins) / (high - low)).astype(np.int64), bins - 1)
     return shared(np.bincount(places, minlength=bins).astype(np.float64), input).to(input.dtype)
 
 
 def histogram(input, bins, *, range=None, weight=None, density=False):
-    """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced. No gradient.
+    """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced.
+
+    Differentiating it, by elements, edges or weights, is refused.
 
     Raises:
         RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
@@ -437,11 +443,12 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
     weights = None if weight is None else values_of(weight.detach()).reshape(-1)
     counts, _ = np.histogram(array, edges, weights=weights, density=density)
-    return Histogram(shared(counts.astype(np.float64), input).to(input.dtype), shared(edges, input).to(input.dtype))
+    found = (shared(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
+    return Histogram(*(refused("histogram", "HistogramBackward0", each, input, bins, weight) for each in found))
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """Elements (with ``dim``, slices) without those that repeat their neighbour before them; it has no gradient."""
+    """Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be differentiated."""
     require_tensors("unique_consecutive", input)
     array = values_of(input.detach())
     if dim is not None and not array.ndim:
@@ -455,6 +462,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
     wanted = tuple(shared(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
                                                            (counts.astype(np.int64), return_counts)) if asked)
+    refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
     return wanted if len(wanted) > 1 else wanted[0]
 
 

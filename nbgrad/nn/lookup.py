@@ -5,6 +5,7 @@ import nbgrad
 from nbgrad import Tensor
 
 from ..errors import DimError, DTypeError, NotSupportedError
+from ..ops.attributes import constant_number
 
 __all__ = ["embedding"]
 
@@ -39,7 +40,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise DimError(f"embedding: padding_idx is {padding_idx}, expected a row of {weight.shape[0]}.")
     flat = input.reshape((-1,))
     if max_norm is not None:
-        shorten(weight, flat, max_norm, norm_type)
+        length, p = constant_number("embedding", "max_norm", max_norm), constant_number("embedding", "norm_type", norm_type)
+        shorten(weight, flat, length, p)
     out = weight.index_select(0, flat)
     if scale_grad_by_freq:
         ones = nbgrad.ones(flat.shape[0], dtype=weight.dtype)

@@ -8,6 +8,7 @@ import nbgrad
 from nbgrad import Tensor
 
 from ..errors import ShapeError
+from ..ops.attributes import constant_number
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 
@@ -81,6 +82,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
     """Move a running statistic towards a value, in place."""
     if running is not None:
+        momentum = constant_number("batch_norm", "momentum", momentum)
         with nbgrad.no_grad():
             running.mul_(1 - momentum).add_(value.detach().reshape(running.shape).to(running.dtype), alpha=momentum)
 

@@ -15,7 +15,7 @@ from ..dtypes import DType
 from ..errors import ArgumentError, NbgradError, RangeError
 from .core import OPS, Op
 
-__all__ = ["counted", "explained", "refuse_wrong_kind"]
+__all__ = ["constant_number", "counted", "explained", "refuse_wrong_kind"]
 
 
 class Kind(NamedTuple):
@@ -129,6 +129,15 @@ def given(op: Op, args: tuple, named: dict[str, Any]) -> Iterable[tuple[str, Any
     except TypeError:
         return ()
     return [(name, value) for name, value in bound.items() if not hasattr(value, "layout")]
+
+
+def constant_number(op: str, name: str, value: Any) -> Any:
+    """An attribute that is a number to the derivatives; of a tensor of one element that element, else the attribute itself.
+
+    Raises:
+        NotSupportedError: a tensor that gradients flow into, or that has a tangent: it would silently count as a constant.
+    """
+    return value._number_(op, name) if is_tensor(value) else value
 
 
 def counted(op: str, name: str, value: Any) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 
 from ..errors import ArgumentError, DimError, RangeError, ShapeError
+from .attributes import constant_number
 from .core import composite, elementwise, general
 from .expr import scalar
 
@@ -152,7 +153,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """|d| - beta / 2, or d**2 / (2 beta) where |d| < beta, for d = input - target; reduced."""
-    reduction = old_reduction(size_average, reduce, reduction)
+    reduction, beta = old_reduction(size_average, reduce, reduction), constant_number("smooth_l1_loss", "beta", beta)
     if beta < 0:
         raise RangeError(f"smooth_l1_loss: beta is {beta}, expected a number >= 0.")
     if beta == 0:
@@ -163,6 +164,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; times weight, reduced as in mse_loss."""
+    delta = constant_number("huber_loss", "delta", delta)
     if delta <= 0:
         raise RangeError(f"huber_loss: delta is {delta}, expected a number > 0.")
     warn_broadcast("huber_loss", input, target)

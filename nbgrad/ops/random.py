@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..errors import ArgumentError, RangeError
+from .attributes import constant_number
 from .core import composite, general
 
 __all__: list[str] = []
@@ -12,6 +13,7 @@ general("dropout_mask", lambda x, keep: x, {}, function=False,
 
 def dropout(x, p, training, inplace):
     """Nothing is drawn, and ``x`` itself returned, where nothing would be dropped."""
+    p = constant_number("dropout", "p", p)
     try:
         possible = 0 <= p <= 1
     except TypeError:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..dtypes import float32
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
+from .attributes import constant_number
 from .core import composite, elementwise, general, movement
 from .expr import scalar
 from .shapes import inverse_permutation, wrap
@@ -371,6 +372,7 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
                          "Hint: pass dtype=nbgrad.float32.")
     if x.dtype.is_complex:
         x = scalar.abs(x)
+    p = constant_number("norm", "p", p)
     p = 2 if p in ("fro", None) else p
     if isinstance(p, str):
         raise RangeError(f"norm: p = {p!r}, expected a number, inf, -inf or 'fro'.")
