@@ -197,7 +197,7 @@ def gradient_mask(op: Elementwise, operands: tuple) -> int:
         if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
             if differentiable:
                 mask |= 1 << k
-            elif op.numbers[k]:
+            elif op.fixed[k]:
                 raise no_derivative_by(op.public, op.operands[k])
     return mask
 
@@ -779,7 +779,7 @@ def call_of(op: Elementwise) -> Callable:
     plans = PLANS[op.name] = of_default_dtype({})
     KINDS[op.name] = of_default_dtype({})
     required = sum(default is op.signature.empty for default in op.defaults)
-    usual = required == len(op.operands) and op.policy != "first" and not any(op.numbers)
+    usual = required == len(op.operands) and op.policy != "first" and not any(op.fixed)
     build = {1: unary, 2: binary}.get(len(op.operands)) if usual else None
     call = build(op, plans) if build else nary(op)
     call.__name__ = call.__qualname__ = op.name

@@ -140,7 +140,7 @@ def dual_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: in
     out, names = plan.outs[0].layout, tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
     if not out.dtype.differentiable or op.refuses_gradient or out.dtype.compute != out.dtype.name:
         return None
-    if any(mask >> k & 1 for k, is_number in enumerate(op.numbers) if is_number):
+    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number):
         return None
     if jvp_expression(op, names) is ZERO or (not out.dtype.is_complex and any(t.layout.dtype.is_complex for t in tangents)):
         return None

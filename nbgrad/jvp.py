@@ -73,7 +73,7 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     if op.refuses_gradient:
         raise no_derivative(op.name)
     names = tuple(tangents)
-    for name, is_number in zip(op.operands, op.numbers):
+    for name, is_number in zip(op.operands, op.fixed):
         if is_number and name in tangents:
             raise no_derivative_by(op.public, name)
     expression = jvp_expression(op, names)

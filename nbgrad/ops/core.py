@@ -105,7 +105,7 @@ class Elementwise(Op):
         self.differentiable = tuple(name in self.partial_formulas for name in operands)
         # Those of an operation that has derivatives by which there is none: numbers to the derivatives, as a slope or an exponent's
         # bound. A tensor that gradients flow into is refused there, since it would be taken for a constant.
-        self.numbers = tuple(bool(partials) and name not in self.partial_formulas and name not in boolean for name in operands)
+        self.fixed = tuple(bool(partials) and name not in self.partial_formulas and name not in boolean for name in operands)
 
     @property
     def params(self) -> tuple[tuple[str, bool], ...]:
@@ -154,7 +154,7 @@ class Elementwise(Op):
                                                                if name == "out" or name in self.partial_formulas}}
         made.defaults = (inspect.Signature.empty,) * len(parameters)
         made.differentiable = tuple(name in made.partial_formulas for name in made.operands)
-        made.numbers = tuple(not able and name not in self.boolean for able, name in zip(made.differentiable, made.operands))
+        made.fixed = tuple(not able and name not in self.boolean for able, name in zip(made.differentiable, made.operands))
         return made, names
 
     @cache

@@ -77,8 +77,8 @@ def test_broadcasting_is_expanding(name):
     shapes = ((2, 1, 3), (4, 1), (3,), ())
     call = Case(tuple(shapes[k] for k in range(len(op.operands))), {})
     arrays = row.arrays(call, dtype_for(name))
-    small = [to_tensor(x, not number) for x, number in zip(arrays, op.numbers)]
-    full = [to_tensor(np.array(np.broadcast_to(x, (2, 4, 3))), not number) for x, number in zip(arrays, op.numbers)]
+    small = [to_tensor(x, not number) for x, number in zip(arrays, op.fixed)]
+    full = [to_tensor(np.array(np.broadcast_to(x, (2, 4, 3))), not number) for x, number in zip(arrays, op.fixed)]
     expanded = [x.detach().expand(2, 4, 3) for x in small]
     wanted, = results(run(row, full, call))
     for operands in (small, expanded):
@@ -101,7 +101,7 @@ def test_a_python_number_is_a_zero_dimensional_operand(name):
     arrays = row.arrays(call, dtype_for(name))
     for k in range(len(op.operands)):
         value = arrays[k].flat[0].item()
-        number = [value if i == k else to_tensor(x, not op.numbers[i]) for i, x in enumerate(arrays)]
+        number = [value if i == k else to_tensor(x, not op.fixed[i]) for i, x in enumerate(arrays)]
         zero_dim = [to_tensor(np.array(value)) if i == k else x for i, x in enumerate(number)]
         got, want = CALLS[name](*number), CALLS[name](*zero_dim)
         assert got.dtype is want.dtype
