@@ -11,6 +11,7 @@ a leaf and step).
 from __future__ import annotations
 
 from functools import cache
+from gc import is_tracked
 from itertools import count
 from typing import Any, Callable
 from weakref import ref
@@ -354,7 +355,18 @@ def class_named(name: str) -> type[Node]:
 
 
 def node_meta(node: Node) -> NodeMeta:
-    """The node's NodeMeta, made on first use."""
+    """The node's NodeMeta, made on first use. What users hang on it may lead back to the node: from now on the collector sees it."""
     if node._meta_ is None:
         node._meta_ = NodeMeta()
+        if not is_tracked(node):        # see NOTE [Collector] in kernels/cpu/launch.py
+            show_collector()(node)
     return node._meta_
+
+
+@cache
+def show_collector() -> Callable[[Any], None]:
+    """``track(object)``: have the cyclic collector look at an object that it did not see."""
+    from ctypes import py_object, pythonapi
+    track = pythonapi.PyObject_GC_Track
+    track.argtypes, track.restype = (py_object,), None
+    return track

@@ -308,3 +308,22 @@ def test_handle_of_a_leaf_outlives_it_harmlessly():
     del x
     assert ref() is None
     handle.remove()
+
+
+@pytest.mark.parametrize("hang", [
+    lambda y, node, big: node.register_hook(lambda grad_inputs, grad_outputs: (node, big) and None),
+    lambda y, node, big: node.register_prehook(lambda grad_outputs: (node, big) and None),
+    lambda y, node, big: y.register_hook(lambda g: (y, big) and None),
+    lambda y, node, big: node.metadata.update(y=y, big=big),
+], ids=["post hook", "pre-hook", "tensor hook", "metadata"])
+@pytest.mark.parametrize("used", [False, True], ids=["unused", "after a pass"])
+def test_what_hangs_on_a_node_may_hold_it(hang, used):
+    """The collector finds a cycle of a builtin operation's node, or its tensor, and a hook or metadata of it."""
+    y, big = nbgrad.ones(2, requires_grad=True).exp(), Token()
+    hang(y, y.grad_fn, big)
+    if used:
+        y.sum().backward()
+    gone = weakref.ref(big)
+    del y, big
+    gc.collect()
+    assert gone() is None
