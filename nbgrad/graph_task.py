@@ -316,7 +316,7 @@ def execution_order() -> list[Node]:
     >>> handle = y.register_hook(lambda g: print([n.name() for n in nbgrad._C._current_graph_task_execution_order()]))
     >>> with nbgrad.set_multithreading_enabled(False):
     ...     y.backward()
-    ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+    ['SumBackward0', 'MulBackward0', 'torch::autograd::AccumulateGrad']
     """
     task = running_task("execution_order")
     if state.multithreading:

@@ -207,8 +207,9 @@ class Node(Placed):
     _edges_: tuple
 
     def name(self) -> str:
-        """The name by which tools know the node, as ``MulBackward0``."""
-        return name_of(self)
+        """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""
+        name = name_of(self)
+        return f"torch::autograd::{name}" if name in OF_THE_ENGINE else name
 
     @property
     def next_functions(self) -> tuple:
@@ -295,6 +296,10 @@ class Node(Placed):
         return f"<{name_of(self)} object at {id(self):#x}>"
 
 
+# The nodes that are called after a class of torch's engine.
+OF_THE_ENGINE = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
+
+
 def name_of(node: Node) -> str:
     """The node's name; by a function, because a program may call an attribute of its ``ctx`` ``name``: NOTE [Names of users]."""
     name = node._rule_.node_name
@@ -355,7 +360,7 @@ def class_named(name: str) -> type[Node]:
 
 
 def node_meta(node: Node) -> NodeMeta:
-    """The node's NodeMeta, made on first use. What users hang on it may lead back to the node: from now on the collector sees it."""
+    """The node's NodeMeta, made on first use. What users hang on it may lead back to the node, so the collector sees that."""
     if node._meta_ is None:
         node._meta_ = NodeMeta()
         if not is_tracked(node):        # see NOTE [Collector] in kernels/cpu/launch.py

@@ -33,6 +33,7 @@ from .saved import (
     freed_backward,
     freed_error,
     raw_attributes,
+    raw_of_several,
     require_history,
     tensors_in,
     unpack_alike,
@@ -201,7 +202,9 @@ class GeneralRule(Rule):
         """Edges belong to the operands that need a gradient, among those that can have one."""
         if self.spread:
             return None
-        able = [name for name in self.op.operands if isinstance(self.op, Movement) or name in self.op.vjps]
+        if isinstance(self.op, Movement):
+            return None
+        able = [name for name in self.op.edges if name in self.op.vjps]
         return (len(able), tuple(able.index(name) for name in self.wanted)) if len(able) != len(self.wanted) else None
 
     def slot(self, name: str) -> int | None:
@@ -244,7 +247,7 @@ class GeneralRule(Rule):
         found = raw_attributes(node, name)
         if not found:
             return super().saved(node, name)
-        return tuple(found) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
+        return raw_of_several(node, name) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
 
     def backward(self, node: Node, g, create_graph: bool):
         """Evaluate the formulas: text made when first used, kept for all nodes."""
@@ -319,7 +322,7 @@ def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1, keeps: bool 
 @cache
 def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
     """``record(plan, out, *operands)``, for a subset of the operands as bits; ``keeps``: attributes hold tensors."""
-    wanted = tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    wanted = tuple(name for name in op.edges if mask >> op.operands.index(name) & 1)
     rule = GeneralRule(op, wanted, keeps)
     template = node_template(rule, rule.generate(), len(rule.saved_names))
     saved = tuple((-1 if name == "out" else op.operands.index(name), False) for name in rule.saved_names)

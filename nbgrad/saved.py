@@ -462,6 +462,41 @@ class RawAttribute(RawSaved):
         return self.kept.current()
 
 
+class RawNothing(RawSaved):
+    """None among tensors that an attribute of a node holds."""
+
+    __slots__ = ("_name_",)
+
+    def __init__(self, node: Node, name: str):
+        self.node, self._name_ = node, name
+
+    @property
+    def name(self) -> str:
+        return self._name_
+
+    @property
+    def value(self) -> None:
+        return None
+
+    def unpack(self) -> None:
+        """Nothing was saved."""
+
+    def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """There is nothing to pack.
+
+        Raises:
+            GradError: always.
+        """
+        raise GradError(f"register_hooks: this place of '{self.name}' holds None, no tensor.")
+
+
+def raw_of_several(node: Node, name: str) -> tuple[RawSaved, ...]:
+    """The places of the tensors, and of None, in an attribute that holds several."""
+    values = node._attrs_.attributes[name]
+    return tuple([RawNothing(node, name) if value is None else RawAttribute(node, value) for value in values
+                  if value is None or isinstance(value, Kept)])
+
+
 def raw_attributes(node: Node, name: str | None = None) -> list[RawSaved]:
     """The tensors that a node keeps in its attributes, or in the attribute of that name."""
     attrs = node._attrs_

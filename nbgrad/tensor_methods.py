@@ -15,6 +15,7 @@ from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import note_leaf, refuse_in_transform, unusual
 from .graph import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
+from .graph_task import target
 from .memory import get_data, resize_, resize_as_, set_, set_data
 from .node import node_meta, shown
 from .tensor import ASK, Tensor, native, new_meta, require_differentiable
@@ -187,11 +188,19 @@ def set_grad_dtype(x: Tensor, dtype: DType | None) -> None:
     graph.leaf_hooks(x).grad_dtype = dtype
 
 
+def undeletable(name: str, instead: str) -> Callable[[Tensor], None]:
+    """The deleter of a property that can be set and not deleted."""
+    def delete(x: Tensor) -> None:
+        raise ArgumentError(f"del: {name} of a tensor cannot be deleted. Hint: {instead}.")
+    return delete
+
+
 def get_backward_hooks(x: Tensor) -> Any:
     """The tensor's hooks, ``{id: hook}``, or None."""
     edge = edge_of(x) if requires_grad(x) else None
-    if edge is None or edge is x:
-        return x._meta_.hooks or None if x._meta_ is not None else None
+    if edge is x or is_leaf_edge(edge):
+        leaf = x if edge is None else target(edge)
+        return leaf._meta_.hooks or None if leaf._meta_ is not None else None
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     return node._meta_.tensor_hooks.get(nr) if node._meta_ is not None else None
 
@@ -205,8 +214,8 @@ def set_backward_hooks(x: Tensor, hooks: dict | None) -> None:
     if hooks is not None and not isinstance(hooks, dict):
         raise ArgumentError(f"_backward_hooks: expected a dict or None, got {type(hooks).__name__}.")
     edge = edge_of(x) if requires_grad(x) else None
-    if edge is None or edge is x:
-        own = graph.leaf_hooks(x)
+    if edge is x or is_leaf_edge(edge):
+        own = graph.leaf_hooks(x if edge is None else target(edge))
         own.clear()
         own.update(hooks or {})
     else:
@@ -253,13 +262,14 @@ def flipped(x: Tensor) -> Tensor:
 
 PROPERTIES = {
     "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
-    "requires_grad": property(requires_grad, set_requires_grad,
+    "requires_grad": property(requires_grad, set_requires_grad, undeletable("requires_grad", "x.requires_grad = False"),
                               doc="Whether gradients flow into the tensor; of leaves assignable."),
-    "data": property(get_data, set_data, doc=get_data.__doc__),
+    "data": property(get_data, set_data, undeletable("data", "del x"), doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
     "_grad": property(lambda x: None if x._meta_ is None else x._meta_.grad, set_grad), "_grad_fn": property(grad_fn),
     "grad_dtype": property(get_grad_dtype, set_grad_dtype, doc=get_grad_dtype.__doc__),
-    "_backward_hooks": property(get_backward_hooks, set_backward_hooks), "retains_grad": property(retains_grad),
+    "_backward_hooks": property(get_backward_hooks, set_backward_hooks, undeletable("_backward_hooks", "x._backward_hooks = None")),
+    "retains_grad": property(retains_grad),
     "_base": property(base_of),
     "real": property(lambda x: CALLS["real"](x),
                      lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),

@@ -202,14 +202,16 @@ class General(Op):
         vjps: ``{operand: formula}``; see NOTE [Rules].
         outputs: number of results.
         constant: of operands that are all zero the result is not zero: an attribute is written into it.
+        edges: the operands in the order in which nodes have their edges: that of torch's arguments.
     """
 
     kind = "general"
 
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
-                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True, **options):
+                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
+                 edges: tuple[str, ...] = (), **options):
         super().__init__(name, formula, operands, out=out, **options)
-        self.vjps, self.outputs, self.constant = vjps or {}, outputs, constant
+        self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
 
     @cache
     def linear_groups(self) -> tuple[tuple[str, ...], ...]:

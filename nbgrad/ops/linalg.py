@@ -86,7 +86,7 @@ general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
          "bias": lambda g, bias_shape: fitted(g, bias_shape)},
-        operands=("x", "y", "bias"), function=False, node="AddmmBackward0",
+        operands=("x", "y", "bias"), edges=("bias", "x", "y"), function=False, node="AddmmBackward0",
         doc="x @ y, and bias added to every row, in one pass.")
 
 # ---- with an addend ------------------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ CONSTANTS: dict[str, dict[str, Any]] = {
     "gelu_tanh": {"approximate": "tanh"}, "elu": {"scale": 1, "input_scale": 1}, "clamp_min": {"max": None},
     "clamp_max": {"min": None}, "norm1": {"ord": 1}, "norm2": {"ord": 2},
     "selu": {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1},
+    "div_floor": {"rounding_mode": "floor"}, "div_trunc": {"rounding_mode": "trunc"}, "logit_open": {"eps": None},
+    "probability_difference": {"weight": None}, "logits_difference": {"weight": None, "pos_weight": None},
+    "weighted_logits_difference": {"weight": None}, "valid_mean": {"weight": None},
     "index_add_source": {"alpha": 1}, "pow_half": {"exponent": 0.5}, "pow_inverse": {"exponent": -1},
 }
 

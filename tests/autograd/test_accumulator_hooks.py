@@ -103,7 +103,7 @@ def test_the_running_node_is_known_to_the_hook():
     node_of(x).register_prehook(lambda grads: names.append(nbgrad._C._current_autograd_node().name()))
     for _ in range(2):
         y.backward(retain_graph=True)
-    assert names == ["AccumulateGrad"] * 2
+    assert names == ["torch::autograd::AccumulateGrad"] * 2
 
 
 def test_leaves_without_hooks_remember_nothing():

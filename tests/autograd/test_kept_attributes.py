@@ -166,8 +166,11 @@ def test_raw_indices_of_a_subscript_are_a_tuple():
     i = nbgrad.tensor([1, 0])
     node = leaf()[:, i].grad_fn
     assert node._saved_indices[0] is None and node._saved_indices[1] is i
-    raw, = node._raw_saved_indices
+    nothing, raw = node._raw_saved_indices
     assert raw.unpack() is i and raw.data is i and raw.unpack_hook is None
+    assert nothing.unpack() is None and nothing.data is None and type(nothing).__mro__[1] is type(raw).__mro__[1]
+    with pytest.raises(nbgrad.GradError, match="holds None"):
+        nothing.register_hooks(lambda t: t, lambda t: t)
 
 
 def test_raw_saved_tensors_are_of_one_type():

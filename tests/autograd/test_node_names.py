@@ -140,3 +140,54 @@ def test_extremum_along_a_dimension_shows_its_index():
     """Under torch's name, beside the dimension."""
     node = nbgrad.tensor([[1.0, 3.0, 2.0]], requires_grad=True).max(1).values.grad_fn
     assert node._saved_indices.tolist() == [[1]] and node._saved_dim == 1 and node._saved_keepdim is False
+
+
+def test_nodes_of_the_engine_have_its_names():
+    """What is no operation's is named as torch's engine calls it, for tools that look for it; classes and texts have the short name."""
+    x = nbgrad.ones(2, requires_grad=True)
+    base = x * 1
+    base[0].mul_(2)
+    copied = (x * 1).copy_(x)
+    for node, name in ((base.grad_fn, "CopySlices"), (copied.grad_fn, "CopyBackwards"),
+                       (nbgrad.graph.get_gradient_edge(x).node, "AccumulateGrad")):
+        assert node.name() == f"torch::autograd::{name}" and type(node).__name__ == name and repr(node).startswith(f"<{name} ")
+
+
+@pytest.mark.parametrize("f", [
+    lambda bias, x, w: nbgrad.addmm(bias, x, w), lambda bias, x, w: nbgrad.nn.functional.linear(x, w.t(), bias),
+], ids=["addmm", "linear"])
+@pytest.mark.parametrize("missing", [None, 0, 1, 2])
+def test_a_product_with_an_addend_has_its_edges_in_the_order_of_addmm(f, missing):
+    """The bias comes first: in ``next_functions``, in the gradients that hooks see, and in the order in which leaves get theirs."""
+    leaves, order, seen = [nbgrad.ones(shape, requires_grad=True) for shape in ((4,), (2, 3), (3, 4))], [], []
+    for k, leaf in enumerate(leaves):
+        if k == missing:
+            leaf.requires_grad_(False)
+        else:
+            leaf.register_hook(lambda g, k=k: order.append(k))
+    y = f(*leaves)
+    y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: seen.append([g is not None and g.numel() for g in grad_inputs]))
+    y.sum().backward()
+    there = [k != missing for k in range(3)]
+    assert [node is not None for node, _ in y.grad_fn.next_functions] == there
+    assert seen == [[n if here else False for n, here in zip((4, 6, 12), there)]] and order == [k for k in range(3) if there[k]]
+
+
+@pytest.mark.parametrize("f, name, value", [
+    (lambda x: x.logit(), "eps", None), (lambda x: x.div(x, rounding_mode="floor"), "rounding_mode", "floor"),
+    (lambda x: x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
+    (lambda x: nbgrad.nn.functional.binary_cross_entropy(x, x.detach(), reduction="none"), "weight", None),
+    (lambda x: nbgrad.nn.functional.binary_cross_entropy_with_logits(x, x.detach(), reduction="none"), "pos_weight", None),
+    (lambda x: nbgrad.nn.functional.nll_loss(x.view(1, 2), nbgrad.tensor([1])), "weight", None),
+])
+def test_arguments_that_were_not_given_are_shown(f, name, value):
+    """Nodes of the case without an argument show it as torch does."""
+    node = f(nbgrad.tensor([0.25, 0.5], requires_grad=True)).grad_fn
+    assert getattr(node, f"_saved_{name}") == value and f"_saved_{name}" in dir(node)
+
+
+@pytest.mark.parametrize("name", ["data", "requires_grad", "_backward_hooks"])
+def test_what_can_be_set_and_not_deleted(name):
+    """``del`` of it is an error of the house, which says what to do."""
+    with pytest.raises(RuntimeError, match=f"{name} of a tensor cannot be deleted. Hint: "):
+        delattr(nbgrad.ones(2, requires_grad=True), name)

@@ -31,8 +31,8 @@ the interpreter lock and use the pool), 6 elements from which units of -1 imply 
 
 NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
 growing graph again and again (2.9 instead of 1.1 us a node for a million nodes). They die by reference count. A node on which
-users hang hooks or metadata is shown to the collector then, so that a hook may hold its own node or tensor. Another cycle that a user
-closes *through* the graph, as with ``backward(create_graph=True)``, must be broken by the user, as in torch.
+users hang hooks or metadata is shown to the collector then: a hook may hold its own node or tensor. Other cycles that users close
+*through* the graph, as with ``backward(create_graph=True)``, must be broken by them, as in torch.
 
 NOTE [Trust]: a plan was found by the operands' layouts. Another thread may have exchanged a tensor's memory since, so each
 operand's type and layout are compared again, natively, before a pointer is read; and where the lock is dropped the arrays
