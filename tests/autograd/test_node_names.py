@@ -143,7 +143,7 @@ def test_extremum_along_a_dimension_shows_its_index():
 
 
 def test_nodes_of_the_engine_have_its_names():
-    """What is no operation's is named as torch's engine names it, for tools that look for it; classes and texts have short names."""
+    """What is no operation's is named as torch's engine names it; classes and texts have short names."""
     x = nbgrad.ones(2, requires_grad=True)
     base = x * 1
     base[0].mul_(2)
