@@ -474,9 +474,7 @@ class RawNothing(RawSaved):
     def name(self) -> str:
         return self._name_
 
-    @property
-    def value(self) -> None:
-        return None
+    value = property(lambda raw: None)      # type: ignore[assignment]
 
     def unpack(self) -> None:
         """Nothing was saved."""

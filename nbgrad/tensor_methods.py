@@ -197,7 +197,7 @@ def undeletable(name: str, instead: str) -> Callable[[Tensor], None]:
 
 def get_backward_hooks(x: Tensor) -> Any:
     """The tensor's hooks, ``{id: hook}``, or None."""
-    edge = edge_of(x) if requires_grad(x) else None
+    edge: Any = edge_of(x) if requires_grad(x) else None
     if edge is x or is_leaf_edge(edge):
         leaf = x if edge is None else target(edge)
         return leaf._meta_.hooks or None if leaf._meta_ is not None else None
@@ -213,7 +213,7 @@ def set_backward_hooks(x: Tensor, hooks: dict | None) -> None:
     """
     if hooks is not None and not isinstance(hooks, dict):
         raise ArgumentError(f"_backward_hooks: expected a dict or None, got {type(hooks).__name__}.")
-    edge = edge_of(x) if requires_grad(x) else None
+    edge: Any = edge_of(x) if requires_grad(x) else None
     if edge is x or is_leaf_edge(edge):
         own = graph.leaf_hooks(x if edge is None else target(edge))
         own.clear()
