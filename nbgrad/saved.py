@@ -474,7 +474,7 @@ class RawNothing(RawSaved):
     def name(self) -> str:
         return self._name_
 
-    value = property(lambda raw: None)      # type: ignore[assignment]
+    value = property(lambda raw: None)
 
     def unpack(self) -> None:
         """Nothing was saved."""
