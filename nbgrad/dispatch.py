@@ -26,12 +26,12 @@ from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
-from .node import Rule, blank_node, saved_slots
+from .node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from .ops.core import OPS, Elementwise
 from .ops.expr import guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .ops.spellings import public_name, target_of
-from .saved import EnteredHooks, RawSaved, alias_with, require_history, tangents_of, unpack
+from .saved import EnteredHooks, RawSaved, alias_with, free_all, require_history, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
 
@@ -395,7 +395,8 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
     plan.reduced = any(x is not None and (x.shape != out.shape or x.dtype is not dtype)
                        for x, d in zip(layouts, op.differentiable) if d)
     plan.records = record_functions(op, tuple(layout is None for layout in layouts), dtype.is_complex)
-    plan.backs, plan.kinds = [None] * len(plan.records), None
+    plan.backs = [None] * len(plan.records) if len(op.operands) <= FEW else Subsets()
+    plan.kinds = None
     return plan
 
 
@@ -425,7 +426,8 @@ class ElementwiseRule(Rule):
         mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
         # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
-        self.frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
+        frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
+        self.frees = free_all if frees and len(self.saved_names) > NODE_SAVES else frees
         booleans = dict(op.params)
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
@@ -454,7 +456,7 @@ class ElementwiseRule(Rule):
             return super().saved(node, name)
         own = self.saved_names[slot]
         if self.is_number(own):
-            value = (node._v0_, node._v1_, node._v2_)[slot]
+            value = getattr(node, f"_v{slot}_")
             return CALLS["asarray"](value) if name == "other" else value        # torch has made a tensor of it
         return saved_value(node, slot, own == "out")
 
@@ -631,7 +633,7 @@ _TORCH_NAMES = {"x": ("self", "input"), "y": ("other", "exponent"), "out": ("res
 
 def saved_value(node: Node, slot: int, is_output: bool):
     """What a slot holds, for introspection."""
-    value, version = ((node._s0_, node._v0_), (node._s1_, node._v1_), (node._s2_, node._v2_))[slot]
+    value, version = getattr(node, f"_s{slot}_"), getattr(node, f"_v{slot}_")
     if not isinstance(value, Tensor) or value._storage_.version != version:
         value = unpack(node, slot)
     return saved_output(node, value) if is_output else value
@@ -684,19 +686,47 @@ def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: b
 
 
 @cache
-def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list:
+def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list | Subsets:
     """Per subset of operands the function that records; made when first called."""
-    records: list = [None] * (1 << len(op.operands))
+    def make(mask):
+        return generate(rule_of(op, mask, numbers, is_complex))
 
     def first_use(mask):
         def record(plan, out, *operands):
-            records[mask] = made = generate(rule_of(op, mask, numbers, is_complex))
+            records[mask] = made = make(mask)
             made(plan, out, *operands)
         return record
 
+    if len(op.operands) > FEW:
+        return Subsets(make)
+    records: list = [None] * (1 << len(op.operands))
     for mask in range(1, len(records)):
         records[mask] = first_use(mask)
     return records
+
+
+FEW = 8             # operands whose subsets are all in a list
+
+
+class Subsets(dict):
+    """Per subset of many operands what is made of it when first needed: a list would have 2 to the power of their number entries.
+
+    Args:
+        make: ``make(mask)``; without it there is None.
+    """
+
+    def __init__(self, make: Callable[[int], Any] | None = None):
+        self.make = make
+
+    def __missing__(self, mask: int) -> Any:
+        if self.make is None:
+            return None
+        return self.setdefault(mask, self.make(mask))
+
+
+def node_class(saved: int) -> type[Node]:
+    """The class of nodes that keep so many values."""
+    return Node if saved <= NODE_SAVES else WideNode
 
 
 def generate(rule: ElementwiseRule) -> Callable:
@@ -707,7 +737,9 @@ def generate(rule: ElementwiseRule) -> Callable:
         # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
         numbers = tuple(rule.is_number(name) for name in rule.saved_names)
         parts = tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
-        scope["backward"] = native.differentiator(Node, rule.mask, numbers, parts, scope["backward"])
+        if len(rule.op.operands) <= FEW:
+            kind = node_class(len(rule.saved_names))
+            scope["backward"] = native.differentiator(kind, rule.mask, numbers, parts, scope["backward"])
     template = node_template(rule, scope["backward"], len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
@@ -716,7 +748,7 @@ def generate(rule: ElementwiseRule) -> Callable:
 
 def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
     """A node to copy: all that nodes of one rule share."""
-    template = blank_node(Node, ("_seq_", "_plan_", "_edges_", *saved_slots(saved)))
+    template = blank_node(node_class(saved), ("_seq_", "_plan_", "_edges_", *saved_slots(saved)))
     template._rule_, template._backward_, template._outputs_ = rule, backward, outputs
     return template
 

@@ -198,7 +198,10 @@ def send(work: tuple, node: Node, grads, frees: bool):
     """
     _, counts, buffers, create_graph, _ = work
     edges = node._edges_
-    if frees and node._rule_.frees:
+    how = frees and node._rule_.frees
+    if how is not True and how is not False:
+        how(node)
+    elif how:
         node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
         node._backward_ = freed_backward
     if len(edges) == 1:

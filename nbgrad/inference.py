@@ -19,6 +19,7 @@ from .graph import Edge, Node, accumulator_of, requires_grad
 from .interpreters import Call, interpret, register
 from .kernels.cpu.launch import Plan
 from .layout import Layout, marked_layout
+from .node import saved_values
 from .ops.core import Op
 from .storage import IN_INFERENCE_MODE
 from .tables import keep
@@ -214,7 +215,7 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
     edge = first._edge_ if first is not None else None
     node = edge.node if type(edge) is Edge else edge
     if isinstance(node, Node):
-        saved = (node._s0_, node._s1_, node._s2_, getattr(node._attrs_, "attributes", None))
+        saved = (*saved_values(node), getattr(node._attrs_, "attributes", None))
         if any(id(x) in stand_ins.originals for x in tensors_in(saved)):
             refuse_saving(op)
 

@@ -267,7 +267,8 @@ def declare(name: str, forward: Callable, partials: dict[str, Callable] | None =
         The function. It broadcasts, promotes, records, and has derivatives of every order.
 
     Raises:
-        ArgumentError: the name is taken or no name; a formula mentions what is no operand, or applies what no kernel can compute.
+        ArgumentError: the name is taken or no name; a formula mentions what is no operand, or applies what no kernel can compute;
+            there are more than 40 operands.
 
     >>> import nbgrad
     >>> cube = nbgrad.declare("cube", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, doc="x**3.")
@@ -288,12 +289,18 @@ def declare(name: str, forward: Callable, partials: dict[str, Callable] | None =
     return FUNCTIONS.get(name, CALLS[name])
 
 
+MOST_DECLARED = 40      # operands: nodes keep them and the result, and a kernel of tangents takes two pointers for each
+
+
 def check_declaration(op: Elementwise) -> None:
     """Run all formulas on symbols; refuse what could be computed neither by a kernel nor on tensors.
 
     Raises:
         ArgumentError: see ``declare``.
     """
+    if len(op.operands) > MOST_DECLARED:
+        raise ArgumentError(f"{op.name}: {len(op.operands)} operands, expected at most {MOST_DECLARED}. Hint: declare it in parts, "
+                            "of which one takes the others' results.")
     for operand, formula in op.partial_formulas.items():
         strange = {*inspect.signature(formula).parameters, operand} - {*op.operands, "out", "g"}
         if strange:

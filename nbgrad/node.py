@@ -133,14 +133,15 @@ class Rule:
     Attributes:
         name, node_name: of the operation and of its nodes; ``node_name`` may be a function of the plan's facts.
         saved_names: names of the saved values, in the order of their slots.
-        frees: whether a pass that keeps no graph frees the node.
+        frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
         takes_undefined: whether ``backward`` is called although no result has a cotangent.
     """
 
     name: str = "node"
     node_name: str | Callable[[dict], str] = "node"
     saved_names: tuple[str, ...] = ()
-    frees = takes_undefined = False
+    frees: bool | Callable[[Node], None] = False
+    takes_undefined = False
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
@@ -334,6 +335,21 @@ def saved_slots(count: int) -> tuple[str, ...]:
     return tuple(f"_{kind}{k}_" for k in range(count) for kind in "sv")
 
 
+NODE_SAVES, MOST_SAVED = 3, 41          # values that a Node keeps, and a WideNode
+
+
+class WideNode(Node):
+    """A node that keeps more values than others, of an operation of many operands. Passes know it as they know Functions' nodes."""
+
+    __slots__ = tuple(f"_{kind}{k}_" for k in range(NODE_SAVES, MOST_SAVED) for kind in "sv")
+
+
+def saved_values(node: Node) -> list:
+    """What is in the slots for saved values."""
+    more = range(NODE_SAVES, len(node._rule_.saved_names))
+    return [node._s0_, node._s1_, node._s2_, *(getattr(node, f"_s{k}_") for k in more)]
+
+
 class Edge:
     """Where the cotangent of output ``nr`` > 0 of ``node`` goes; for output 0 the Node itself stands."""
 
@@ -348,15 +364,15 @@ def shown(node: Any) -> Any:
 
     Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.
     """
-    if type(node) is Node:
-        node.__class__ = class_named(name_of(node))
+    if type(node) is Node or type(node) is WideNode:
+        node.__class__ = class_named(name_of(node), type(node))
     return node
 
 
 @cache
-def class_named(name: str) -> type[Node]:
+def class_named(name: str, kind: type[Node]) -> type[Node]:
     """The class of the nodes of that name."""
-    return type(name, (Node,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
+    return type(name, (kind,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
 
 
 def node_meta(node: Node) -> NodeMeta:

@@ -55,7 +55,7 @@ def unpack(node: Node, slot: int):
         VersionError: the tensor was modified after it was saved.
         GradError: the graph was freed.
     """
-    value, expected = ((node._s0_, node._v0_), (node._s1_, node._v1_), (node._s2_, node._v2_))[slot]
+    value, expected = getattr(node, f"_s{slot}_"), getattr(node, f"_v{slot}_")
     if isinstance(value, SavedTensor):
         return unpacked(value)
     if value is None and expected is not None:
@@ -74,7 +74,7 @@ def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionEr
 
 def unpack_alike(node: Node, slot: int):
     """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
-    value, behind = unpack(node, slot), (node._s0_, node._s1_, node._s2_)[slot]
+    value, behind = unpack(node, slot), getattr(node, f"_s{slot}_")
     return fitted(name_of(node), value, behind)
 
 
@@ -196,6 +196,13 @@ def freed_error(node: Node) -> GradError:
 def freed_backward(node: Node, g, create_graph: bool):
     """The ``backward`` of a node whose saved tensors are gone."""
     raise freed_error(node)
+
+
+def free_all(node: Node) -> None:
+    """Let go of what a node saved, however much: passes themselves know the slots that all nodes have."""
+    node._backward_, node._attrs_ = freed_backward, None
+    for k in range(len(node._rule_.saved_names)):
+        setattr(node, f"_s{k}_", None)
 
 
 # ---- writes --------------------------------------------------------------------------------------------------------

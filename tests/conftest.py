@@ -77,3 +77,20 @@ def no_leaked_state() -> Iterator[None]:
             leaks.append(f"{name}: {before[name]} before, {state.read()} after")
             state.write(before[name])
     assert not leaks, f"the test leaked global state: {'; '.join(leaks)}"
+
+
+@pytest.fixture
+def same_table():
+    """Take back what a test declares."""
+    from nbgrad.dispatch import CALLS, PLANS
+    from nbgrad.install import FUNCTIONS
+    from nbgrad.ops.core import OPS
+    from nbgrad.tensor import Tensor
+    tables = [OPS, CALLS, PLANS, FUNCTIONS]
+    before, members = [dict(table) for table in tables], set(vars(Tensor))
+    yield
+    for table, kept in zip(tables, before):
+        table.clear()
+        table.update(kept)
+    for name in set(vars(Tensor)) - members:
+        delattr(Tensor, name)

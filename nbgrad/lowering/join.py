@@ -10,7 +10,7 @@ from ..dispatch import CALLS
 from ..dtypes import result_dtype
 from ..errors import ArgumentError, ShapeError
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import MOST_OPERANDS, PARALLEL, pack_record
+from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
 from ..layout import Layout, contiguous_strides, layout_of
@@ -26,8 +26,7 @@ __all__ = ["place_plan", "Part"]
 # share.
 PARALLEL_FROM, GRAIN = 1 << 15, 1 << 13
 
-# What `place` may be given in one launch: its result and its inputs.
-MOST_PARTS = MOST_OPERANDS - 2
+MOST_PARTS = 22         # what `place` is given in one launch
 
 
 @lru_cache(maxsize=1)

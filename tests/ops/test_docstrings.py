@@ -79,17 +79,3 @@ def test_declared_operation_is_described(same_table):
     made = nbgrad.declare("eighth_power", lambda x: x ** 8, {"x": lambda x: 8 * x ** 7}, doc="x**8.")
     assert made.__doc__ == describe(OPS["eighth_power"])
     assert "x: g * 8 * x ** 7" in made.__doc__
-
-
-@pytest.fixture
-def same_table():
-    """Take back what a test declares."""
-    from nbgrad.dispatch import CALLS, PLANS
-    tables = [OPS, CALLS, PLANS, FUNCTIONS]
-    before, members = [dict(table) for table in tables], set(vars(nbgrad.Tensor))
-    yield
-    for table, kept in zip(tables, before):
-        table.clear()
-        table.update(kept)
-    for name in set(vars(nbgrad.Tensor)) - members:
-        delattr(nbgrad.Tensor, name)

@@ -48,6 +48,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ...dtypes import DType
+from ...errors import KernelError
 from . import LARGE
 from .anomaly_ir import ANOMALY_IR, frame_words
 from .launch_ir import IR
@@ -56,7 +57,7 @@ from .step_ir import STEP_IR
 
 __all__ = ["Native", "Plan", "ElementwisePlan", "pack_record", "NUMBER_CODES", "PARALLEL"]
 
-MOST_OPERANDS = 24
+MOST_OPERANDS = 128              # pointers of a launch: to its parameters, results and operands
 PARALLEL = 1                    # flag of a record
 # How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
 NUMBER_CODES = {"float32": 1, "float64": 2, "int64": 3, "int32": 3, "int16": 3, "int8": 3, "uint8": 3,
@@ -106,7 +107,14 @@ class ElementwisePlan(Plan):
 
 def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
                 params: bytes = b"", shared_from: int = 0) -> bytes:
-    """Build ``Plan.record``."""
+    """Build ``Plan.record``.
+
+    Raises:
+        KernelError: more results and operands than a launch has pointers for.
+    """
+    if outs + len(codes) >= MOST_OPERANDS:
+        raise KernelError(f"launch: {outs} results and {len(codes)} operands, expected fewer than {MOST_OPERANDS} together. "
+                          "Hint: compute it in steps.")
     return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, shared_from, 0, *codes) + params
 
 

@@ -407,7 +407,7 @@ finished:
 define ptr @fresh(ptr %self, ptr %args, i64 %count) {
 entry:
   %pointers = alloca [@MOST x ptr]
-  %created = alloca [8 x ptr]
+  %created = alloca [@MOST x ptr]
   %well_called = icmp sge i64 %count, 1
   br i1 %well_called, label %begin_call, label %misused
 misused:
@@ -1096,11 +1096,11 @@ finish:
   call void @finish_node(ptr %new, ptr %edges)
   %old_edge = call ptr @slot(ptr %out, i64 @TENSOR_EDGE)
   call void @put(ptr %out, i64 @TENSOR_EDGE, ptr %new)
-  call void @Py_DecRef(ptr %old_edge)
+  call void @let_go(ptr %old_edge)
   %old_needs = call ptr @slot(ptr %out, i64 @TENSOR_NEEDS_GRAD)
   call void @hold(ptr @_Py_TrueStruct)
   call void @put(ptr %out, i64 @TENSOR_NEEDS_GRAD, ptr @_Py_TrueStruct)
-  call void @Py_DecRef(ptr %old_needs)
+  call void @let_go(ptr %old_needs)
   call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 drop_node:
@@ -1355,20 +1355,20 @@ record_second:
 record_go:
   %record_count = add i64 %count, 2
   %nothing = call ptr @PyObject_Vectorcall(ptr %recorder, ptr %record_args, i64 %record_count, ptr null)
-  call void @Py_DecRef(ptr %recorder)
+  call void @let_go(ptr %recorder)
   %not_recorded = icmp eq ptr %nothing, null
   br i1 %not_recorded, label %drop_out, label %recorded
 recorded:
-  call void @Py_DecRef(ptr %nothing)
+  call void @let_go(ptr %nothing)
   br label %done
 done:
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   ret ptr %out
 drop_out:
   call void @Py_DecRef(ptr %out)
   br label %drop
 drop:
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   br label %fail
 slow:
   %general = call ptr @item(ptr %self, i64 2)
@@ -1499,7 +1499,7 @@ read_mode:
   %off = icmp eq ptr %enabled, @_Py_FalseStruct
   br i1 %off, label %go, label %leave
 leave:
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   br label %slow
 go:
   ; A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
@@ -1526,11 +1526,11 @@ pass:
   br label %pass_test
 launch:
   %nothing = call ptr @into(ptr null, ptr %operands, i64 %at)
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   %failed = icmp eq ptr %nothing, null
   br i1 %failed, label %fail, label %done
 done:
-  call void @Py_DecRef(ptr %nothing)
+  call void @let_go(ptr %nothing)
   call void @hold(ptr %x)
   ret ptr %x
 slow:
@@ -1538,7 +1538,7 @@ slow:
   %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
   ret ptr %result
 drop:
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   br label %fail
 fail:
   ret ptr null
@@ -1550,7 +1550,7 @@ fail:
 ; Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to `slow`.
 define ptr @backward(ptr %self, ptr %args, i64 %count) {
 entry:
-  %operands = alloca [6 x ptr]
+  %operands = alloca [@MOST x ptr]
   %well_called = icmp eq i64 %count, 3
   br i1 %well_called, label %begin_call, label %misused
 misused:
@@ -1656,7 +1656,7 @@ drop_one:
   %d1 = add i64 %d, 1
   br label %drop_test
 ran:
-  call void @Py_DecRef(ptr %plan)
+  call void @let_go(ptr %plan)
   %as_computed = icmp eq i64 %n_results, 0
   %failed = icmp eq ptr %out, null
   %ready = or i1 %as_computed, %failed

@@ -154,10 +154,10 @@ store:
   %stored = icmp eq i32 %not_stored, 0
   br i1 %stored, label %done, label %fail
 done:
-  call void @Py_DecRef(ptr %held)
+  call void @let_go(ptr %held)
   ret i1 true
 fail:
-  call void @Py_DecRef(ptr %held)
+  call void @let_go(ptr %held)
   ret i1 false
 }
 
@@ -171,6 +171,18 @@ entry:
   br i1 %failed, label %no, label %ask
 ask:
   %frees = icmp eq ptr %answer, @_Py_TrueStruct
+  %keeps = icmp eq ptr %answer, @_Py_FalseStruct
+  %told = or i1 %frees, %keeps
+  br i1 %told, label %drop_answer, label %by_rule
+by_rule:
+  %done = call ptr @PyObject_CallOneArg(ptr %answer, ptr %node)
+  call void @Py_DecRef(ptr %answer)
+  %refused = icmp eq ptr %done, null
+  br i1 %refused, label %no, label %drop_done
+drop_done:
+  call void @Py_DecRef(ptr %done)
+  br label %yes
+drop_answer:
   call void @Py_DecRef(ptr %answer)
   br i1 %frees, label %free, label %yes
 free:
@@ -368,10 +380,10 @@ give_node:
   br label %give_list
 give_list:
   %result = phi ptr [%all, %finish], [%pack, %wrap], [%empty, %give_none], [%sole_ready, %give_node]
-  call void @Py_DecRef(ptr %edges)
+  call void @let_go(ptr %edges)
   ret ptr %result
 fail:
-  call void @Py_DecRef(ptr %edges)
+  call void @let_go(ptr %edges)
   %dropped = load ptr, ptr %list_at
   call void @Py_DecRef(ptr %dropped)                          ; which takes a null
   ret ptr null
@@ -437,7 +449,7 @@ run:
   %create = call ptr @item(ptr %work, i64 3)
   store ptr %create, ptr %o2
   %made = call ptr @PyObject_Vectorcall(ptr %backward, ptr %operands, i64 3, ptr null)
-  call void @Py_DecRef(ptr %backward)
+  call void @let_go(ptr %backward)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %drop, label %ask_meta
 ask_meta:
@@ -454,7 +466,7 @@ hooked:                                                       ; in its run the n
   br i1 %refused, label %drop, label %ran
 ran:
   %grads = phi ptr [%made, %ask_meta], [%changed, %hooked]
-  call void @Py_DecRef(ptr %g)
+  call void @let_go(ptr %g)
   br label %ask_check
 ask_check:
   %check = call ptr @item(ptr %self, i64 12)
@@ -479,16 +491,16 @@ report:
   call void @Py_DecRef(ptr %position)
   br label %drop_grads
 drop_grads:
-  call void @Py_DecRef(ptr %grads)
+  call void @let_go(ptr %grads)
   br label %fail
 deliver:
   %frees_object = call ptr @item(ptr %work, i64 4)
   %frees = icmp eq ptr %frees_object, @_Py_TrueStruct
   %ready = call ptr @deliver(ptr %self, ptr %work, ptr %node, ptr %grads, i1 %frees)
-  call void @Py_DecRef(ptr %grads)
+  call void @let_go(ptr %grads)
   ret ptr %ready
 drop:
-  call void @Py_DecRef(ptr %g)
+  call void @let_go(ptr %g)
   br label %fail
 slow:
   %general = call ptr @item(ptr %self, i64 7)
@@ -573,7 +585,7 @@ again:
   %alive_now = phi i1 [%alive, %take], [true, %ask_append], [true, %append], [true, %further]
   br label %test
 finish:
-  call void @Py_DecRef(ptr %edges)
+  call void @let_go(ptr %edges)
   br i1 %alive, label %done, label %end
 end:
   %not_ended = call i32 @PyList_Append(ptr %ends, ptr %node)
@@ -583,7 +595,7 @@ done:
   call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 fail:
-  call void @Py_DecRef(ptr %edges)
+  call void @let_go(ptr %edges)
   br label %give_up
 give_up:
   ret ptr null

@@ -21,9 +21,9 @@ import struct
 __all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED", "ROW", "ROW_SINGLE", "LONG_ROW", "locate"]
 
 DIRECT, SINGLE, STRIDED, ROW, ROW_SINGLE = range(5)
-BLOCK = 512             # elements that a buffer holds
+BLOCK = 512             # elements that a buffer holds, or fewer where there are many operands
 LONG_ROW = 256          # from here on a block a row beats gathering (benchmarks/test_kernels.py, broadcast operand)
-MOST_ITERATED = 12      # operands whose buffers fit the stack block below
+BUFFERS = 196608        # bytes of all buffers: two of 16 bytes an element for every operand
 
 
 def move(target, target_step, source, source_step, count, size):
@@ -130,8 +130,8 @@ def convert(kernel, target, source, count, arguments):
 
 def iterate(start, stop, args):
     """The kernel: see NOTE [Iteration record]; ``start`` and ``stop`` are flat positions."""
-    buffers = stack(196608)             # per operand 8 KB for memory's type and 8 KB for the kernel's
-    arguments = stack(256)
+    buffers = stack(196608)             # per operand one for memory's type and one for the kernel's
+    arguments = stack(1088)             # of 128 pointers, as many as a launch has at most
     pair = stack(32)
     index = stack(512)
     record = pointer_word(args, 0)
@@ -139,6 +139,7 @@ def iterate(start, stop, args):
     operands = outs + word(record, 2)
     dims = word(record, 3)
     limit, rows = word(record, 4), word(record, 5)
+    room = 16 * limit
     shape = record + 8 * (6 + 4 * operands)
     extent = word(shape, dims - 1)
     position = start
@@ -153,8 +154,8 @@ def iterate(start, stop, args):
             entry = record + 8 * (6 + 4 * k)
             size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
             memory = pointer_word(args, 1 + k)
-            raw = buffers + 16384 * k
-            ready = raw + 8192
+            raw = buffers + 2 * room * k
+            ready = raw + room
             if k < outs:
                 if how == 0 and cast == 0:
                     set_word(arguments, 1 + k, memory + position * size)
@@ -185,8 +186,8 @@ def iterate(start, stop, args):
             entry = record + 8 * (6 + 4 * k)
             size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
             memory = pointer_word(args, 1 + k)
-            raw = buffers + 16384 * k
-            ready = raw + 8192
+            raw = buffers + 2 * room * k
+            ready = raw + room
             if how == 0:
                 if cast != 0:
                     convert(cast, memory + position * size, ready, count, pair)
@@ -204,7 +205,8 @@ def iteration_record(kernel: int, outs: int, operands: list[tuple[int, int, int,
     """Build the record: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
     buffered = any(how == STRIDED or cast for _, _, cast, how in operands)
     by_rows = any(how in (ROW, ROW_SINGLE) for _, _, _, how in operands)
-    words = [kernel, outs, len(operands) - outs, len(shape), BLOCK if buffered else 1 << 40, int(by_rows)]
+    block = min(BLOCK, BUFFERS // (32 * len(operands)) // 8 * 8)
+    words = [kernel, outs, len(operands) - outs, len(shape), block if buffered else 1 << 40, int(by_rows)]
     for operand in operands:
         words.extend(operand)
     words.extend(shape)
