@@ -365,14 +365,14 @@ def shown(node: Any) -> Any:
     Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.
     """
     if type(node) is Node or type(node) is WideNode:
-        node.__class__ = class_named(name_of(node), type(node))
+        node.__class__ = class_named(name_of(node), type(node) is WideNode)
     return node
 
 
 @cache
-def class_named(name: str, kind: type[Node]) -> type[Node]:
+def class_named(name: str, wide: bool) -> type[Node]:
     """The class of the nodes of that name."""
-    return type(name, (kind,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
+    return type(name, (WideNode if wide else Node,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
 
 
 def node_meta(node: Node) -> NodeMeta:

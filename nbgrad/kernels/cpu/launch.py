@@ -96,7 +96,7 @@ class ElementwisePlan(Plan):
     compute: Any
     operands: tuple
     records: Any
-    backs: list
+    backs: Any
     reduced: bool
     kinds: dict | None
 
