@@ -372,7 +372,8 @@ def shown(node: Any) -> Any:
 @cache
 def class_named(name: str, wide: bool) -> type[Node]:
     """The class of the nodes of that name."""
-    return type(name, (WideNode if wide else Node,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
+    kind = WideNode if wide else Node
+    return type(name, (kind,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
 
 
 def node_meta(node: Node) -> NodeMeta:
