@@ -20,7 +20,7 @@ from .ops.variants import VARIANTS, Variant
 from .outs import require_no_grad, store_results
 from .overrides import functions_of
 from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
-from .settled import SETTLED, settled
+from .settled import settled
 from .tensor import Tensor
 
 __all__ = ["install", "declare", "FUNCTIONS"]
@@ -37,7 +37,7 @@ def install() -> None:
         elif isinstance(op, Movement):
             publish(op, movement_call(op))
         elif isinstance(op, Composite):
-            CALLS[op.name] = call = settled(op) if op.name in SETTLED else op.formula
+            CALLS[op.name] = call = settled(op) if op.spelling else op.formula
             publish(op, call)
         elif isinstance(op, General):
             if op.name not in LOWERINGS:

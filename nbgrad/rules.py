@@ -696,13 +696,15 @@ def run_call(op: General, run: Callable) -> Callable:
 
     def prepare(tensors, attributes):
         values = (*tensors, *attributes.values())
-        key = tuple([value if kind is None else layouts_of(value) for kind, value in zip(kinds, values)])
+        key = tuple([part for kind, value in zip(kinds, values)
+                     for part in ((value, type(value)) if kind is None else (layouts_of(value),))])
         try:
             if key in quick or not all(map(is_plain, key)):
                 return
         except TypeError:               # a list
             return
-        layouts, given = key[:len(tensors)], dict(zip(attributes, key[len(tensors):]))
+        parts = [value if kind is None else layouts_of(value) for kind, value in zip(kinds, values)]
+        layouts, given = tuple(parts[:len(tensors)]), dict(zip(attributes, parts[len(tensors):]))
         function = preparing[0](op, layouts, given)
         plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if preparing[1] else given)
         keep(quick, key, (function, plan))
@@ -731,7 +733,7 @@ PREPARED_TEXT = """    if not (special or more or named{strange}):
 def prepared_text(op: General, kinds: tuple) -> str:
     """What the call of an operation with prepared runs does first."""
     names, count = list(op.signature.parameters), len(op.operands)
-    parts = {None: "{0}", "one": "{0}.layout", "several": "tuple([None if _ is None else _.layout for _ in {0}])"}
+    parts = {None: "{0}, type({0})", "one": "{0}.layout", "several": "tuple([None if _ is None else _.layout for _ in {0}])"}
     sequences = [f" or type({n}) not in SEQUENCES" for n, kind in zip(names, kinds) if kind == "several"]
     needs = [f"{n}._needs_grad_" for n in names[:count] if kinds[names.index(n)] == "one"]
     return PREPARED_TEXT.format(
@@ -754,14 +756,16 @@ def layouts_of(value):
     return getattr(value, "layout", ...)
 
 
+PLAIN = (int, bool, float, str, type(None))        # not a tensor, which may change
+
+
 def is_plain(part) -> bool:
     """Whether a part of a key may be one of a prepared run: unmarked layouts, and values that equal only their like."""
-    kind = type(part)
-    if kind is Layout:
+    if type(part) is Layout:
         return not part.special
-    if kind is tuple:
+    if type(part) is tuple:
         return all(map(is_plain, part))
-    return part is not ... and (kind is not float or not part.is_integer())
+    return type(part) in PLAIN or isinstance(part, type)
 
 
 class PreparedPlan(Facts):

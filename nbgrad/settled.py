@@ -14,12 +14,7 @@ from .ops.core import Composite
 from .tables import keep
 from .tensor import Tensor
 
-__all__ = ["SETTLED", "settled"]
-
-SETTLED = frozenset(
-    "reshape permute broadcast_to squeeze flatten ravel unflatten narrow split chunk unsafe_chunk tensor_split hsplit vsplit "
-    "dsplit adjoint mT mH movedim flip fliplr flipud tile repeat expand view".split())
-VALUES = (int, type(None), bool)
+__all__ = ["settled"]
 
 
 class Stand:
@@ -74,11 +69,6 @@ def step_of(made: Any) -> tuple | None:
     return None if named or not callable(function) else (function, args)
 
 
-def is_value(value: Any) -> bool:
-    """Whether an argument may be part of a key."""
-    return type(value) in VALUES or type(value) is tuple and all(map(is_value, value))
-
-
 def settled(op: Composite) -> Callable:
     """The call of a composite, quicker where it has been settled."""
     formula = op.formula
@@ -87,15 +77,24 @@ def settled(op: Composite) -> Callable:
 
     @wraps(formula)
     def call(x, *args, **named):
-        if not named:
-            try:
-                function, rest = table.get((x.layout, *args), missing)
-            except (AttributeError, TypeError):
-                return formula(x, *args)
-            if function is not None:
-                return function(x, *rest)
-        out = formula(x, *args, **named)
-        if not named and isinstance(x, Tensor) and not x.layout.special and is_value(args) and (x.layout, *args) not in table:
+        for value in args:          # True and 1.0 equal 1, and would find what that has left
+            kind = type(value)
+            if kind is tuple:
+                for size in value:
+                    if type(size) is not int:
+                        return formula(x, *args, **named)
+            elif kind is not int and value is not None:
+                return formula(x, *args, **named)
+        if named:
+            return formula(x, *args, **named)
+        try:
+            function, rest = table.get((x.layout, *args), missing)
+        except AttributeError:
+            return formula(x, *args)
+        if function is not None:
+            return function(x, *rest)
+        out = formula(x, *args)
+        if isinstance(x, Tensor) and not x.layout.special and (x.layout, *args) not in table:
             keep(table, (x.layout, *args), found(op, x.layout, args) or missing)
         return out
     return call

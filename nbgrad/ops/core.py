@@ -253,13 +253,18 @@ class Reduction(General):
 
 
 class Composite(Op):
-    """Written in other operations; needs no rule. ``numbers``: the first operand may be a number, where another one is a tensor."""
+    """Written in other operations; needs no rule.
+
+    Attributes:
+        numbers: the first operand may be a number, where another one is a tensor.
+        spelling: it only calls another operation, with arguments that follow from the layout and its own: see settled.py.
+    """
 
     kind = "composite"
 
-    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, **options):
+    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool = False, **options):
         super().__init__(name, formula, (), **options)
-        self.numbers = numbers
+        self.numbers, self.spelling = numbers, spelling
         self.operands = tuple(self.signature.parameters)[:1]
 
 

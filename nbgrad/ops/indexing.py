@@ -7,6 +7,7 @@ their versions (saved.Guarded), so that a change before the backward pass is an 
 from __future__ import annotations
 
 from ..dtypes import bool_
+from ..grad_mode import special
 from . import shapes
 from .attributes import explained
 from .core import composite, elementwise, general
@@ -271,8 +272,10 @@ def take_along_dim(x, indices, dim=None):
         common.append(b if a == 1 else a)
     own, other = list(common), list(common)
     own[dim], other[dim] = x.shape[dim], indices.shape[dim]
-    places = scalar.where(indices < 0, indices + x.shape[dim], indices)
-    return x.expand_shape(tuple(own)).gather(dim, places.expand_shape(tuple(other)))
+    # In a special mode there may be no values to look at, or values of a batch.
+    if special or indices.layout.special or bool((indices < 0).any()):
+        indices = scalar.where(indices < 0, indices + x.shape[dim], indices)
+    return x.expand_shape(tuple(own)).gather(dim, indices.expand_shape(tuple(other)))
 
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):

@@ -491,8 +491,11 @@ def iterate(x):
 
 
 function: Callable
-for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
+for function in (view_as, reshape_as, expand_as, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
+for function in (view, expand):
+    composite(function.__name__, function, function=False, spelling=True, doc=function.__doc__)
+composite("as_strided", as_strided, doc=str(as_strided.__doc__))
 for function in (
     reshape,
     permute,
@@ -502,7 +505,6 @@ for function in (
     ravel,
     unflatten,
     narrow,
-    as_strided,
     split,
     chunk,
     unsafe_chunk,
@@ -512,11 +514,11 @@ for function in (
     dsplit,
     adjoint,
 ):
-    composite(function.__name__, function, doc=function.__doc__)
-composite("movedim", movedim, aliases=("moveaxis",), doc=movedim.__doc__)
+    composite(function.__name__, function, spelling=True, doc=function.__doc__)
+composite("movedim", movedim, aliases=("moveaxis",), spelling=True, doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
 for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
-    composite(name, function, function=False, doc=function.__doc__).is_property = True
+    composite(name, function, function=False, spelling=True, doc=function.__doc__).is_property = True
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------
@@ -645,5 +647,5 @@ def tile(x, *each, dims=None):
 
 
 for function in (flip, tile, fliplr, flipud):
-    composite(function.__name__, function, doc=function.__doc__)
-composite("repeat", repeat, function=False, doc=repeat.__doc__)
+    composite(function.__name__, function, spelling=True, doc=function.__doc__)
+composite("repeat", repeat, function=False, spelling=True, doc=repeat.__doc__)

@@ -130,3 +130,82 @@ def test_sort_along_any_dimension(dim):
     values = RNG.normal(size=(2, 3, 4))
     found, order = nb.tensor(values).sort(dim)
     assert np.array_equal(found.numpy(), np.sort(values, dim)) and np.array_equal(order.numpy(), np.argsort(values, dim))
+
+
+# ---- prepared runs, settled spellings, constants: the second call of a kind is another way ---------------------------
+
+READS = {
+    "gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
+    "subscript": lambda x, i: x[i], "index_add": lambda x, i: x.index_add(0, i, x[:2]),
+    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:2]), "index_put": lambda x, i: x.index_put((i,), x[:2]),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_an_index_out_of_range_is_an_error_in_every_call(name):
+    """A call that follows one that went well looks at its index too, and the call after that is right again."""
+    call, x = READS[name], nb.tensor([1.0, 2.0, 3.0])
+    good, bad = nb.tensor([2, 0]), nb.tensor([2, 5])
+    first = call(x, good).tolist()
+    call(x, good)
+    with pytest.raises(nb.DimError):
+        call(x, bad)
+    assert call(x, good).tolist() == first
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_repeated_call_has_the_gradient_of_the_first(name):
+    """Recorded by what was prepared, or by the way before: the same gradients, of second order too."""
+    call, i = READS[name], nb.tensor([2, 0])
+    found = []
+    for _ in range(3):
+        x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        g, = nb.grad((call(x, i) ** 3).sum(), x, create_graph=True)
+        found.append((g.tolist(), nb.grad(g.sum(), x)[0].tolist()))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("call", [lambda n: nb.zeros(n), lambda n: nb.ones((n,)), lambda n: nb.ones(2).new_zeros(n)])
+@pytest.mark.parametrize("size", [True, 1.0])
+def test_what_equals_a_size_is_none(call, size):
+    """True and 1.0 equal 1, of which the table knows a tensor, and are refused all the same."""
+    call(1), call(1)
+    with pytest.raises(nb.ArgumentError):
+        call(size)
+
+
+def test_constants_are_tensors_of_their_own():
+    """What a caller writes into a tensor of zeros is not in the next one."""
+    for make in (lambda: nb.zeros(3), lambda: nb.arange(3), lambda: nb.full((2,), 7.0), lambda: nb.eye(2)):
+        make()
+        x = make()
+        expected = make().tolist()
+        x += 5
+        assert make().tolist() == expected
+
+
+def test_a_number_to_fill_with_keeps_its_kind_and_sign():
+    """1, 1.0 and True give three dtypes; -0.0 is not 0.0."""
+    for _ in range(2):
+        assert [nb.full((2,), value).dtype for value in (1, 1.0, True)] == [nb.int64, nb.float32, nb.bool]
+        assert np.signbit(nb.full((2,), -0.0).numpy()).all() and not np.signbit(nb.full((2,), 0.0).numpy()).any()
+
+
+def test_the_default_dtype_decides_what_a_repeated_call_makes():
+    """A table of tensors of the default dtype is not asked after that was changed."""
+    nb.zeros(2), nb.zeros(2)
+    nb.set_default_dtype(nb.float64)
+    try:
+        assert nb.zeros(2).dtype is nb.linspace(0, 1, 3).dtype is nb.tensor(1.5).dtype is nb.float64
+    finally:
+        nb.set_default_dtype(nb.float32)
+
+
+@pytest.mark.parametrize("call", [lambda x, k: x.flatten(k), lambda x, k: x.movedim(k, 0), lambda x, k: x.chunk(2, k)])
+def test_a_spelling_is_settled_for_a_layout(call):
+    """The second call of a layout gives what the first did; another layout and another argument give their own."""
+    for shape in ((2, 4, 6), (4, 2, 6)):
+        x = nb.arange(48).reshape(shape)
+        for k in (1, 2):
+            twice = [[part.tolist() for part in (y if isinstance(y, tuple) else (y,))] for y in (call(x, k), call(x, k))]
+            assert twice[0] == twice[1]
