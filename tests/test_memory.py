@@ -176,3 +176,23 @@ def test_new_of_a_size():
     x = nbgrad.zeros(2, 3)
     assert x.new(x.shape).shape == (2, 3) and x.new(x.size()).dtype is x.dtype and x.new(x.sum().shape).shape == ()
     assert x.new((1, 2)).tolist() == [1.0, 2.0] and x.new(2, 1).shape == (2, 1)
+
+
+@pytest.mark.parametrize("dim", range(4))
+def test_cat_keeps_channels_last(dim):
+    """What lies with its channels last is joined so, values and gradients as row by row; with another operand row by row."""
+    rows = nbgrad.arange(120.0).reshape(2, 3, 4, 5)
+    last = rows.to(memory_format=nbgrad.channels_last).requires_grad_()
+    out = nbgrad.cat([last, last.double()], dim)
+    assert out.is_contiguous(memory_format=nbgrad.channels_last) and out.tolist() == nbgrad.cat([rows, rows], dim).tolist()
+    weight = nbgrad.arange(float(out.numel())).reshape(out.shape)
+    first, second = weight.chunk(2, dim)
+    assert nbgrad.grad((out * weight).sum(), last)[0].tolist() == (first + second).tolist()
+    assert nbgrad.cat([last, rows], dim).is_contiguous() and nbgrad.cat([rows, last], dim).is_contiguous()
+
+
+def test_cat_keeps_channels_last_of_volumes():
+    """The same for five dimensions."""
+    x = nbgrad.arange(48.0).reshape(2, 3, 2, 2, 2).to(memory_format=nbgrad.channels_last_3d)
+    assert nbgrad.cat([x, x], 1).is_contiguous(memory_format=nbgrad.channels_last_3d)
+    assert nbgrad.cat([x, x], 1).tolist() == nbgrad.cat([x.contiguous(), x.contiguous()], 1).tolist()

@@ -14,6 +14,7 @@ from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
 from ..layout import Layout, contiguous_strides, layout_of
+from ..memory_format import strides_of
 from ..ops import shapes
 from ..rules import GeneralPlan, lowering, prepared
 from ..tables import keep
@@ -216,6 +217,18 @@ def _reshape_copy(op, layouts, attributes):
 # ---- joining and rearranging ---------------------------------------------------------------------------------------
 
 
+def joined_strides(layouts: tuple, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the result of ``cat``: channels last where every operand has them so, else row by row."""
+    rows = contiguous_strides(shape)
+    if len(shape) not in (4, 5):
+        return rows
+    order = (0, *range(2, len(shape)), 1)
+    for layout in layouts:
+        if layout.strides == contiguous_strides(layout.shape) or layout.strides != strides_of(layout.shape, order):
+            return rows
+    return strides_of(shape, order)
+
+
 def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]]:
     """The shape of ``cat`` and where its operands go; operands of shape (0,) go nowhere.
 
@@ -237,7 +250,7 @@ def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]
                 f"{op.name}: shapes {list(first.shape)} and {list(layout.shape)} must match except in dimension {dim}."
             )
     shape = (*first.shape[:dim], sum(layout.shape[dim] for layout in filled), *first.shape[dim + 1 :])
-    strides, start, parts = contiguous_strides(shape), 0, []
+    strides, start, parts = joined_strides(layouts, shape), 0, []
     for layout in layouts:
         used = layout.shape != (0,)
         parts.append(Part(layout, layout.shape, strides, start * strides[dim]) if used and layout.numel else None)
@@ -269,7 +282,7 @@ def cat_plan(op, layouts: tuple, dim: int) -> tuple:
     if found is None:
         dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
         shape, parts = joined_parts(op, layouts, dim)
-        out = layout_of(dtype, shape, None, layouts[0].device)
+        out = layout_of(dtype, shape, joined_strides(layouts, shape), layouts[0].device)
         used = tuple(k for k, part in enumerate(parts) if part is not None)
         plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
         found = keep(_cat_plans, (layouts, dim), (plan, used, out), MOST_CAT_PLANS)
