@@ -6,12 +6,16 @@ INSTALLED := $(VENV)/.installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 FUZZ ?= 2000
+# What test-all runs on, if it is on the PATH: what nbgrad claims, and what it does not claim yet.
+VERSIONS ?= 3.11 3.12 3.13
+UNCLAIMED ?= 3.14
+TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench cubins fuzz clean
+.PHONY: help demo test test-one test-all lint docs bench cubins fuzz clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
 	$(BIN)/python examples/digits.py
@@ -22,6 +26,20 @@ test: $(INSTALLED)  ## ruff, mypy and every test
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/mypy || status=1; \
 	$(BIN)/python -m pytest || status=1; \
+	exit $$status
+
+test-one: $(INSTALLED)
+	$(BIN)/python -m pytest $(TESTS)
+
+# Each version has an environment of its own. A python3.x that cannot start, as pyenv's stand-ins may not, is not there.
+test-all:  ## every test, on each Python from 3.11 to 3.14 that is on the PATH
+	@status=0; passed=; failed=; missing=; \
+	for version in $(VERSIONS) $(UNCLAIMED); do \
+		if ! python$$version -c '' 2> /dev/null; then missing="$$missing $$version"; \
+		elif $(MAKE) --no-print-directory test-one PYTHON=python$$version VENV=.venv-$$version TRIED=$$version; \
+		then passed="$$passed $$version"; else failed="$$failed $$version"; status=1; fi; \
+	done; \
+	echo "make test-all: passed on Python$${passed:- none}; failed on$${failed:- none}; not on the PATH, so not tested:$${missing:- none}"; \
 	exit $$status
 
 lint: $(INSTALLED)  ## ruff and mypy alone
@@ -43,13 +61,13 @@ fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py
 
 clean:  ## remove what the targets made, .venv included
-	rm -rf $(VENV) build examples/digits.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
+	rm -rf $(VENV) .venv-3.* build examples/digits.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
 
 $(INSTALLED): pyproject.toml
-	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("make: nbgrad needs Python 3.11 to 3.13, \
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or "$(filter $(UNCLAIMED),$(TRIED))" or sys.exit("make: nbgrad needs Python 3.11 to 3.13, \
 	$(PYTHON) is %d.%d. Hint: make PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[dev,cuda,examples]'
+	$(PIP) $(if $(filter $(UNCLAIMED),$(TRIED)),--ignore-requires-python) --editable '.[dev,cuda,examples]'
 	@touch $@
 
 $(BENCH_INSTALLED): $(INSTALLED)
