@@ -317,7 +317,8 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
     if not op.integer_divisor or dtype.differentiable:
         return
     divisor = operands[op.operands.index(op.integer_divisor)]
-    if (divisor.numpy() == 0).any() if isinstance(divisor, Tensor) else divisor == 0:
+    # As an element: 256 is 0 in uint8.
+    if (divisor.numpy() == 0).any() if isinstance(divisor, Tensor) else int(divisor) % (1 << 8 * dtype.itemsize) == 0:
         raise DivisionError(f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
                             "Hint: convert an operand to a floating dtype, or mask the zeros.")
 

@@ -460,3 +460,14 @@ def test_an_empty_out_of_several_results():
     out = nbgrad.empty(0), nbgrad.empty(0, dtype=nbgrad.int64)
     values, indices = nbgrad.max(nbgrad.tensor([[1.0, 2.0], [3.0, 0.0]]), 0, out=out)
     assert values is out[0] and values.tolist() == [3.0, 2.0] and indices is out[1] and indices.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("divide", [lambda x, y: x // y, lambda x, y: x % y, nbgrad.fmod, lambda x, y: x.clone().floor_divide_(y),
+                                    lambda x, y: nbgrad.div(x, y, rounding_mode="trunc")])
+def test_a_divisor_that_is_0_in_the_dtype_is_refused(divide):
+    """256 is 0 as uint8: the kernel would divide by that."""
+    x = nbgrad.tensor([1, 200], dtype=nbgrad.uint8)
+    for divisor in (0, 256, -512):
+        with pytest.raises(nbgrad.DivisionError):
+            divide(x, divisor)
+    assert divide(x, 257).tolist() == divide(x, 1).tolist()
