@@ -318,7 +318,11 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
         return
     divisor = operands[op.operands.index(op.integer_divisor)]
     # As an element: 256 is 0 in uint8.
-    if (divisor.numpy() == 0).any() if isinstance(divisor, Tensor) else int(divisor) % (1 << 8 * dtype.itemsize) == 0:
+    if isinstance(divisor, Tensor):
+        zero = (divisor.numpy().astype(dtype.numpy, copy=False) == 0).any()
+    else:
+        zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
+    if zero:
         raise DivisionError(f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
                             "Hint: convert an operand to a floating dtype, or mask the zeros.")
 
