@@ -446,11 +446,13 @@ def bernoulli(input: Tensor, p=None, *, generator: Generator | None = None, out:
     if out is not None:
         return stored("bernoulli", bernoulli(input, p, generator=generator), out)
     if p is not None:
-        return bernoulli_(empty_of(layout_like("bernoulli", input)), p, generator=generator)
+        result = bernoulli_(empty_of(layout_like("bernoulli", input)), p, generator=generator)
+        return of_parameter("drawn_with_probability", result, p)
     layout = layout_like("bernoulli", input)
     if not layout.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: probabilities must be floating, got {layout.dtype}.")
-    return CALLS["to_dtype"](below("bernoulli", input, layout, generator), layout.dtype)
+    result = CALLS["to_dtype"](below("bernoulli", input, layout, generator), layout.dtype)
+    return of_parameter("drawn_with_probability", result, input)
 
 
 def stored(op: str, result: Tensor, out: Tensor) -> Tensor:
@@ -474,7 +476,7 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
            requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Normal numbers: ``normal(mean, std, size)`` with numbers, or with tensors that broadcast for mean, std or both.
 
-    The result has no history: no gradient flows into the parameters.
+    The derivative by the parameters is 0: no gradient flows through the numbers that are drawn.
 
     Raises:
         RangeError: a negative std. ArgumentError: numbers without a size.
@@ -497,8 +499,19 @@ def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtyp
         levels_to_draw(x)
     shape = broadcast_shapes("normal", [t.layout.shape for t in tensors])
     out = normal_numbers("normal", layout_of(tensors[0].layout.dtype, shape), generator)
-    mean, std = (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
-    return CALLS["add"](CALLS["mul"](out, std), mean)
+    parameters, (mean, std) = (mean, std), (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
+    result = CALLS["add"](CALLS["mul"](out, std), mean)
+    for parameter in parameters:
+        result = of_parameter("drawn_around", result, parameter)
+    return result
+
+
+def of_parameter(op: str, result: Tensor, parameter) -> Tensor:
+    """Numbers that were drawn with a parameter: where that requires grad they do, with zeros for a derivative."""
+    if not (mode.enabled and isinstance(parameter, Tensor) and has_grad(parameter)):
+        return result
+    dtype = result.layout.dtype
+    return CALLS[op](result, parameter if parameter.layout.dtype is dtype else CALLS["to_dtype"](parameter, dtype))
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,

@@ -371,3 +371,28 @@ def test_errors(call):
     """Parameters that make no distribution are refused by an error of the family."""
     with pytest.raises(nbgrad.NbgradError):
         call()
+
+
+@pytest.mark.parametrize("f", [
+    lambda p: nbgrad.bernoulli(p), lambda p: nbgrad.zeros(2).bernoulli(p), lambda p: nbgrad.normal(p, 1.0),
+    lambda p: nbgrad.normal(0.0, p), lambda p: nbgrad.normal(p, p * 2), lambda p: nbgrad.normal(nbgrad.zeros(3, 1), p),
+    lambda p: nbgrad.linalg.vector_norm(p, 0),
+    lambda p: nbgrad.norm(p, 0, dim=0),
+], ids=["bernoulli", "bernoulli of", "normal mean", "normal std", "normal both", "normal broadcast", "vector_norm", "norm"])
+def test_what_depends_on_a_parameter_in_steps_has_a_derivative_of_zero(f):
+    """Numbers drawn with a parameter, and the number of elements that are not 0, require grad as it does; their derivative is 0."""
+    p = nbgrad.tensor([0.25, 0.75], requires_grad=True)
+    nbgrad.manual_seed(3)
+    result = f(p)
+    assert result.requires_grad and nbgrad.grad(result.sum() + p.sum(), p)[0].tolist() == [1.0, 1.0]
+    nbgrad.manual_seed(3)
+    assert f(p.detach()).tolist() == result.tolist() and not f(p.detach()).requires_grad
+    _, tangent = nbgrad.func.jvp(lambda p: f(p) + p.sum(), (p.detach(),), (nbgrad.ones(2),))
+    assert set(tangent.flatten().tolist()) == {2.0}
+
+
+def test_a_probability_of_another_dtype_changes_no_dtype():
+    """The numbers have the dtype of the tensor that they are drawn for."""
+    p = nbgrad.tensor([0.25, 0.75], dtype=nbgrad.float64, requires_grad=True)
+    result = nbgrad.zeros(2).bernoulli(p)
+    assert result.dtype is nbgrad.float32 and nbgrad.grad(result.sum(), p)[0].tolist() == [0.0, 0.0]

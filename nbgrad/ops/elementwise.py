@@ -363,3 +363,10 @@ elementwise("fill", lambda x, y: y, {"x": lambda: 0, "y": lambda: 1}, policy="fi
             doc="Write one value into every element.")
 elementwise("zero", lambda x: 0.0, {"x": lambda: 0}, policy="first", complex=True, method=False, function=False,
             doc="Write 0 into every element.")
+
+# ---- what depends on an operand without being changed by it -----------------------------------------------------------
+# The first operand, as a result of the second: it requires grad if that does, and its derivative by it is 0.
+for _name, _node, _public in (("drawn_with_probability", "BernoulliBackward0", "bernoulli"),
+                              ("drawn_around", "NormalBackward3", "normal"), ("counted_of", "LinalgVectorNormBackward0", "norm")):
+    elementwise(_name, lambda x, y: x, {"x": lambda: 1, "y": lambda: 0}, method=False, function=False, inplace=False, out=False,
+                complex=True, node=_node, public=_public, doc="x; the derivative by y, on which it depends, is 0.")

@@ -380,7 +380,8 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
     if p in (1, 2):
         return (scalar.norm1 if p == 1 else scalar.norm2)(x, dim, keepdim)
     if p == 0:
-        return cast(x.count_nonzero(dim, keepdim), x.dtype)
+        count = cast(x.count_nonzero(dim, keepdim), x.dtype)
+        return count._apply("counted_of", (count, x.sum(dim, keepdim))) if x.dtype.differentiable else count
     try:
         infinite = math.isinf(p)
     except TypeError:

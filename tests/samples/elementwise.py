@@ -148,3 +148,6 @@ row("clone", np.copy, saves="")
 row("copy", lambda x, y: np.broadcast_to(y, x.shape), saves="")
 row("fill", lambda x, y: np.broadcast_to(y, x.shape), REAL, case((2, 3), ()), saves="")
 row("zero", np.zeros_like, saves="")
+
+for _name in ("drawn_with_probability", "drawn_around", "counted_of"):
+    row(_name, lambda x, y: x + 0 * y, REAL)
