@@ -55,7 +55,7 @@ def sized(factory: Callable, filled: bool = True) -> Callable:
 
     @wraps(factory)
     def quick(*sizes, **named):
-        if special or named:
+        if special or named or not sizes:
             return factory(*sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
@@ -73,7 +73,7 @@ def sized_like(factory: Callable, filled: bool = True) -> Callable:
 
     @wraps(factory)
     def quick(self, *sizes, **named):
-        if special or named:
+        if special or named or not sizes:
             return factory(self, *sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
@@ -90,19 +90,19 @@ def like(factory: Callable, filled: bool = True) -> Callable:
     plans: dict = {}
 
     @wraps(factory)
-    def quick(x, *args, **named):
-        if special or named or type(x) is not Tensor:
-            return factory(x, *args, **named)
-        key: tuple = (x.layout,)
+    def quick(input, *args, **named):
+        if special or named or type(input) is not Tensor:
+            return factory(input, *args, **named)
+        key: tuple = (input.layout,)
         for value in args:
             if type(value) not in NUMBERS or not value:
-                return factory(x, *args)
+                return factory(input, *args)
             key = (*key, type(value), value)
         plan = plans.get(key)
         if plan is not None:
             return native.fresh(plan)
-        out = factory(x, *args)
-        return out if x.layout.special else remember(plans, key, out, filled)
+        out = factory(input, *args)
+        return out if input.layout.special else remember(plans, key, out, filled)
     return quick
 
 

@@ -93,12 +93,14 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
 
 
 def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:
-    """What a factory makes, written into a tensor of that shape, whose dtype it has unless another is given.
+    """What a factory makes, written into a tensor of that shape and dtype.
 
     Raises:
         ArgumentError: ``out`` is no tensor. ShapeError, DTypeError: it does not fit. GradError: it requires grad.
     """
-    if isinstance(out, Tensor) and dtype is None:
+    if isinstance(out, Tensor):
+        if dtype is not None and dtype_of(dtype) is not out.layout.dtype:
+            raise DTypeError(f"{make.__name__}: dtype is {dtype_of(dtype)}, out has {out.layout.dtype}. Hint: leave dtype out.")
         dtype = out.layout.dtype
     result = make(*args, dtype=dtype, **named)
     require_no_grad(make.__name__, (out,))

@@ -265,3 +265,15 @@ def test_unused_capsule_is_freed():
         t.__dlpack__()
     t.fill_(1.0)
     assert t.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("mode", [nbgrad.no_grad, nbgrad.inference_mode])
+def test_tensors_that_require_grad_are_arrays_where_nothing_is_recorded(mode):
+    """The array shares the memory; elsewhere it is refused as before."""
+    x = nbgrad.ones(2, requires_grad=True)
+    with mode():
+        for array in (x.numpy(), np.asarray(x)):
+            array[0] += 1
+        assert x.tolist() == [3.0, 1.0] == np.array(x).tolist() and np.float32(x[0]) == 3
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.asarray(x)

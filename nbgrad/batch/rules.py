@@ -44,7 +44,7 @@ AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
 LOOPED = """
     masked_scatter masked_scatter_backward masked_select_backward as_strided_backward as_strided_within
-    insertion_places are_members scatter_extremum scatter_product as_strided_scatter
+    insertion_places are_members scatter_extremum scatter_product as_strided_scatter bin_counts nonzero_places
 """.split()
 
 
@@ -103,7 +103,7 @@ def on_numbers(call: Call, batch: Batch) -> Any:
 def as_a_row(call: Call, batch: Batch) -> Any:
     """Along a dimension, or of all elements in a row."""
     name = "dims" if call.op.name == "roll" else "dim"
-    if call.attributes[name] is not None:
+    if call.attributes[name] is not None and not (name == "dims" and call.attributes[name] == ()):
         return behind(call, batch)
     x, = call.operands
     row = batch.wrap(CALLS["reshape"](batch.full(x), (*batch.sizes, x.layout.numel)))

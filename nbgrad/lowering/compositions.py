@@ -20,6 +20,7 @@ from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
 from ..ops.shapes import wrap
+from ..ops.variants import of_integers
 from ..rules import lowering
 from ..storage import wrap_array
 from ..tensor import Tensor, new_tensor
@@ -349,6 +350,10 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     if mode in ("reflect", "replicate") and (before > 0 or after > 0):     # elements that are taken away are still repeated
         return repeated_along(x, dim, before, after, mode == "reflect")
     size = x.shape[dim]
+    if mode == "replicate" and size + before + after > 0 and min(size + before, size + after) <= 0:
+        # All is cut away and elements are added on the other side: those of the end that was nearest.
+        places = np.arange(-before, size + after).clip(0, size - 1)
+        return x.index_select(dim, shared(places.astype(np.int64), x))
     x = x.narrow(dim, max(-before, 0), size - max(-before, 0) - max(-after, 0)) if before < 0 or after < 0 else x
     before, after, size = max(before, 0), max(after, 0), x.shape[dim]
     if not before and not after:
@@ -406,8 +411,17 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-def cdist(x1, x2, p=2.0):
-    """The p-norm of the difference of every row of x1 and every row of x2."""
+MODES = tuple(f"{words}_mm_for_euclid_dist{end}" for words, end in (("use", "_if_necessary"), ("use", ""), ("donot_use", "")))
+
+
+def cdist(x1, x2, p=2.0, compute_mode=MODES[0]):
+    """The p-norm of the difference of every row of x1 and every row of x2. Every ``compute_mode`` of torch's gives the same.
+
+    Raises:
+        RangeError: another mode. ShapeError: no matrices of one width.
+    """
+    if compute_mode not in MODES:
+        raise RangeError(f"cdist: compute_mode is {compute_mode!r}, expected one of {', '.join(MODES)}.")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: x1 {list(x1.shape)} and x2 {list(x2.shape)} must be matrices of one width.")
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
@@ -440,7 +454,7 @@ def chain_matmul(*matrices):
 composite("cross", explained(cross), out=True, doc=cross.__doc__)
 composite("dist", dist, doc=dist.__doc__)
 for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
-    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+    composite(_function.__name__, _function, method=False, out=_function in (normalize, chain_matmul), doc=str(_function.__doc__))
 
 
 # ---- reductions by index -----------------------------------------------------------------------------------------------
@@ -726,6 +740,8 @@ general("are_members", lambda x, tests, invert: x, operands=("x", "tests"), meth
 def _searchsorted(op, tensors, attributes):
     sequence, x = tensors
     rows, values = values_of(sequence), values_of(x)
+    if not rows.ndim:
+        raise ShapeError("searchsorted: a 0-d sequence has no places. Hint: a vector.")
     side = "right" if attributes["right"] else "left"
     if not rows.ndim:
         raise ShapeError("searchsorted: the sequence is a number, expected at least 1 dimension.")
@@ -734,7 +750,9 @@ def _searchsorted(op, tensors, attributes):
     if rows.ndim == 1:
         found = np.asarray(np.searchsorted(rows, values, side))
     else:
-        found = np.stack([np.searchsorted(rows[place], values[place], side) for place in np.ndindex(rows.shape[:-1])])
+        found = np.empty(values.shape, np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            found[place] = np.searchsorted(rows[place], values[place], side)
     return shared(found.astype(np.int64).reshape(values.shape), x)
 
 
@@ -752,10 +770,28 @@ def as_tensor(x, like: Tensor) -> Tensor:
     return made("tensor", x, dtype=int64 if type(x) is int and not like.dtype.differentiable else dtype, device=like.device)
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None):
-    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient.
+
+    Args:
+        side: "right" says the same as ``right``, "left" the opposite.
+        sorter: indices in int64 that sort the sequence, which then need not be sorted.
+
+    Raises:
+        ArgumentError: side and right contradict each other. ShapeError, DTypeError: the sorter is not of the sequence's shape, or
+            no int64. DimError: an index out of range.
+    """
     require_tensors("searchsorted", sorted_sequence)
-    right = side == "right" if side is not None else right
+    if side not in (None, "left", "right") or side == "left" and right:
+        raise ArgumentError(f"searchsorted: side is {side!r}, right is {right}; expected 'left' or 'right', or right alone.")
+    right = right or side == "right"
+    if sorter is not None:
+        require_tensors("searchsorted", sorter)
+        if sorter.shape != sorted_sequence.shape:
+            raise ShapeError(f"searchsorted: sorter is {list(sorter.shape)}, the sequence {list(sorted_sequence.shape)}.")
+        if sorter.dtype is not int64:
+            raise DTypeError(f"searchsorted: sorter is {sorter.dtype}, expected int64.")
+        sorted_sequence = sorted_sequence.detach().gather(-1, sorter)
     found = scalar.insertion_places(sorted_sequence, as_tensor(input, sorted_sequence), bool(right))
     return found.to(int32) if out_int32 else found
 
@@ -769,22 +805,33 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 def bucketize(input, boundaries, *, out_int32=False, right=False):
     """Which interval between sorted boundaries each value lies in. It has no gradient."""
+    require_tensors("bucketize", boundaries)
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize: boundaries is {list(boundaries.shape)}, expected a vector.")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def tril_indices(row, col, offset=0, *, dtype=None, device=None):
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the lower triangle of a matrix, (2, n)."""
-    return made("asarray", np.stack(np.tril_indices(row, offset, col))).to(dtype or int64)
+    return triangle(np.tril_indices(row, offset, col), dtype, device, requires_grad)
 
 
-def triu_indices(row, col, offset=0, *, dtype=None, device=None):
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the upper triangle of a matrix, (2, n)."""
-    return made("asarray", np.stack(np.triu_indices(row, offset, col))).to(dtype or int64)
+    return triangle(np.triu_indices(row, offset, col), dtype, device, requires_grad)
+
+
+def triangle(places, dtype, device, requires_grad):
+    """Indices by dimension as one tensor."""
+    return made("tensor", np.stack(places), dtype=dtype or int64, device=device, requires_grad=requires_grad)
 
 
 for _function in (unique, bincount):
     composite(_function.__name__, _function, doc=_function.__doc__)
-for _function in (searchsorted, isin, bucketize, tril_indices, triu_indices):
+for _function in (searchsorted, isin, bucketize):
+    composite(_function.__name__, _function, method=False, out=_function is not isin, numbers=_function is bucketize,
+              doc=str(_function.__doc__))
+for _function in (tril_indices, triu_indices):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 
 
@@ -814,7 +861,10 @@ def prelu(input, weight):
 
 def relu6(input, inplace=False):
     """``input`` moved into [0, 6]."""
-    return CALLS["hardtanh_" if inplace else "hardtanh"](input, 0.0, 6.0)
+    try:
+        return CALLS["hardtanh_" if inplace else "hardtanh"](input, 0.0, 6.0)
+    except DTypeError:
+        return of_integers("hardtanh", inplace, input, 0, 6)
 
 
 def softmin(input, dim, dtype=None):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..batch.levels import whole
 from ..dispatch import CALLS
-from ..dtypes import dtype_of, int32, int64
+from ..dtypes import dtype_of, float32, int32, int64
 from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..interop import array_of, values_of
 from ..kernels.cpu.blas import eliminated, triangular_solver
@@ -1005,6 +1005,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums if keepdim else sums.squeeze_dims((rows, columns))
 
 
+def is_half(x) -> bool:
+    """Whether numbers are of a half type, which sums of products are not computed in."""
+    return bool(x.dtype.compute != x.dtype.name)
+
+
 def greatest(x, dim: int, keepdim: bool = False):
     """The greatest of numbers >= 0 along a dimension: 0 of none."""
     return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
@@ -1072,6 +1077,9 @@ def matrix_power(A, n):
 
 def matrix_exp(A):
     """The exponential of square matrices."""
+    require_tensors("linalg.matrix_exp", A)
+    if is_half(A):
+        return matrix_exp(A.to(float32)).to(A.dtype)
     return scalar.matrix_exponential(checked("linalg.matrix_exp", A, True))
 
 
@@ -1186,6 +1194,8 @@ def matmul(input, other):
 
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values."""
+    if dim is None and input.ndim != 2:
+        raise ShapeError(f"nuclear_norm: input has {input.ndim} dimensions, expected a matrix. Hint: pass dim.")
     return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
 
 

@@ -364,7 +364,9 @@ def _flip(op, layouts, attributes):
 @lowering("roll", style="run")
 def _roll(op, tensors, attributes):
     x, shifts, dims = tensors[0], attributes["shifts"], attributes["dims"]
-    if dims is None:
+    if dims is None or not hasattr(dims, "__index__") and not len(dims):
+        if not hasattr(shifts, "__index__") and len(shifts) != 1:
+            raise ShapeError(f"roll: {len(shifts)} shifts of all elements in a row, expected one. Hint: dims names dimensions.")
         return (
             CALLS["reshape"](_roll_one(CALLS["reshape"](x, (-1,)), shifts, 0), x.layout.shape)
             if x.layout.numel

@@ -224,11 +224,11 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return between_points.cumsum(dim)
 
 
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """The derivative along dimensions by central differences, one-sided of order ``edge_order`` at the ends.
 
     Args:
-        spacing: a number, one for each dimension, or a vector of coordinates for each.
+        spacing: a number (1 unless given), one for each dimension, or a vector of coordinates for each.
         dim: an int or several; all by default.
 
     Returns:
@@ -242,6 +242,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     dims = tuple(wrap("gradient", d, input.ndim) for d in dims)
     if edge_order not in (1, 2):
         raise RangeError(f"gradient: edge_order is {edge_order}, expected 1 or 2.")
+    spacing = 1 if spacing is None else spacing
     steps = tuple(spacing) if isinstance(spacing, (tuple, list)) else (spacing,) * len(dims)
     if len(steps) != len(dims) or len(set(dims)) != len(dims):
         raise RangeError(f"gradient: {len(steps)} spacings for dimensions {list(dims)}, expected one for each.")
@@ -410,18 +411,29 @@ def histc(input, bins=100, min=0, max=0):
     require_tensors("histc", input)
     if bins < 1:
         raise RangeError(f"histc: bins is {bins}, expected at least 1.")
-    array = values_of(input.detach()).reshape(-1)
+    ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
+    return scalar.bin_counts(input.detach(), bins, *ends)
+
+
+general("bin_counts", lambda x, bins, min, max: x, method=False, function=False, public="histc",
+        doc="How many elements lie in each of so many equal intervals.")
+
+
+@lowering("bin_counts", style="run")
+def _bin_counts(op, tensors, attributes):
+    input, = tensors
+    bins, min, max = attributes["bins"], attributes["min"], attributes["max"]
+    array = values_of(input).reshape(-1)
     array = array if input.dtype.is_floating_point else array.astype(np.float64)
     kind = array.dtype.type
     # In the dtype of the elements, so that one of them may be an end.
-    ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
-    low, high = map(kind, limits("histc", array, *ends, 1.0))
+    low, high = map(kind, limits("histc", array, min, max, 1.0))
     inside = array[(array >= low) & (array <= high)]
     places = np.minimum(((inside - low) * kind(bins) / (high - low)).astype(np.int64), bins - 1)
-    return shared(np.bincount(places, minlength=bins).astype(np.float64), input).to(input.dtype)
+    return CALLS["to_dtype"](shared(np.bincount(places, minlength=bins).astype(np.float64), input), input.layout.dtype)
 
 
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced.
 
     Differentiating it, by elements, edges or weights, is refused.
@@ -467,4 +479,4 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 
 for _function in (histc, histogram, unique_consecutive):
-    composite(_function.__name__, explained(_function), out=_function is histc, doc=str(_function.__doc__))
+    composite(_function.__name__, explained(_function), out=_function in (histc, histogram), doc=str(_function.__doc__))

@@ -24,9 +24,9 @@ from ..inference import made
 from ..inplace import overlapping
 from ..interpreters import Call, interpret, is_marked
 from ..layout import layout_of
-from ..ops.core import OPS, composite
+from ..ops.core import OPS, composite, general
 from ..ops.shapes import view_strides, wrap
-from ..rules import binder, check_tensor, needs_gradient, record_result, run_plan
+from ..rules import binder, check_tensor, lowering, needs_gradient, record_result, run_plan
 from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
 from ..views import check_inplace, rebase
@@ -524,7 +524,17 @@ def nonzero(x, *, as_tuple=False):
 
 def argwhere(x):
     """The indices of the elements that are not zero, a row each."""
-    return nonzero(x)
+    check_is_tensor("argwhere", x)
+    return CALLS["nonzero_places"](x)
+
+
+general("nonzero_places", lambda x: x, method=False, function=False, public="argwhere",
+        doc="The indices of the elements that are not zero: of a batch as many for each of its elements.")
+
+
+@lowering("nonzero_places", style="run")
+def _nonzero_places(op, tensors, attributes):
+    return nonzero(*tensors)
 
 
 def where(condition, input=None, other=None, *, out=None):
@@ -544,8 +554,34 @@ def check_is_tensor(op: str, x) -> None:
         raise ArgumentError(f"{op}: x must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
 
 
-def repeat_interleave(x, repeats, dim=None):
-    """Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row."""
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Every element of a dimension repeated so many times in a row; without ``dim`` input is seen as one row.
+
+    Args:
+        repeats: one number, or one for each element; without it, ``input`` says how often each of 0, 1, 2, ... comes.
+        output_size: the size of the result along the dimension, which is checked.
+
+    Raises:
+        DTypeError: repeats that are no integers. ShapeError: not one for each element, or another output_size.
+    """
+    check_is_tensor("repeat_interleave", input)
+    out = numbers_repeated(input) if repeats is None else repeated(input, repeats, dim)
+    at = 0 if dim is None else dim
+    if output_size is not None and output_size != out.layout.shape[at]:
+        raise ShapeError(f"repeat_interleave: output_size is {output_size}, the repeats give {out.layout.shape[at]}.")
+    return out
+
+
+def numbers_repeated(repeats: Tensor) -> Tensor:
+    """0, 1, 2, ..., each so many times in a row."""
+    if repeats.layout.ndim != 1:
+        raise ShapeError(f"repeat_interleave: repeats is {list(repeats.layout.shape)}, expected a vector.")
+    places = positions_tensor(np.arange(repeats.layout.numel))
+    return repeated(places, repeats, 0)
+
+
+def repeated(x: Tensor, repeats, dim):
+    """``repeat_interleave`` by given repeats."""
     if dim is None:
         x, dim = CALLS["reshape"](x, (-1,) if x.layout.numel else (0,)), 0
     dim = wrap("repeat_interleave", dim, x.layout.ndim)

@@ -33,7 +33,7 @@ COPIED_VIEWS: dict[str, Callable] = {
     "unbind": lambda x, dim=0: x.unbind(dim),
     "unfold": lambda x, dimension, size, step: x.unfold(dimension, size, step),
     "unsqueeze": lambda x, dim: x.unsqueeze(dim),
-    "view": lambda x, size: x.view(size),
+    "view": lambda x, size=None, dtype=None: x.view(size if dtype is None else dtype),
     "view_as_complex": lambda x: x._apply("view_as_complex", (x,)),
     "view_as_real": lambda x: x._apply("view_as_real", (x,)),
 }

@@ -83,6 +83,14 @@ def _log_of_sum(x, y):
     return top + scalar.log1p(scalar.exp(other - top))
 
 
+def _sinc_of_complex(x):
+    """sin(pi x) / (pi x); at 0 the first terms of its series, which has its derivatives."""
+    nothing = x == 0
+    y = PI * where(nothing, 1.0, x)
+    z = (PI * x) * (PI * x)
+    return where(nothing, 1 - z * (1 / 6 - z * (1 / 120 - z * (1 / 5040 - z / 362880))), scalar.sin(y) / y)
+
+
 def _share(x, y, rate):
     """e**x / (e**x + e**y), or of powers of another base; of two equal infinities the half."""
     return where(scalar.isinf(x) & (x == y), 0.5, scalar.sigmoid(rate * (x - y)))
@@ -170,6 +178,7 @@ def density(x, rate):
 
 
 elementwise("sinc", lambda x: scalar.sinc(x), {"x": lambda x: scalar.sinc_slope(x)}, policy="float",
+            complex_form=lambda x: _sinc_of_complex(x),
             doc="sin(pi x) / (pi x); 1 at 0.")
 # x y" + 2 y' + pi**2 x y = 0.
 elementwise("sinc_slope", lambda x: scalar.sinc_slope(x),
@@ -342,8 +351,8 @@ elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value
             {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION,
             backward_node="ThresholdBackwardBackward0",
             doc="x where x > threshold, else value.")
-elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, **ACTIVATION,
-            complex=True, doc="x - tanh(x).")
+elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, policy="float",
+            complex=True, out=False, method=False, doc="x - tanh(x).")
 elementwise("hardshrink", lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
             {"x": lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0, 1)}, policy="floating", inplace=False,
             backward_node="HardshrinkBackwardBackward0", exact=(),

@@ -241,12 +241,14 @@ general(
 # ---- spellings -----------------------------------------------------------------------------------------------------
 
 
-def view(x, *shape):
-    """The same memory under another shape; ``x.view(2, -1)`` or ``x.view((2, -1))``. Never copies.
+def view(x, *shape, size=None, dtype=None):
+    """The same memory under another shape, ``x.view(2, -1)`` or ``x.view((2, -1))``, or as another dtype. Never copies.
 
     Raises:
         ShapeError: the elements cannot be reached by strides. Hint: reshape.
     """
+    if dtype is not None or size is not None:
+        shape = (size if dtype is None else dtype,)
     if len(shape) == 1 and isinstance(shape[0], DType):
         return x._apply("view_dtype", (x, shape[0]))
     return x.view_shape(shapes.sizes(shape))

@@ -362,7 +362,10 @@ general("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent},
 
 
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
-    """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0."""
+    """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2); "nuc" of matrices, the sum of their singular values.
+
+    Its subgradient at 0 is 0.
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_spelling("norm", dim, axis, keepdim, keepdims)
     if dtype is not None:
@@ -370,12 +373,14 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
     if not x.dtype.differentiable:
         raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. "
                          "Hint: pass dtype=nbgrad.float32.")
+    if p == "nuc":
+        return scalar.nuclear_norm(x, dim, keepdim)
     if x.dtype.is_complex:
         x = scalar.abs(x)
     p = constant_number("norm", "p", p)
     p = 2 if p in ("fro", None) else p
     if isinstance(p, str):
-        raise RangeError(f"norm: p = {p!r}, expected a number, inf, -inf or 'fro'.")
+        raise RangeError(f"norm: p = {p!r}, expected a number, inf, -inf, 'fro' or 'nuc'.")
     dim = tuple(dim) if isinstance(dim, list) else dim
     if p in (1, 2):
         return (scalar.norm1 if p == 1 else scalar.norm2)(x, dim, keepdim)

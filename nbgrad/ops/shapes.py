@@ -355,6 +355,8 @@ def chunk_sizes(op: str, x, size, dim) -> list[int]:
 def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int | None]]:
     """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given
     indices."""
+    if getattr(sections, "ndim", 0):        # a tensor of indices
+        sections = sections.tolist()
     if hasattr(sections, "__index__"):
         count = as_int(sections)
         if count <= 0:

@@ -249,16 +249,44 @@ def gelu(op):
     return gelu
 
 
+# Activations that integers have too, with settings that are truncated to integers; in-place forms write the result over input.
+OF_INTEGERS: dict[str, Callable] = {
+    "hardtanh": lambda input, least, most: scalar.clamp_max(scalar.clamp_min(input, least), most),
+    "threshold": lambda input, threshold, value: scalar.where(input <= threshold, value, input),
+}
+
+
+def of_integers(name: str, inplace: bool, input: Any, *settings: Any) -> Any:
+    """An activation of integers.
+
+    Raises:
+        DTypeError: bools, or another dtype that the function has not.
+    """
+    dtype = getattr(input, "dtype", None)
+    if dtype is None or dtype.differentiable or dtype.name == "bool":
+        raise DTypeError(f"{name}: not defined for {dtype}.")
+    settings = tuple(map(int, settings))
+    if name == "hardtanh" and dtype.name == "uint8" and settings[0] < 0:
+        raise DTypeError(f"hardtanh: min_val is {settings[0]}, which uint8 does not hold.")
+    out = OF_INTEGERS[name](input, *settings)
+    return input.copy_(out) if inplace else out
+
+
 def with_inplace_flag(name: str) -> None:
     """Register an activation whose function takes ``inplace`` as last argument, as torch.nn.functional's do."""
     settings = list(OPS[name].signature.parameters.values())[1:]
     named, passed = ([f"{p.name}{'' if p.default is p.empty else f'={p.default!r}'}" for p in settings], [p.name for p in settings])
-    text = (f"def {name}({', '.join(['input', *named, 'inplace=False'])}):\n"
-            f"    return (over if inplace else plain)({', '.join(['input', *passed])})\n")
+    call = f"(over if inplace else plain)({', '.join(['input', *passed])})"
+    text = f"def {name}({', '.join(['input', *named, 'inplace=False'])}):\n"
+    if name in OF_INTEGERS:
+        text += f"    try: return {call}\n"
+        text += f"    except refusal: return of_integers({name!r}, inplace, {', '.join(['input', *passed])})\n"
+    else:
+        text += f"    return {call}\n"
 
     @variant(name, method=False, inplace=False, out=False)
     def build(op):
-        scope = {"plain": op(name), "over": op(name + "_")}
+        scope = {"plain": op(name), "over": op(name + "_"), "of_integers": of_integers, "refusal": DTypeError}
         exec(compile(text, f"<{name} with inplace>", "exec"), scope)
         scope[name].__doc__ = f"{name}; inplace=True overwrites input."
         return scope[name]

@@ -547,3 +547,29 @@ def test_least_squares_over_a_batch(driver):
     got = vmap(lambda a, b: tuple(nbgrad.linalg.lstsq(a, b, driver=driver)))(a, b)
     for k, each in enumerate(got):
         agree(each, nbgrad.stack([nbgrad.linalg.lstsq(a[i], b[i], driver=driver)[k] for i in range(2)]))
+
+
+ROWS = [[1.0, 5.0, 3.0, 0.5], [2.0, 4.0, 4.5, 8.0]]
+SOLVED = [[[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]]]
+
+
+@pytest.mark.parametrize("function, operands", [
+    (lambda x, q: nbgrad.quantile(x, q), (ROWS, [0.1, 0.7])),
+    (lambda x, q: nbgrad.quantile(x, q, 0, keepdim=True), (ROWS, [[0.1, 0.4], [0.7, 1.0]])),
+    (lambda x, q: nbgrad.nanquantile(x, q), ([[1.0, float("nan"), 3.0], [2.0, 4.0, 4.5]], [0.25, 0.5])),
+    (lambda x: nbgrad.histc(x, 3, 0, 6), (ROWS,)), (lambda x: nbgrad.histc(x, 4), (ROWS,)),
+    (nbgrad.argwhere, ([[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]],)),
+    (lambda a, b: nbgrad.linalg.lstsq(a, b, driver="gelsd").residuals, (SOLVED, [[[1.0], [2.0], [4.0]], [[1.0], [0.0], [4.0]]])),
+    (lambda a: nbgrad.linalg.lstsq(a, nbgrad.ones(3, 1)).solution, (SOLVED,))])
+def test_what_looks_at_numbers_is_mapped(function, operands):
+    """Quantiles at mapped levels, counts, positions and least squares are those of each element of the batch."""
+    operands = [nbgrad.tensor(x) for x in operands]
+    found = vmap(function)(*operands)
+    for k in range(2):
+        np.testing.assert_allclose(found[k].numpy(), function(*(x[k] for x in operands)).numpy(), rtol=1e-5)
+
+
+def test_positions_of_different_numbers_have_no_batch():
+    """As many elements of each must be found."""
+    with pytest.raises(nbgrad.NbgradError):
+        vmap(nbgrad.argwhere)(nbgrad.tensor([[1.0, 1.0], [0.0, 1.0]]))

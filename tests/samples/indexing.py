@@ -144,4 +144,5 @@ row("masked_scatter_backward", lambda g, mask, shape: np.concatenate([g[mask], n
     case((2, 3), MASK, shape=(6,)))
 row("where_or_positions", np.where, REAL, case(MASK, (2, 3), (3,)), case(MASK, (), (2, 3)))
 row("nonzero", lambda x: np.argwhere(x), REAL, case((2, 3)), case(MASK), unlike={"gradient": "positions have none"})
+row("nonzero_places", np.argwhere, REAL, case((2, 3)), unlike={"gradient": "positions have none"})
 row("argwhere", np.argwhere, REAL, case((2, 3)), unlike={"gradient": "positions have none"})

@@ -159,6 +159,8 @@ row("renorm", renorm, NONZERO, case((3, 4), 2, 0, 1.0), case((3, 4), 3, 1, 2.0),
 
 # ---- counts --------------------------------------------------------------------------------------------------------------
 
+row("bin_counts", lambda x, bins, low, high: np.histogram(x, bins, (low, high))[0], REAL, case((2, 3), 3, -2.0, 2.5),
+    unlike=NONE)
 row("histc", lambda x, bins, min=0, max=0: np.histogram(x, bins, (min, max) if min != max else None)[0], REAL, case((3, 4), 5),
     case((3, 4), 4, -1, 1), unlike=NONE, errors=[fails(RangeError, "bins is 0", (3,), 0)])
 row("histogram", lambda x, bins, density=False: np.histogram(x, bins, density=density), REAL, case((3, 4), 4),
