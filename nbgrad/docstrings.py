@@ -1409,6 +1409,8 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
+Forms: out=.
+
 >>> x = nbgrad.tensor([[0.0, 3.0], [-2.0, 1.0]])
 >>> y = nbgrad.tensor([-1.0, 0.0, 2.0])
 >>> nbgrad.bucketize(x, y)
@@ -1469,9 +1471,13 @@ tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000]], grad_fn=<CatBackward0>)
 """,
     'cdist': """\
-The p-norm of the difference of every row of x1 and every row of x2.
+The p-norm of the difference of every row of x1 and every row of x2. Every ``compute_mode`` of torch's gives
+the same.
 
-Signature: cdist(x1, x2, p=2.0)
+Raises:
+    RangeError: another mode. ShapeError: no matrices of one width.
+
+Signature: cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')
 
 Operands:
     x1: a tensor or a NumPy array.
@@ -1561,6 +1567,8 @@ Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> y = nbgrad.tensor([[2.0, -1.0], [1.5, -0.5], [2.5, -3.0]])
@@ -3731,7 +3739,7 @@ tensor([[ 0.9526, -1.2449],
 The derivative along dimensions by central differences, one-sided of order ``edge_order`` at the ends.
 
 Args:
-    spacing: a number, one for each dimension, or a vector of coordinates for each.
+    spacing: a number (1 unless given), one for each dimension, or a vector of coordinates for each.
     dim: an int or several; all by default.
 
 Returns:
@@ -3740,7 +3748,7 @@ Returns:
 Raises:
     RangeError: the edge order is neither 1 nor 2; spacings do not go with the dimensions. ShapeError: too few points.
 
-Signature: gradient(input, *, spacing=1, dim=None, edge_order=1)
+Signature: gradient(input, *, spacing=None, dim=None, edge_order=1)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -3970,7 +3978,7 @@ Differentiating it, by elements, edges or weights, is refused.
 Raises:
     RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
 
-Signature: histogram(input, bins, *, range=None, weight=None, density=False)
+Signature: histogram(input, bins=100, *, range=None, weight=None, density=False)
 
 Operands:
     input: a tensor or a NumPy array.
@@ -3983,7 +3991,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.histogram(...); NumPy: np.histogram.
+Forms: x.histogram(...), out=; NumPy: np.histogram.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0, 0.5], [2.0, -1.0, 1.5, -0.5], [2.5, -3.0, -1.5, -2.5]])
 >>> nbgrad.histogram(x, 4)
@@ -5748,7 +5756,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+    Dtype: bool, float16, float32, float64, complex64: kept; int64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -7000,7 +7008,7 @@ Operands:
     A: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float32, float64, complex64: kept; bool, int64, float16: refused.
+    Dtype: bool, float16, float32, float64, complex64: kept; int64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -7917,7 +7925,10 @@ tensor([[0, 0],
         [1, 2]])
 """,
     'norm': """\
-The p-norm over dimensions: p any number, inf, -inf, or "fro" (2). Its subgradient at 0 is 0.
+The p-norm over dimensions: p any number, inf, -inf, or "fro" (2); "nuc" of matrices, the sum of their
+singular values.
+
+Its subgradient at 0 is 0.
 
 Signature: norm(x, p='fro', dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None)
 
@@ -7957,6 +7968,8 @@ Raises:
     DimError: a dimension out of range.
 
 Derivative: that of the operations it is written in.
+
+Forms: out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
 >>> nbgrad.normalize(x)
@@ -8661,7 +8674,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+    Dtype: int64, float16, float32, float64: kept; bool, complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -8785,12 +8798,19 @@ tensor([[ 1.0000, -2.0000,  3.0000,  1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000,  0.5000,  2.0000, -1.0000]])
 """,
     'repeat_interleave': """\
-Every element of a dimension repeated so many times in a row; without ``dim`` x is seen as one row.
+Every element of a dimension repeated so many times in a row; without ``dim`` input is seen as one row.
 
-Signature: repeat_interleave(x, repeats, dim=None)
+Args:
+    repeats: one number, or one for each element; without it, ``input`` says how often each of 0, 1, 2, ... comes.
+    output_size: the size of the result along the dimension, which is checked.
+
+Raises:
+    DTypeError: repeats that are no integers. ShapeError: not one for each element, or another output_size.
+
+Signature: repeat_interleave(input, repeats=None, dim=None, *, output_size=None)
 
 Operands:
-    x: a tensor or a NumPy array.
+    input: a tensor or a NumPy array.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -9221,7 +9241,15 @@ tensor([[ 1.7500, -1.0000,  1.6250],
 Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No
 gradient.
 
-Signature: searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None)
+Args:
+    side: "right" says the same as ``right``, "left" the opposite.
+    sorter: indices in int64 that sort the sequence, which then need not be sorted.
+
+Raises:
+    ArgumentError: side and right contradict each other. ShapeError, DTypeError: the sorter is not of the sequence's shape, or
+        no int64. DimError: an index out of range.
+
+Signature: searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None)
 
 Operands:
     sorted_sequence: a tensor or a NumPy array.
@@ -9234,7 +9262,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: NumPy: np.searchsorted.
+Forms: out=; NumPy: np.searchsorted.
 
 >>> x = nbgrad.tensor([-1.0, 0.0, 2.0])
 >>> y = nbgrad.tensor([[0.0, 3.0], [-2.0, 1.0]])
@@ -9543,11 +9571,10 @@ Operands:
 Returns:
     Shape: of x's shape.
     Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
-        bool; complex numbers are refused.
+        bool.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
-    DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
     x: g * sinc_slope(x)
@@ -10392,11 +10419,11 @@ Operands:
 
 Returns:
     Shape: of x's shape.
-    Dtype: computed in the operands' common dtype; integers and bools are refused.
+    Dtype: computed in the operands' common dtype, which becomes the default float if it is an integer or
+        bool.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
-    DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
     x: g * tanh(x) * tanh(x)
@@ -10736,7 +10763,7 @@ tensor([[ 1.0000, -2.0000,  0.0000,  0.0000],
     'tril_indices': """\
 Rows and columns of the lower triangle of a matrix, (2, n).
 
-Signature: tril_indices(row, col, offset=0, *, dtype=None, device=None)
+Signature: tril_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False)
 
 Operands:
     row: a tensor or a NumPy array.
@@ -10811,7 +10838,7 @@ tensor([[ 1.0000, -2.0000,  3.0000,  0.5000],
     'triu_indices': """\
 Rows and columns of the upper triangle of a matrix, (2, n).
 
-Signature: triu_indices(row, col, offset=0, *, dtype=None, device=None)
+Signature: triu_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False)
 
 Operands:
     row: a tensor or a NumPy array.
@@ -11267,12 +11294,13 @@ Forms: x.vdot(...), out=; NumPy: np.vdot.
 tensor(8.5000)
 """,
     'view': """\
-The same memory under another shape; ``x.view(2, -1)`` or ``x.view((2, -1))``. Never copies.
+The same memory under another shape, ``x.view(2, -1)`` or ``x.view((2, -1))``, or as another dtype. Never
+copies.
 
 Raises:
     ShapeError: the elements cannot be reached by strides. Hint: reshape.
 
-Signature: view(x, *shape)
+Signature: view(x, *shape, size=None, dtype=None)
 
 Operands:
     x: a tensor or a NumPy array.
@@ -11414,7 +11442,7 @@ tensor([[ 1.5000, -0.5000],
     'view_copy': """\
 What ``view`` shows, copied.
 
-Signature: view_copy(x, size)
+Signature: view_copy(x, size=None, dtype=None)
 
 Operands:
     x: a tensor or a NumPy array.
