@@ -318,3 +318,16 @@ def test_linspace_and_logspace_of_an_integer_dtype():
     assert nbgrad.logspace(0.5, 2.9, 5, dtype=nbgrad.int64).tolist() == [1, 3, 10, 31, 100]
     with pytest.raises(nbgrad.RangeError, match="300 does not fit"):
         nbgrad.linspace(0, 300, 4, dtype=nbgrad.uint8)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nbgrad.full((1,), -0.0), lambda: nbgrad.full_like(nbgrad.ones(1), -0.0), lambda: nbgrad.ones(1).new_full((1,), -0.0),
+    lambda: nbgrad.scalar_tensor(-0.0), lambda: nbgrad.full((1,), -0.0, dtype=nbgrad.float16), lambda: nbgrad.linspace(-0.0, 1, 1),
+    lambda: nbgrad.linspace(1, -0.0, 2)[1:], lambda: nbgrad.ones(1).index_fill(0, nbgrad.tensor([0]), -0.0),
+    lambda: nbgrad.ones(1).scatter(0, nbgrad.tensor([0]), -0.0),
+    lambda: nbgrad.nn.functional.pad(nbgrad.ones(1), (1, 0), value=-0.0)[:1],
+    lambda: nbgrad.full((1,), complex(-0.0, 0)).real, lambda: nbgrad.full((1,), complex(0, -0.0)).imag,
+])
+def test_the_sign_of_zero_is_kept(make):
+    """-0.0 is not the zero of fresh memory."""
+    assert nbgrad.signbit(make()).all()

@@ -138,13 +138,13 @@ def exp(z):
 
 
 def exp2(z):
-    """2**z; the angle y log 2 in two words."""
+    """2**z; the angle y log 2 in two words, of which the second is no small one where the first is huge."""
     product, e = z.imag * LN2_HI, real_exp2(z.real)
     lost = fma(z.imag, LN2_HI, -product) + z.imag * LN2_LO
     angle = product + lost
     rest = (product - angle) + lost
-    sine, cosine = real_sin(angle), real_cos(angle)
-    return complex(e * (cosine - rest * sine), where(z.imag == 0.0, z.imag, e * (sine + rest * cosine)))
+    sine, cosine, s, c = real_sin(angle), real_cos(angle), real_sin(rest), real_cos(rest)
+    return complex(e * (cosine * c - sine * s), where(z.imag == 0.0, z.imag, e * (sine * c + cosine * s)))
 
 
 def expm1(z):
@@ -166,7 +166,7 @@ def cosh(z):
     """cosh x cos y + i sinh x sin y."""
     x, y = z.real, z.imag
     re = where((fabs(x) == INF) & no_angle(y), INF, real_cosh(x) * real_cos(y))
-    vanishes = ((x == 0.0) & no_angle(y)) | ((y == 0.0) & no_angle(x))
+    vanishes = ((x == 0.0) & no_angle(y)) | (y == 0.0)      # also where sinh overflows
     return complex(re, where(vanishes, copysign(0.0, x) * copysign(1.0, y), real_sinh(x) * real_sin(y)))
 
 

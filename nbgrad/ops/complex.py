@@ -120,8 +120,7 @@ elementwise("modulus", lambda x, y: scalar.hypot(x, y),
              "y": lambda x, y: scalar.where((x == 0) & (y == 0), 0, y / scalar.hypot(x, y))},
             **PARTS, node="AbsBackward0", doc="|x + iy|.")
 elementwise("argument", lambda x, y: scalar.atan2(y, x),
-            {"x": lambda x, y: scalar.where((x == 0) & (y == 0), 0, -(y / scalar.hypot(x, y) / scalar.hypot(x, y))),
-             "y": lambda x, y: scalar.where((x == 0) & (y == 0), 0, x / scalar.hypot(x, y) / scalar.hypot(x, y))},
+            {"x": lambda x, y: -scalar.over_square(x, y), "y": lambda x, y: scalar.over_square(y, x)},
             **PARTS, node="AngleBackward0", doc="The angle of x + iy.")
 elementwise("angle", lambda x: scalar.where(scalar.isnan(x), x, scalar.where(x < 0, math.pi, 0.0)), {"x": lambda: 0},
             policy="float", complex_form=lambda x: scalar.argument(_real(x), _imag(x)), inplace=False,

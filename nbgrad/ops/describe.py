@@ -69,12 +69,21 @@ def _within(part: tuple[str, int], level: int) -> str:
 def derivatives(op: Op) -> dict[str, str]:
     """The cotangent of each differentiable operand as text: ``g`` is the cotangent of the result."""
     if isinstance(op, Elementwise):
-        return {} if op.refuses_gradient else {name: infix(op.vjp(name, False)) for name in op.partial_formulas}
+        return {} if op.refuses_gradient else {name: cotangent_text(op, name) for name in op.partial_formulas}
     if isinstance(op, Movement):
         return {"x": formula_text(op.inverse)}
     if isinstance(op, General):
         return {name: formula_text(formula) for name, formula in op.vjps.items()}
     return {}
+
+
+LONGEST = 400       # characters of a formula that anybody reads
+
+
+def cotangent_text(op: Elementwise, operand: str) -> str:
+    """The cotangent as a formula; of a series what its function says of itself."""
+    text, formula = infix(op.vjp(operand, False)), op.partial_formulas[operand]
+    return text if len(text) < LONGEST or formula.__name__ == "<lambda>" else f"g * ({formula_text(formula)})"
 
 
 def formula_text(formula: Callable) -> str:

@@ -15,7 +15,12 @@ where = scalar.where
 
 def bounded(x, far):
     """x moved into [-far, far], beyond which what it belongs to has come to its limit: no inf meets a 0."""
-    return scalar.minimum(scalar.maximum(x, -far), far)
+    return at_least(where(x > far, far, x), -far)
+
+
+def at_least(x, least):
+    """The greater one: one instruction, where scalar.maximum says of either operand that it is NaN."""
+    return where(x < least, least, x)
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
@@ -143,10 +148,15 @@ elementwise("acos", lambda x: scalar.acos(x), {"x": lambda x: -scalar.rsqrt(1 - 
 elementwise("atan", lambda x: scalar.atan(x), {"x": lambda x: 1 / (x * x + 1)}, policy="float", complex=True, aliases=("arctan",),
             doc="The angle in [-pi/2, pi/2] whose tangent is x.")
 elementwise("atan2", lambda x, y: scalar.atan2(x, y),
-            {"x": lambda x, y: where((x == 0) & (y == 0), 0, y / scalar.hypot(x, y) / scalar.hypot(x, y)),
-             "y": lambda x, y: where((x == 0) & (y == 0), 0, -(x / scalar.hypot(x, y) / scalar.hypot(x, y)))},
+            {"x": lambda x, y: scalar.over_square(x, y), "y": lambda x, y: -scalar.over_square(y, x)},
             policy="float", aliases=("arctan2",),
             doc="The angle of the point with ordinate x and abscissa y; the derivative at 0 is 0.")
+# Its derivatives are polynomials of itself and of the other one.
+elementwise("over_square", lambda x, y: scalar.over_square(x, y),
+            {"x": lambda x, y, out: -2 * out * scalar.over_square(y, x),
+             "y": lambda x, y, out: scalar.over_square(y, x) * scalar.over_square(y, x) - out * out},
+            policy="floating", method=False, function=False, inplace=False, out=False, public="atan2",
+            doc="y / (x**2 + y**2); 0 at 0.")
 elementwise("sinh", lambda x: scalar.sinh(x), {"x": lambda x: scalar.cosh(x)}, policy="float", complex=True,
             doc="The hyperbolic sine.")
 elementwise("cosh", lambda x: scalar.cosh(x), {"x": lambda x: scalar.sinh(x)}, policy="float", complex=True,
@@ -273,14 +283,14 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
 
 # ---- activations ---------------------------------------------------------------------------------------------------
 
-# NOTE [NaN in pieces]: comparisons ask for the pieces where something else than x happens (`x <= 0`, not `x > 0`), so that NaN
+# NOTE [NaN in pieces]: comparisons ask for the pieces where something else than x happens (`x < 0`, not `x >= 0`), so that NaN
 # passes through, and so do gradients there.
-elementwise("relu", lambda x: where(x <= 0, 0, x), {"x": lambda out: where(out <= 0, 0, 1)}, refuses_bool=True, out=False,
+elementwise("relu", lambda x: where(x < 0, 0, x), {"x": lambda out: where(out <= 0, 0, 1)}, refuses_bool=True, out=False,
             backward_node="ThresholdBackwardBackward0", doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
             doc="1 / (1 + e**-x).")
 # Beyond 800 the sigmoid is 0 or 1 in every dtype, beyond 60 the normal distribution is.
-elementwise("silu", lambda x: scalar.maximum(x, -800.0) * scalar.sigmoid(x),
+elementwise("silu", lambda x: at_least(x, -800.0) * scalar.sigmoid(x),
             {"x": lambda x: scalar.sigmoid(x) * (1 + bounded(x, 800.0) * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
             complex_form=lambda x: x * scalar.sigmoid(x), doc="x * sigmoid(x).")
 elementwise("logsigmoid", lambda x: scalar.minimum(x, 0.0) - scalar.log1p(scalar.exp(-scalar.abs(x))),
@@ -306,7 +316,7 @@ def _gelu_slope(x):
     return _CDF(x) + near * (scalar.exp(-0.5 * (near * near)) / math.sqrt(2 * math.pi))
 
 
-elementwise("gelu_erf", lambda x: scalar.maximum(x, -60.0) * _CDF(x), {"x": _gelu_slope},
+elementwise("gelu_erf", lambda x: at_least(x, -60.0) * _CDF(x), {"x": _gelu_slope},
             policy="floating", method=False, function=False, node="GeluBackward0",
             public="gelu", doc="x times the normal distribution function of x.")
 _INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
@@ -320,7 +330,7 @@ def _gelu_tanh_slope(x):
     return 0.5 * (1 + tanh) + 0.5 * near * (1 - tanh * tanh) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * (near * near)))
 
 
-elementwise("gelu_tanh", lambda x: 0.5 * scalar.maximum(x, -60.0) * (1 + scalar.tanh(_INNER(x))), {"x": _gelu_tanh_slope},
+elementwise("gelu_tanh", lambda x: 0.5 * at_least(x, -60.0) * (1 + scalar.tanh(_INNER(x))), {"x": _gelu_tanh_slope},
             policy="floating", method=False, function=False, node="GeluBackward0", public="gelu",
             doc="gelu by Hendrycks and Gimpel's tanh.")
 
@@ -343,7 +353,7 @@ elementwise("selu", lambda x: where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALP
             {"x": lambda x: where(x <= 0, SELU_SCALE * SELU_ALPHA * scalar.exp(x), SELU_SCALE)}, **ACTIVATION, node="EluBackward0",
             doc="elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).")
 _SOFTPLUS = lambda x: scalar.maximum(x, 0.0) + scalar.log1p(scalar.exp(-scalar.abs(x)))
-elementwise("mish", lambda x: scalar.maximum(x, -800.0) * scalar.tanh(_SOFTPLUS(x)),
+elementwise("mish", lambda x: at_least(x, -800.0) * scalar.tanh(_SOFTPLUS(x)),
             {"x": lambda x: scalar.tanh(_SOFTPLUS(x))
              + bounded(x, 800.0) * scalar.sigmoid(x) * (1 - scalar.tanh(_SOFTPLUS(x)) * scalar.tanh(_SOFTPLUS(x)))}, **ACTIVATION,
             doc="x * tanh(log(1 + e**x)).")

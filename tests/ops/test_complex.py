@@ -226,3 +226,23 @@ def test_lazy_cotangents(name, create_graph):
         assert (got is None) is (want is None)
         if got is not None:
             close(got.numpy(force=True), want.numpy(force=True), 1e-14, f"{name}{call}: gradient of operand {k}")
+
+
+def test_complex_functions_far_out():
+    """|2**(iy)| is 1 however great y is; where the hyperbolic sine overflows its product with 0 is 0; no modulus loses NaN."""
+    for y in (1e3, 1e15, 1e30):
+        assert abs(nbgrad.exp2(nbgrad.tensor(1j * y, dtype=C128)).item()) == pytest.approx(1, rel=1e-12)
+    for function, z in (("cosh", 100.0 + 0j), ("cos", 100j), ("sinh", 100 + 0j)):
+        found = getattr(nbgrad, function)(nbgrad.tensor(z, dtype=C64)).item()
+        assert found.real == np.inf and found.imag == 0
+    nan = complex(np.nan, 0)
+    assert nbgrad.tensor(nan).abs().isnan() and nbgrad.tensor(nan).sgn().isnan()
+    assert nbgrad.linalg.vector_norm(nbgrad.tensor([nan, 1])).isnan()
+
+
+def test_logaddexp_follows_the_greater_number():
+    """The imaginary part is that of the number of greater real part, and what is added to it: no jump by 2 pi."""
+    x, y = nbgrad.tensor(2 - 4j, dtype=C128), nbgrad.tensor(-5 + 3.1j, dtype=C128)
+    found = nbgrad.logaddexp(x, y).item()
+    assert np.exp(found) == pytest.approx(np.exp(2 - 4j) + np.exp(-5 + 3.1j), rel=1e-12)
+    assert abs(found - (2 - 4j)) < 1e-2

@@ -321,3 +321,54 @@ def test_logsumexp_of_nothing():
     for dtype in (nbgrad.float32, nbgrad.complex64):
         assert nbgrad.zeros(0, 2, dtype=dtype).logsumexp(0).real.tolist() == [-np.inf, -np.inf]
         assert nbgrad.zeros(2, 0, dtype=dtype).logsumexp(0, keepdim=True).shape == (1, 0)
+
+
+def test_numbers_for_nan_in_both_parts():
+    """nan_to_num of complex numbers replaces real and imaginary parts; the gradient is 0 where they were."""
+    x = nbgrad.tensor([complex(NAN, INF), complex(-INF, 1), complex(1, 2)], dtype=nbgrad.complex128, requires_grad=True)
+    most = nbgrad.finfo(nbgrad.float64).max
+    y = nbgrad.nan_to_num(x)
+    assert y.tolist() == [complex(0, most), complex(-most, 1), complex(1, 2)]
+    assert nbgrad.grad(y.real.sum() + y.imag.sum(), x)[0].tolist() == [0, 1j, 1 + 1j]
+    assert nbgrad.nan_to_num(x, 7.0, 8.0, 9.0).tolist() == [7 + 8j, 9 + 1j, 1 + 2j]
+
+
+def test_every_nan_is_a_value_of_its_own():
+    """NaN equals nothing, so unique keeps each of them."""
+    values, counts = nbgrad.unique(nbgrad.tensor([NAN, 1.0, NAN, 1.0]), return_counts=True)
+    assert values[0].item() == 1 and values[1:].isnan().all()
+    assert counts.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("dtype, value, decimals, want", [
+    ("float16", 1000.0, 2, 1000.0), ("float16", 60000.0, -4, 60000.0), ("float32", 3e38, 2, 3e38), ("float32", 1.25, 1, 1.2),
+    ("float32", INF, 2, INF), ("float64", -0.04, 1, -0.0),
+])
+def test_rounding_to_decimals_stays_in_range(dtype, value, decimals, want):
+    """Numbers whose product with a power of ten no float holds are whole already."""
+    x = nbgrad.tensor([value], dtype=dtype)
+    assert x.round(decimals=decimals).tolist() == nbgrad.tensor([want], dtype=dtype).tolist()
+    assert x.round_(decimals=decimals).tolist() == nbgrad.tensor([want], dtype=dtype).tolist()
+    with pytest.raises(nbgrad.DTypeError):
+        nbgrad.tensor([1]).round(decimals=1)
+
+
+def test_sinc_is_exact_at_integers_and_near_0():
+    """0 at whole numbers, however great; derivatives near 0 from the power series: -pi**2 x / 3, -pi**2 / 3, pi**4 x / 5."""
+    assert not nbgrad.sinc(nbgrad.tensor([1.0, -2.0, 12345.0, 1e30, INF])).any()
+    for dtype, x in ((nbgrad.float32, 1e-30), (nbgrad.float64, 1e-200), (nbgrad.float64, 1e-3)):
+        point, orders = nbgrad.tensor(x, dtype=dtype), []
+        f = nbgrad.sinc
+        for _ in range(3):
+            f = nbgrad.func.grad(f)
+            orders.append(f(point).item())
+        assert orders == pytest.approx([-math.pi ** 2 * x / 3, -math.pi ** 2 / 3, math.pi ** 4 * x / 5], rel=1e-4)
+
+
+def test_the_derivative_of_erfcx_far_out():
+    """-1 / (root(pi) x**2), and twice that over x: the difference of equals that it is by definition has no digits there."""
+    for x in (1e3, 1e8, 1e20):
+        first, second = nbgrad.func.grad(nbgrad.special.erfcx), nbgrad.func.grad(nbgrad.func.grad(nbgrad.special.erfcx))
+        point = nbgrad.tensor(x, dtype=nbgrad.float64)
+        assert first(point).item() == pytest.approx(-1 / (math.sqrt(math.pi) * x * x), rel=1e-5)
+        assert second(point).item() == pytest.approx(2 / (math.sqrt(math.pi) * x ** 3), rel=1e-5)

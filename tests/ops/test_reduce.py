@@ -416,3 +416,39 @@ def test_truth_values_are_no_dimensions_of_views(call):
     """Nor are they sizes; in a layout of which no view is known."""
     with pytest.raises(nbgrad.ArgumentError):
         call(nbgrad.ones(2, 211))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_zeros_of_both_signs_are_equal(dtype):
+    """The first extremum is the first of equal numbers: -0 and 0 are."""
+    x = nbgrad.tensor([[-1.0, 2.0], [-0.0, 0.0], [0.0, -0.0]], dtype=dtype)
+    assert x.flatten()[2:].argmax().item() == 0 and x.flatten()[2:].argmin().item() == 0
+    assert x[1:].argmax(0).tolist() == [0, 0] and x[1:].argmin(0).tolist() == [0, 0]
+    assert x.argmax(0).tolist() == [1, 0] and x.argmin(0).tolist() == [0, 1]
+    assert nbgrad.tensor([-1, 0], dtype=nbgrad.int32).argmax().item() == 1
+
+
+@pytest.mark.parametrize("dim", [0, -1, None])
+def test_constants_do_not_deviate(dim):
+    """Variance, standard deviation and its gradient of equal numbers are 0, whatever their mean is rounded to."""
+    for constant in np.random.default_rng(0).standard_normal(50):
+        x = nbgrad.full((36, 5), float(constant), dtype=nbgrad.float64, requires_grad=True)
+        deviation = x.std(dim)
+        assert not deviation.any() and not x.var(dim).any()
+        assert not nbgrad.grad(deviation.sum(), x)[0].any()
+
+
+def test_variance_far_from_zero():
+    """Distances are not lost in a great mean: var of 1e8 + u is that of u."""
+    x = np.random.default_rng(0).random((1000, 3))
+    for offset in (0.0, 1e3, 1e8):
+        shifted = x + offset
+        expected = np.var(shifted.astype(np.longdouble) - np.longdouble(offset), 0, ddof=1).astype(float)
+        assert nbgrad.tensor(shifted).var(0).allclose(nbgrad.tensor(expected), rtol=1e-13)
+
+
+def test_mean_of_no_complex_numbers():
+    """0 / 0 in both parts."""
+    mean = nbgrad.zeros(0, dtype=nbgrad.complex64).mean()
+    assert mean.real.isnan() and mean.imag.isnan()
+    assert nbgrad.zeros(0, 2, dtype=nbgrad.complex64).mean(0).isnan().all()

@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, Callable] = {
     "sigmoid": sigmoid, "softplus": softplus, "erf": erf, "pow": pow_,
     "sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan,
     "asin": trigonometric.asin, "acos": trigonometric.acos, "atan": trigonometric.atan, "atan2": trigonometric.atan2,
-    "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "hypot": rounding.hypot,
+    "sqrt": rounding.sqrt_, "rsqrt": rounding.rsqrt, "hypot": rounding.hypot, "over_square": rounding.over_square,
     "fabs": rounding.fabs_, "copysign": rounding.copysign_,
     "floor": rounding.floor_, "ceil": rounding.ceil_, "round": rounding.round_, "trunc": rounding.trunc_,
     "fmod": rounding.fmod, "remainder": rounding.remainder, "floor_divide": rounding.floor_divide,

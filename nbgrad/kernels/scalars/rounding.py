@@ -51,6 +51,16 @@ def hypot(x, y):
     return where((a == INF) | (b == INF), INF, big * sqrt(fma(ratio, ratio, 1.0)))
 
 
+def over_square(x, y):
+    """y / (x**2 + y**2), without overflow on the way; 0 at 0 and at infinity."""
+    a, b = fabs(x), fabs(y)
+    big = where(a > b, a, b)
+    scale = 1.0 / where(big > SMALLEST_NORMAL, big, SMALLEST_NORMAL)
+    u, v = x * scale, y * scale
+    value = v / fma(u, u, v * v) * scale
+    return where((x == x) & ((big == 0.0) | (big == INF)), 0.0, value)
+
+
 def rsqrt(x):
     """1 / sqrt x: two roundings."""
     return 1.0 / sqrt(x)
