@@ -961,8 +961,8 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where((x == 0) & (y == 0), 0, g * y / hypot(x, y) / hypot(x, y))
-    y: where((x == 0) & (y == 0), 0, -(g * x / hypot(x, y) / hypot(x, y)))
+    x: g * over_square(x, y)
+    y: -(g * over_square(y, x))
 
 Forms: x.atan2(...), x.atan2_(...), out=; also called arctan2; NumPy: np.atan2.
 
@@ -2959,7 +2959,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * 1.12838 * exp(-1 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
+    x: g * 1.12838 * exp(-1 * where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60, x)) * where(where(x >
+        60, 60, x) < -60, -60, where(x > 60, 60, x)))
 
 Forms: x.erf(...), x.erf_(...), out=.
 
@@ -2987,7 +2988,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * -1.12838 * exp(-1 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
+    x: g * -1.12838 * exp(-1 * where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60, x)) * where(where(x >
+        60, 60, x) < -60, -60, where(x > 60, 60, x)))
 
 Forms: x.erfc(...), x.erfc_(...), out=.
 
@@ -3015,13 +3017,7 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x > 30, g * -0.56419 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 1.5 * 1 /
-        where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 2.5 * 1 / where(x > 30, x, 30) * 1 / where(x >
-        30, x, 30) * (1 - 3.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 4.5 * 1 / where(x >
-        30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 5.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30)
-        * (1 - 6.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) * (1 - 7.5 * 1 / where(x > 30, x, 30)
-        * 1 / where(x > 30, x, 30) * (1 - 8.5 * 1 / where(x > 30, x, 30) * 1 / where(x > 30, x, 30) *
-        1)))))))), g * (2 * x * out - 1.12838))
+    x: g * (2 x out - 2 / root(pi); far out, where those are nearly equal, the asymptotic series)
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.erfcx(x)
@@ -3648,15 +3644,10 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    gelu_erf, x: g * (0.5 * (1 + erf(x * 0.707107)) + minimum(maximum(x, -60), 60) * exp(-0.5 *
-        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)) / 2.50663)
-    gelu_tanh, x: g * (0.5 * (1 + tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 *
-        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))) + 0.5 *
-        minimum(maximum(x, -60), 60) * (1 - tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 *
-        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))) *
-        tanh(0.797885 * (minimum(maximum(x, -60), 60) + 0.044715 * minimum(maximum(x, -60), 60) *
-        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))) * 0.797885 * (1 + 0.134145 *
-        minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60)))
+    gelu_erf, x: g * (0.5 * (1 + erf(x * 0.707107)) + where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60,
+        x)) * exp(-0.5 * where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60, x)) * where(where(x > 60,
+        60, x) < -60, -60, where(x > 60, 60, x))) / 2.50663)
+    gelu_tanh, x: g * (As the formula has it, where its parts are finite)
 
 Forms: x.gelu_(...).
 
@@ -6397,8 +6388,9 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: where(x < 0, g * 0.797885 / erfcx(-0.707107 * x), g * 0.797885 * exp(-0.5 * minimum(maximum(x, -60),
-        60) * minimum(maximum(x, -60), 60)) / erfc(-0.707107 * x))
+    x: where(x < 0, g * 0.797885 / erfcx(-0.707107 * x), g * 0.797885 * exp(-0.5 * where(where(x > 60, 60, x)
+        < -60, -60, where(x > 60, 60, x)) * where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60, x))) /
+        erfc(-0.707107 * x))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.log_ndtr(x)
@@ -7253,8 +7245,9 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * (tanh(maximum(x, 0) + log1p(exp(-abs(x)))) + minimum(maximum(x, -800), 800) * sigmoid(x) * (1 -
-        tanh(maximum(x, 0) + log1p(exp(-abs(x)))) * tanh(maximum(x, 0) + log1p(exp(-abs(x))))))
+    x: g * (tanh(maximum(x, 0) + log1p(exp(-abs(x)))) + where(where(x > 800, 800, x) < -800, -800, where(x >
+        800, 800, x)) * sigmoid(x) * (1 - tanh(maximum(x, 0) + log1p(exp(-abs(x)))) * tanh(maximum(x, 0) +
+        log1p(exp(-abs(x))))))
 
 Forms: x.mish_(...).
 
@@ -7726,7 +7719,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * 0.398942 * exp(-0.5 * minimum(maximum(x, -60), 60) * minimum(maximum(x, -60), 60))
+    x: g * 0.398942 * exp(-0.5 * where(where(x > 60, 60, x) < -60, -60, where(x > 60, 60, x)) * where(where(x
+        > 60, 60, x) < -60, -60, where(x > 60, 60, x)))
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
 >>> nbgrad.special.ndtr(x)
@@ -9523,7 +9517,8 @@ Raises:
     DTypeError: a dtype that is refused.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g * sigmoid(x) * (1 + minimum(maximum(x, -800), 800) * (1 - sigmoid(x)))
+    x: g * sigmoid(x) * (1 + where(where(x > 800, 800, x) < -800, -800, where(x > 800, 800, x)) * (1 -
+        sigmoid(x)))
 
 Forms: x.silu(...), x.silu_(...).
 
