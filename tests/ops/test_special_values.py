@@ -194,18 +194,27 @@ BINARY = [name for name in (*differentiable(2), *differentiable(3), *differentia
 @cache
 def binary(name: str, dtype: str) -> dict[str, Any]:
     """Value, first and second derivatives by the first two operands; further ones are 0.5."""
-    x, y = (nbgrad.tensor([pair[k] for pair in PAIRS], dtype=dtype, requires_grad=True) for k in (0, 1))
-    rest = [0.5] * (sum(d is OPS[name].signature.empty for d in OPS[name].defaults) - 2)  # type: ignore[attr-defined]
+    op: Any = OPS[name]
+    x, y = (nbgrad.tensor([pair[k] for pair in PAIRS], dtype=dtype, requires_grad=op.differentiable[k]) for k in (0, 1))
+    rest = [0.5] * (sum(d is op.signature.empty for d in op.defaults) - 2)
 
     def f(x, y):
         return CALLS[name](x, y, *rest)
     out = f(x, y)
-    first = grad(out.sum(), [x, y], retain_graph=True, allow_unused=True)
-    recorded = grad(out.sum(), [x, y], create_graph=True, allow_unused=True)
-    second = [grad(g.sum(), [x, y], allow_unused=True, retain_graph=True) if g is not None and g.requires_grad else (None, None)
-              for g in recorded]
+
+    def gradients(y, create_graph=False):
+        """By both operands, None where there is none."""
+        wanted = [each for each in operands if each.requires_grad]
+        if y is None or not y.requires_grad:
+            return [None, None]
+        found = iter(grad(y.sum(), wanted, retain_graph=True, create_graph=create_graph, allow_unused=True))
+        return [next(found) if each.requires_grad else None for each in operands]
+
+    operands = [x, y]
+    first, recorded = gradients(out), gradients(out, True)
+    second = [gradients(g) for g in recorded]
     return {"value": array(out, x), "first": [array(g, x) for g in first], "recorded": [array(g, x) for g in recorded],
-            "tangent": [array(tangent(f, [x.detach(), y.detach()], k), x) for k in (0, 1)],
+            "tangent": [array(tangent(f, [x.detach(), y.detach()], k) if operands[k].requires_grad else None, x) for k in (0, 1)],
             "second": [[array(h, x) for h in row] for row in second]}
 
 
