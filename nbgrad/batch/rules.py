@@ -76,6 +76,9 @@ def behind(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
 
 def shifted(call: Call, name: str, value: Any, shown: int, batch: Batch) -> Any:
     """An attribute as the operation on the whole batch has it."""
+    if name == "dims" and value is not None:        # none of them is none; of "dim" it is all
+        value = (value,) if isinstance(value, int) else value
+        return tuple(wrap_dim(call.op.name, d, shown) + batch.depth for d in value)
     if name in DIMS:
         return behind_batch(call.op.name, tuple(value) if isinstance(value, list) else value, shown, batch.depth)
     return (*batch.sizes, *value) if name == "shape" else batch.fulls(value)

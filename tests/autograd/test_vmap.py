@@ -527,6 +527,16 @@ def test_one_number_for_a_whole_batch_is_refused(name):
         vmap(READS_ONE_NUMBER[name])(nbgrad.tensor([1.0, 2.0]))
 
 
+@pytest.mark.parametrize("dims", [(), (0,), (0, -1), (1, 0)])
+def test_dimensions_that_are_turned_over_are_those_named(dims):
+    """None of them is none; a rotation by no dimension is refused as outside."""
+    x = wave(2, 3, 4)
+    agree(vmap(lambda x: x.flip(dims))(x), nbgrad.stack([each.flip(dims) for each in x]))
+    shifts = tuple(range(1, len(dims) + 1))
+    if dims:
+        agree(vmap(lambda x: x.roll(shifts, dims))(x), nbgrad.stack([each.roll(shifts, dims) for each in x]))
+
+
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])
 @pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)])
 def test_levels_of_quantiles_may_be_mapped(name, dims):
