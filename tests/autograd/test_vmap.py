@@ -19,7 +19,7 @@ from tests.samples.checking import close, results
 
 # Operations whose result is a number or whose shape depends on values.
 READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot",
-                "histc", "histogram", "unique_consecutive")
+                "histogram", "unique_consecutive")
 DRAWS = ("dropout", "dropout_mask")
 NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")
 # Strides and offsets of memory: an element is a view of the batch, and what lies beside it is another element.
