@@ -87,16 +87,11 @@ def test_what_unpack_returns_is_used(name):
     assert x.grad.tolist() == gradient(name)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "take_along_dim"])
+@pytest.mark.parametrize("name", NAMES)
 def test_written_index_is_an_error(name):
     """An index that changed before the pass is reported as any other saved tensor."""
     with pytest.raises(RuntimeError, match=r"modified in place(.|\n)*version 1, expected 0"):
         gradient(name, lambda index: index.zero_())
-
-
-def test_index_that_counts_from_the_end_is_kept_as_it_was():
-    """``take_along_dim`` keeps places of its own, which a write does not reach."""
-    assert gradient("take_along_dim", lambda index: index.zero_()) == gradient("take_along_dim")
 
 
 @pytest.mark.parametrize("name", NAMES)
