@@ -71,7 +71,7 @@ class AccumulateGrad(Node):
     requires_grad = True
 
     def __del__(self) -> None:
-        rare = self._meta_
+        rare = getattr(self, "_meta_", None)        # not of one whose making failed
         if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
             self._variable_._meta_.accumulator = Resting(rare, next_seq())
 

@@ -38,6 +38,25 @@ def test_bound_calls_count_too(count):
         build(*[None] * count)
 
 
+@pytest.mark.parametrize("call", [
+    lambda: nbgrad.Tensor.__contains__(3, 1), lambda: native.alias("x"), lambda: native.number_node(nbgrad.ones(2)),
+], ids=["contains", "alias", "number_node"])
+def test_other_kinds_are_refused(call):
+    """What programs can reach with an object of their own looks at its kind before it reads, or writes, its slots."""
+    with pytest.raises(TypeError, match="launch: expected a (Tensor|Node)"):
+        call()
+
+
+@pytest.mark.parametrize("use", [
+    lambda x, y: x * y, lambda x, y: y * x, lambda x, y: x.exp(), lambda x, y: x.mul_(y), lambda x, y: y.mul_(x),
+    lambda x, y: 2 * x, lambda x, y: x.detach(), lambda x, y: x[0], lambda x, y: native.alias(x),
+], ids=["first", "second", "unary", "written", "read by a write", "number", "detached", "view", "alias"])
+def test_a_tensor_that_was_never_made(use):
+    """An object of the class without what makes it a tensor is an error of Python's."""
+    with pytest.raises((AttributeError, TypeError)):
+        use(object.__new__(nbgrad.Tensor), nbgrad.ones(3))
+
+
 WITHOUT_MEMORY = """
     import gc, sys
     import _testcapi

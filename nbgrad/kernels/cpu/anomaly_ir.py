@@ -257,6 +257,8 @@ done:
   ret ptr %place
 }
 
+@no_node = private constant [25 x i8] c"launch: expected a Node.\\00"
+
 ; number(node) -> None: a node made in Python gets its sequence number, and its place
 define ptr @number_node(ptr %self, ptr %args, i64 %count) {
 entry:
@@ -267,6 +269,16 @@ misused:
   ret ptr null
 begin_call:
   %node = load ptr, ptr %args
+  %type = call ptr @slot(ptr %node, i64 8)
+  %node_class = load ptr, ptr @node_class
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %node_class)
+  %is_node = icmp ne i32 %is, 0
+  br i1 %is_node, label %draw, label %strange
+strange:
+  %kind = load ptr, ptr @PyExc_TypeError
+  call void @PyErr_SetString(ptr %kind, ptr @no_node)
+  ret ptr null
+draw:
   %seq = call ptr @next_seq(ptr null, ptr null, i64 0)
   %no_seq = icmp eq ptr %seq, null
   br i1 %no_seq, label %fail, label %number

@@ -128,7 +128,7 @@ UNBOUND = FUNCTIONS[:7]
 NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "meta",
               "place")      # that the text names
 GLOBALS = ("tensor_type", "ndarray_type", "new_from_descr", "storage_template", "counter_key", "dict_name",
-           "new_large_array")
+           "new_large_array", "node_class")
 DICT_NAME = "__dict__"
 COUNTER_KEY = "nbgrad.kernels.cpu.launch: sequence number"      # in the dict of a thread's state
 
@@ -226,7 +226,7 @@ class Native:
         self._kept = storage_template
         self._watchers: list = []
         values = (id(tensor_type), id(np.ndarray), numpy_function(NEW_FROM_DESCR), id(storage_template), id(COUNTER_KEY),
-                  id(DICT_NAME), numpy_function(NEW_FROM_DESCR))
+                  id(DICT_NAME), numpy_function(NEW_FROM_DESCR), id(node_type))
         for name, value in zip(GLOBALS, values):
             ctypes.c_size_t.from_address(entries[name]).value = value
         for name in UNBOUND:

@@ -51,6 +51,7 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @storage_template = global ptr null
 @counter_key = global ptr null
 @dict_name = global ptr null
+@node_class = global ptr null
 
 ; NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once)
 ; of the thread that counted last, and where it counts. A number costs 2 ns more than from one counter for all.
@@ -63,6 +64,7 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @changed = private constant [104 x i8]
     c"launch: an operand changed its type or layout during the call. Hint: another thread assigned its data.\\0A\\00"
 @miscounted = private constant [45 x i8] c"launch: the plan expects other operand count\\00"
+@no_tensor = private constant [27 x i8] c"launch: expected a Tensor.\\00"
 @misused = private constant [72 x i8] c"launch: a native function got another number of arguments than it takes\\00"
 
 ; The error of a call with too few arguments, or too many; null.
@@ -585,6 +587,17 @@ misused:
   ret ptr null
 make:
   %x = load ptr, ptr %args
+  %is_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %is_tensor, label %ask_blank, label %strange
+ask_blank:
+  %own_layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %blank = icmp eq ptr %own_layout, null                       ; object.__new__(Tensor)
+  br i1 %blank, label %strange, label %allocate
+strange:
+  %kind = load ptr, ptr @PyExc_TypeError
+  call void @PyErr_SetString(ptr %kind, ptr @no_tensor)
+  ret ptr null
+allocate:
   %type = load ptr, ptr @tensor_type
   %new = call ptr @PyType_GenericAlloc(ptr %type, i64 0)
   %failed = icmp eq ptr %new, null
@@ -1211,9 +1224,13 @@ tensor_second:
   br i1 %z_tensor, label %second_alone, label %slow
 second_alone:
   %lz = call ptr @slot(ptr %z, i64 @TENSOR_LAYOUT)
-  br label %with_key
+  %blank_z = icmp eq ptr %lz, null                             ; object.__new__(Tensor)
+  br i1 %blank_z, label %slow, label %with_key
 layouts:
   %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %blank_x = icmp eq ptr %lx, null
+  br i1 %blank_x, label %slow, label %ask_single
+ask_single:
   br i1 %single, label %by_layout, label %two
 two:
   %pair = icmp eq i64 %count, 2
@@ -1232,13 +1249,16 @@ second_tensor:
 second_layout:
   %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
   %same = icmp eq ptr %lx, %ly
-  br i1 %same, label %by_layout, label %with_key
+  br i1 %same, label %by_layout, label %other_layout
+other_layout:
+  %blank_y = icmp eq ptr %ly, null
+  br i1 %blank_y, label %slow, label %with_key
 by_layout:
   %plan_1 = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %lx)
   br label %found
 with_key:
-  %one = phi ptr [%lx, %second], [%lx, %second_layout], [%x_type, %second_alone]
-  %other = phi ptr [%y_type, %second], [%ly, %second_layout], [%lz, %second_alone]
+  %one = phi ptr [%lx, %second], [%lx, %other_layout], [%x_type, %second_alone]
+  %other = phi ptr [%y_type, %second], [%ly, %other_layout], [%lz, %second_alone]
   %key = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %one, ptr %other)
   %no_key = icmp eq ptr %key, null
   br i1 %no_key, label %fail, label %look
@@ -1438,6 +1458,9 @@ ask_x:
   br i1 %x_tensor, label %have_x, label %slow
 have_x:
   %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %blank_x = icmp eq ptr %lx, null                             ; object.__new__(Tensor)
+  br i1 %blank_x, label %slow, label %whole_x
+whole_x:
   %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
   %writable = call ptr @slot(ptr %storage, i64 @STORAGE_WRITABLE)
   %expanded = call ptr @slot(ptr %lx, i64 @LAYOUT_EXPANDED)
@@ -1462,10 +1485,13 @@ ask_y:
   br i1 %y_number, label %key_two, label %ask_y_tensor
 ask_y_tensor:
   %y_tensor = call i1 @is_tensor(ptr %y)
-  br i1 %y_tensor, label %ask_memory, label %slow
+  br i1 %y_tensor, label %have_y, label %slow
+have_y:
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %blank_y = icmp eq ptr %ly, null
+  br i1 %blank_y, label %slow, label %ask_memory
 ask_memory:
   %apart = call i1 @apart(ptr %x, ptr %y)
-  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
   %needs_y = call ptr @slot(ptr %y, i64 @TENSOR_NEEDS_GRAD)
   %y_without = icmp eq ptr %needs_y, @_Py_FalseStruct
   br i1 %apart, label %key_two, label %slow
