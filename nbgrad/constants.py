@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from functools import cache, wraps
-from typing import Callable
+from typing import Any, Callable
 
-from .dtypes import get_default_dtype
+from .dtypes import DType, get_default_dtype
 from .grad_mode import special
 from .kernels.cpu.build import Program, address
 from .kernels.cpu.launch import Plan, pack_record
@@ -18,7 +18,7 @@ from .kernels.templates.join import constant
 from .tables import keep
 from .tensor import Tensor, native
 
-__all__ = ["like", "numbered", "sized", "sized_like"]
+__all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]
 
 MOST_BYTES = 512            # of elements that a plan holds
 NUMBERS = (int, float)
@@ -49,21 +49,30 @@ def remember(plans: dict, key: tuple, out: Tensor, filled: bool) -> Tensor:
     return out
 
 
+def only_dtype(named: dict) -> Any:
+    """The dtype that is all that is named; False where there is more, or something else."""
+    if not named:
+        return None
+    dtype = named.get("dtype")
+    return dtype if len(named) == 1 and type(dtype) is DType else False
+
+
 def sized(factory: Callable, filled: bool = True) -> Callable:
     """``factory(*sizes, ...)``, whose result depends on the sizes and on what is named."""
     plans: dict = {}
 
     @wraps(factory)
     def quick(*sizes, **named):
-        if special or named or not sizes:
+        dtype = only_dtype(named)
+        if special or dtype is False or not sizes:
             return factory(*sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
             if type(size) is not int:
-                return factory(*sizes)
-        key = (get_default_dtype(), shape)
+                return factory(*sizes, **named)
+        key = (dtype or get_default_dtype(), shape)
         plan = plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*sizes), filled)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*sizes, **named), filled)
     return quick
 
 
@@ -73,15 +82,16 @@ def sized_like(factory: Callable, filled: bool = True) -> Callable:
 
     @wraps(factory)
     def quick(self, *sizes, **named):
-        if special or named or not sizes:
+        dtype = only_dtype(named)
+        if special or dtype is False or not sizes or self.layout.special:
             return factory(self, *sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
             if type(size) is not int:
-                return factory(self, *sizes)
-        key = (self.layout.dtype, shape)
-        plan = None if self.layout.special else plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *sizes), filled)
+                return factory(self, *sizes, **named)
+        key = (dtype or self.layout.dtype, shape)
+        plan = plans.get(key)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *sizes, **named), filled)
     return quick
 
 
@@ -91,18 +101,39 @@ def like(factory: Callable, filled: bool = True) -> Callable:
 
     @wraps(factory)
     def quick(input, *args, **named):
-        if special or named or type(input) is not Tensor:
+        dtype = only_dtype(named)
+        if special or dtype is False or type(input) is not Tensor:
             return factory(input, *args, **named)
-        key: tuple = (input.layout,)
+        key: tuple = (input.layout, dtype)
         for value in args:
             if type(value) not in NUMBERS or not value:
-                return factory(input, *args)
+                return factory(input, *args, **named)
             key = (*key, type(value), value)
         plan = plans.get(key)
         if plan is not None:
             return native.fresh(plan)
-        out = factory(input, *args)
+        out = factory(input, *args, **named)
         return out if input.layout.special else remember(plans, key, out, filled)
+    return quick
+
+
+def filled_like(factory: Callable) -> Callable:
+    """The method ``x.new_full(size, number, ...)``."""
+    plans: dict = {}
+
+    @wraps(factory)
+    def quick(self, *args, **named):
+        if special or named or len(args) != 2 or not isinstance(args[0], tuple) or self.layout.special:
+            return factory(self, *args, **named)
+        size, value = args
+        if type(value) not in NUMBERS or not value:
+            return factory(self, *args)
+        for each in size:
+            if type(each) is not int:
+                return factory(self, *args)
+        key = (self.layout.dtype, size, type(value), value)
+        plan = plans.get(key)
+        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *args), True)
     return quick
 
 

@@ -13,7 +13,7 @@ from . import interop, tensor as tensor_module
 from .batch import levels
 from .batch.levels import is_batched, open_levels, whole
 from .casting import convert, on_device
-from .constants import like, numbered, sized, sized_like
+from .constants import filled_like, like, numbered, sized, sized_like
 from .dispatch import CALLS
 from .dlpack import from_dlpack
 from .dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
@@ -35,6 +35,7 @@ __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", 
 
 MOST_BYTES = 1 << 47            # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
+PIECE = 1 << 14                 # elements of a sequence that are computed at once: they stay in the cache
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
@@ -368,7 +369,10 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     layout = layout_for("arange", (), (count,), dtype, device)
     out = allocated("arange", layout, np.empty)
     # Each element has one rounding, of start + i * step in int64 or float64.
-    out._storage_.array[:] = start + np.arange(count, dtype=np.int64 if integers else np.float64) * step
+    kind, array = np.int64 if integers else np.float64, out._storage_.array
+    for first in range(0, count, PIECE):
+        places = np.arange(first, min(first + PIECE, count), dtype=kind)
+        array[first:first + PIECE] = start + places * step
     return leaf("arange", out, requires_grad)
 
 
@@ -394,12 +398,14 @@ def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
     """The numbers of ``line``: numbers, or tensors of them, make no difference to its arithmetic."""
     start, end = bounds
     step = (end - start) / (steps - 1) if steps > 1 else 0
-    i: Any = np.arange(steps, dtype=np.float64)
-    first = i < steps / 2
     if as_tensor:
-        i, first = from_numpy(i), from_numpy(first)
+        i: Any = np.arange(steps, dtype=np.float64)
+        i, first = from_numpy(i), from_numpy(i < steps / 2)
         return CALLS["where"](first, start + step * i, end - step * (steps - 1 - i))
-    line = np.where(first, start + step * i, end - step * (steps - 1 - i))
+    line = from_blocks(np.empty, steps, np.result_type(np.float64, type(start), type(end)))
+    for at in range(0, steps, PIECE):
+        i = np.arange(at, min(at + PIECE, steps), dtype=np.float64)
+        line[at:at + PIECE] = np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
     line[:1] = start        # which may be -0
     line[-1:] = end if steps > 1 else start
     return line
@@ -419,7 +425,7 @@ def as_line(values: Any, layout: Layout) -> Tensor:
     """The numbers of ``line`` in the dtype of the result."""
     if isinstance(values, Tensor):
         return CALLS["to_dtype"](values, layout.dtype)
-    return new_tensor(wrap_array(values.astype(layout.descr)), layout)
+    return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 
 def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,
@@ -751,7 +757,7 @@ def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: boo
 
 
 METHODS = {"new_zeros": sized_like(new_method("new_zeros", zeros)), "new_ones": sized_like(new_method("new_ones", ones)),
-           "new_empty": sized_like(new_method("new_empty", empty), False), "new_full": new_method("new_full", full),
+           "new_empty": sized_like(new_method("new_empty", empty), False), "new_full": filled_like(new_method("new_full", full)),
            "new_tensor": new_tensor_method}
 # Here they were functions of all arguments; from here on repeated calls are quick: see NOTE [Constants].
 zeros, ones, empty = sized(zeros), sized(ones), sized(empty, False)

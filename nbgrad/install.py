@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any, Callable
 
 import numpy as np
@@ -341,12 +342,20 @@ def inplace_of(name: str) -> Callable:
     return CALLS[name + "_"]
 
 
+def into(out, name: str) -> Callable:
+    """The form of an operation that writes into ``out``."""
+    def write(*xs):
+        return write_result(OPS[name], xs, out)
+    write.writes = True
+    return write
+
+
 def variant_with_out(variant: Variant, plain: Callable) -> Callable:
     """The function of a variant that also takes ``out=``."""
     def function(*operands, out=None, **named):
         if out is None:
             return plain(*operands, **named)
-        into_out = variant.build(lambda name: lambda *xs: write_result(OPS[name], xs, out))
+        into_out = variant.build(partial(into, out))
         return into_out(*operands, **named)
     function.__name__ = function.__qualname__ = variant.names[0]
     function.__doc__, function.__signature__ = plain.__doc__, inspect.signature(plain)

@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 from .layout import Layout
 from .ops.core import Composite
+from .size import Size
 from .tables import keep
 from .tensor import Tensor
 
@@ -79,7 +80,7 @@ def settled(op: Composite) -> Callable:
     def call(x, *args, **named):
         for value in args:          # True and 1.0 equal 1, and would find what that has left
             kind = type(value)
-            if kind is tuple:
+            if kind is tuple or kind is Size:
                 for size in value:
                     if type(size) is not int:
                         return formula(x, *args, **named)

@@ -40,30 +40,33 @@ class Part:
     """Where one operand goes.
 
     Attributes:
-        layout: the operand's.
+        layout: of what is read.
         shape, strides, offset: the part of the result that it fills, in elements.
+        first: of the operand, the first element that is read.
     """
 
-    __slots__ = ("layout", "shape", "strides", "offset")
+    __slots__ = ("layout", "shape", "strides", "offset", "first")
 
-    def __init__(self, layout: Layout, shape: tuple, strides: tuple, offset: int):
-        self.layout, self.shape, self.strides, self.offset = layout, shape, strides, offset
+    def __init__(self, layout: Layout, shape: tuple, strides: tuple, offset: int, first: int = 0):
+        self.layout, self.shape, self.strides, self.offset, self.first = layout, shape, strides, offset, first
 
 
-def place_plan(out: Layout, parts: list[Part], zero: bool) -> GeneralPlan:
-    """The launch that fills ``out`` from parts; ``zero``: they do not cover it."""
+def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None = None) -> GeneralPlan:
+    """The launch that fills ``out`` from parts; ``zero``: they do not cover it. ``whole``: all are parts of one operand."""
     itemsize, entries, params = out.dtype.itemsize, [], b""
-    first = 8 * (2 + 4 * len(parts))
-    for part in parts:
+    first = 8 * (2 + 6 * len(parts))
+    for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
         kernel, = struct.unpack_from("q", plan.record)
-        entries += [kernel, plan.outs[0].layout.numel, part.offset * itemsize, first + len(params)]
+        entries += [kernel, plan.outs[0].layout.numel, part.offset * itemsize, first + len(params),
+                    k if whole is None else 0, part.first * part.layout.dtype.itemsize]
         params += plan.record[8 * 9 :]
     head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.
     flags = PARALLEL if out.numel >= PARALLEL_FROM else 0
-    record = pack_record(place_address(), 1, 1, 1, (0,) * len(parts), flags, head + params)
-    return GeneralPlan(record, (out.template,), tuple(part.layout for part in parts))
+    layouts = tuple(part.layout for part in parts) if whole is None else (whole,)
+    record = pack_record(place_address(), 1, 1, 1, (0,) * len(layouts), flags, head + params)
+    return GeneralPlan(record, (out.template,), layouts)
 
 
 # ---- cotangents of views -------------------------------------------------------------------------------------------
@@ -101,11 +104,11 @@ def block_plan(out: Layout, g: Layout, offset: int) -> GeneralPlan:
     """Zeros around elements that lie one after the other: what ``place_plan`` gives, 7 -> 2 us for a shape never seen before."""
     size = out.dtype.itemsize
     head, copy = block_head(size, out.numel >= PARALLEL_FROM)
-    record = head + BLOCK_WORDS.pack(out.numel * size, 1, copy, g.numel, offset * size, BLOCK_WORDS.size)
+    record = head + BLOCK_WORDS.pack(out.numel * size, 1, copy, g.numel, offset * size, BLOCK_WORDS.size, 0, 0)
     return GeneralPlan(record, (out.template,), (g,))
 
 
-BLOCK_WORDS = struct.Struct("6q")
+BLOCK_WORDS = struct.Struct("8q")
 
 
 @cache
@@ -361,67 +364,86 @@ def _flip(op, layouts, attributes):
     return place_plan(out, [Part(x, x.shape, tuple(strides), offset)], zero=False) if x.numel else zeros_plan(out, x)
 
 
-@lowering("roll", style="run")
-def _roll(op, tensors, attributes):
-    x, shifts, dims = tensors[0], attributes["shifts"], attributes["dims"]
+@lowering("roll")
+def _roll(op, layouts, attributes):
+    x, shifts, dims = layouts[0], attributes["shifts"], attributes["dims"]
     if dims is None or not hasattr(dims, "__index__") and not len(dims):
         if not hasattr(shifts, "__index__") and len(shifts) != 1:
             raise ShapeError(f"roll: {len(shifts)} shifts of all elements in a row, expected one. Hint: dims names dimensions.")
-        return (
-            CALLS["reshape"](_roll_one(CALLS["reshape"](x, (-1,)), shifts, 0), x.layout.shape)
-            if x.layout.numel
-            else CALLS["clone"](x)
-        )
+        return in_one_row if x.numel else copied
     shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
     dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
     if len(shifts) != len(dims):
         raise ShapeError(f"roll: {len(shifts)} shifts and {len(dims)} dims; expected as many of each.")
-    if not dims or not x.layout.numel:
-        return CALLS["clone"](x)
+    if not dims or not x.numel or not x.ndim:
+        for dim in dims:
+            shapes.wrap("roll", dim, x.ndim)
+        return copied
+    moved = [0] * x.ndim
     for shift, dim in zip(shifts, dims):
-        x = _roll_one(x, shift, dim)
-    return x
+        moved[shapes.wrap("roll", dim, x.ndim)] += shapes.as_int(shift)
+    return rolled_plan(x, moved)
 
 
-def _roll_one(x: Tensor, shift, dim: int) -> Tensor:
-    shift = shift[0] if isinstance(shift, (tuple, list)) else shift
-    size = x.layout.shape[shapes.wrap("roll", dim, x.layout.ndim)]
-    cut = -shift % size
-    return CALLS["cat"]((CALLS["slice"](x, dim, cut, None, 1), CALLS["slice"](x, dim, 0, cut, 1)), dim)
+def rolled_plan(x: Layout, shifts: list[int]) -> GeneralPlan:
+    """The launch that moves every part of ``x`` between the places where dimensions are cut."""
+    out = x.like()
+    parts: list[tuple[tuple[int, ...], int, int]] = [((), 0, 0)]        # shape, place in x, place in the result
+    for size, own, step, shift in zip(x.shape, x.strides, out.strides, shifts):
+        cut = -shift % size
+        pieces = ((size - cut, cut, 0), (cut, 0, size - cut)) if cut else ((size, 0, 0),)
+        parts = [((*shape, length), source + start * own, target + to * step)
+                 for shape, source, target in parts for length, start, to in pieces]
+    read = [Part(layout_of(x.dtype, shape, x.strides, x.device, x.conj, x.neg), shape, out.strides, target, source)
+            for shape, source, target in parts]
+    return place_plan(out, read, zero=False, whole=x)
 
 
-@lowering("repeat_sizes", style="run")
-def _repeat(op, tensors, attributes):
-    x, repeats = tensors[0], tuple(map(shapes.as_int, attributes["repeats"]))
-    shape = x.layout.shape
-    if len(repeats) < len(shape):
-        raise ShapeError(
-            f"repeat: {len(repeats)} repeats given for {len(shape)} dimensions; expected at least as many."
-        )
+def copied(op, tensors, attributes):
+    """A copy: nothing is moved."""
+    return CALLS["clone"](tensors[0])
+
+
+def in_one_row(op, tensors, attributes):
+    """Roll the elements in one row."""
+    x, shifts = tensors[0], attributes["shifts"]
+    shift = shifts[0] if isinstance(shifts, (tuple, list)) else shifts
+    return CALLS["reshape"](CALLS["roll"](CALLS["reshape"](x, (-1,)), shift, 0), x.layout.shape)
+
+
+@lowering("repeat_sizes")
+def _repeat(op, layouts, attributes):
+    x, repeats = layouts[0], tuple(map(shapes.as_int, attributes["repeats"]))
+    if len(repeats) < x.ndim:
+        raise ShapeError(f"repeat: {len(repeats)} repeats given for {x.ndim} dimensions; expected at least as many.")
     if any(r < 0 for r in repeats):
         raise ShapeError(f"repeat: repeats must be >= 0, got {list(repeats)}.")
-    full = (1,) * (len(repeats) - len(shape)) + shape
-    ones = tuple(size for s in full for size in (1, s))
-    wide = tuple(size for r, s in zip(repeats, full) for size in (r, s))
-    copied = CALLS["contiguous_copy"](CALLS["expand_shape"](CALLS["reshape"](x, ones), wide))
-    return native.tensor(
-        copied.layout.like(shape=tuple(r * s for r, s in zip(repeats, full))).template, copied._storage_, 0, False, None
-    )
+    new = len(repeats) - x.ndim
+    shape, strides = (1,) * new + x.shape, (0,) * new + x.strides
+    out = x.like(shape=tuple([r * s for r, s in zip(repeats, shape)]))
+    if not out.numel:
+        return lambda op, tensors, attributes: CALLS["new_full"](out, 0)
+    # Every dimension as two, of which the first is not moved along in the operand.
+    wide = tuple([size for pair in zip(repeats, shape) for size in pair])
+    spread = tuple([step for stride in strides for step in (0, stride)])
+    plan = copy_plan(layout_of(x.dtype, wide, spread, x.device, x.conj, x.neg), out.like(shape=wide))
+    plan.outs, plan.layouts = (out.template,), (x,)
+    return plan
 
 
-@lowering("tril", "triu", style="run")
-def _triangle(op, tensors, attributes):
-    x = CALLS["contiguous"](tensors[0])
-    layout, diagonal = x.layout, attributes["diagonal"]
+@lowering("tril", "triu")
+def _triangle(op, layouts, attributes):
+    layout, diagonal = layouts[0], attributes["diagonal"]
     if layout.ndim < 2:
         raise ShapeError(f"{op.name}: expected a matrix or a batch of them, got {layout.ndim} dimensions.")
     if not layout.numel:
-        return CALLS["clone"](x)
+        return copied
+    if not layout.contiguous or layout.conj or layout.neg:
+        return lambda op, tensors, attributes: CALLS[op.name](CALLS["contiguous_copy"](tensors[0]), **attributes)
     *_, rows, columns = layout.shape
-    return native.fresh(triangle_plan(layout, max(min(shapes.as_int(diagonal), columns), -rows), op.name == "triu"), x)
+    return triangle_plan(layout, max(min(shapes.as_int(diagonal), columns), -rows), op.name == "triu")
 
 
-@lru_cache(maxsize=MOST_CAT_PLANS)
 def triangle_plan(layout: Layout, diagonal: int, upper: bool) -> GeneralPlan:
     """The launch that copies a triangle of row-major matrices."""
     *_, rows, columns = layout.shape

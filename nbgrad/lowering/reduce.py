@@ -52,6 +52,7 @@ from ..kernels.templates.reduce import (
 from ..layout import Layout, layout_of
 from ..ops.reduce import kept_shape, reduced_dims
 from ..rules import GeneralPlan, lowering
+from ..tables import keep
 from ..tensor import Tensor, native
 
 __all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
@@ -245,24 +246,36 @@ def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: t
             return plan
     if shared and result is out.dtype and folds.piece and folds.merge:
         return in_pieces(folds.piece, folds.merge, layout, out)
-    return lambda op, tensors, attributes: stepwise(kind, tensors[0], dims, out)
+    return stepwise(kind, dims, out)
 
 
 def widened(kind, dims, out):
     """Half types: convert, reduce, convert back."""
-    return lambda op, tensors, attributes: stepwise(kind, CALLS["to_dtype"](tensors[0], float32), dims, out)
+    reduced = stepwise(kind, dims, out)
+    return lambda op, tensors, attributes: reduced(op, (CALLS["to_dtype"](tensors[0], float32),), attributes)
 
 
-def stepwise(kind, x: Tensor, dims: tuple[int, ...], out: Layout) -> Tensor:
-    """Reduce through a copy that has a walk, and convert the result."""
+def stepwise(kind, dims: tuple[int, ...], out: Layout) -> Callable:
+    """``run(op, tensors, attributes)``: reduce through a copy that has a walk, convert the result; planned once for a layout."""
     target = out.like(float32) if out.dtype.compute == "float32" else out
-    folds = kind(x.layout.dtype, target.dtype)
-    plan = reduce_plan(folds.fold, x.layout, dims, target, folds.multiplies)
-    if plan is None:
-        x = CALLS["contiguous_copy"](kept_first(x, dims))
-        plan = reduce_plan(folds.fold, x.layout, tuple(range(x.layout.ndim - len(dims), x.layout.ndim)), target)
-    result = native.fresh(plan, x)
-    return result if target is out else CALLS["to_dtype"](result, out.dtype)
+    known: dict[Layout, tuple[GeneralPlan, bool]] = {}
+
+    def planned(x: Tensor) -> tuple[GeneralPlan, bool]:
+        folds = kind(x.layout.dtype, target.dtype)
+        plan = reduce_plan(folds.fold, x.layout, dims, target, folds.multiplies)
+        if plan is not None:
+            return plan, False
+        layout = kept_first(x, dims).layout.like()
+        plan = reduce_plan(folds.fold, layout, tuple(range(layout.ndim - len(dims), layout.ndim)), target)
+        assert plan is not None
+        return plan, True
+
+    def run(op, tensors, attributes):
+        x, = tensors
+        plan, copied = known.get(x.layout) or keep(known, x.layout, planned(x))
+        result = native.fresh(plan, CALLS["contiguous_copy"](kept_first(x, dims)) if copied else x)
+        return result if target is out else CALLS["to_dtype"](result, out.dtype)
+    return run
 
 
 def kept_first(x: Tensor, dims: tuple[int, ...]) -> Tensor:

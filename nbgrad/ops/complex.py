@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from ..dtypes import bool_
 from ..errors import DTypeError, ShapeError
 from .core import composite, elementwise, general, movement
 from .expr import scalar
@@ -159,7 +160,7 @@ def isreal(x):
     >>> nbgrad.isreal(nbgrad.tensor([1 + 0j, 1j]))
     tensor([ True, False])
     """
-    return scalar.eq(_imag(x), 0) if x.dtype.is_complex else scalar.isnan(x) | scalar.eq(x, x)
+    return scalar.eq(_imag(x), 0) if x.dtype.is_complex else x.new_ones(x.shape, dtype=bool_)
 
 
 def conjugate_transpose(x):

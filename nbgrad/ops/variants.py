@@ -132,6 +132,29 @@ def addcdiv(op):
     return addcdiv
 
 
+# ---- what changes nothing ------------------------------------------------------------------------------------------
+
+
+def unchanged(name: str, out: bool) -> None:
+    """Register an operation that leaves real numbers as they are: then it gives the tensor itself, as torch's does."""
+    @variant(name, inplace=False, out=out)
+    def build(op):
+        plain = op(name)
+        if getattr(plain, "writes", False):
+            return plain
+
+        def same(input):
+            dtype = getattr(input, "dtype", None)
+            is_same = hasattr(dtype, "category") and not dtype.is_complex and dtype.name != "bool"
+            return input if is_same else plain(input)
+        same.__name__, same.__doc__ = name, f"{name}; of real numbers the tensor itself."
+        return same
+
+
+unchanged("positive", False)
+unchanged("conj_physical", True)
+
+
 # ---- quotients and powers ------------------------------------------------------------------------------------------
 
 
@@ -186,7 +209,7 @@ def float_power(input, exponent):
     if not any(hasattr(x, "dtype") for x in (input, exponent)):
         raise ArgumentError("float_power: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
     wide = [x.to_dtype(double_of(x.dtype)) if hasattr(x, "dtype") else x for x in (input, exponent)]
-    return scalar.pow(*wide)
+    return wide[0].pow(wide[1]) if hasattr(input, "dtype") else scalar.pow(*wide)
 
 
 def double_of(dtype):
@@ -348,7 +371,17 @@ def equal(input, other):
         alike = input.shape == other.shape
     except AttributeError:
         raise ArgumentError(f"equal: other must be a Tensor, got {type(other).__name__}.") from None
-    return alike and bool(scalar.eq(input, other).all())
+    size = input.numel() if alike else 0
+    if size <= EQUAL_AT_ONCE or not (input.layout.contiguous and other.layout.contiguous):
+        return alike and bool(scalar.eq(input, other).all())
+    x, y = input.reshape((-1,)), other.reshape((-1,))       # the first difference decides
+    start, step = 0, EQUAL_AT_ONCE
+    while start < size and bool(scalar.eq(*(each.slice(0, start, start + step, 1) for each in (x, y))).all()):
+        start, step = start + step, 16 * EQUAL_AT_ONCE
+    return start >= size
+
+
+EQUAL_AT_ONCE = 1 << 12         # elements that are compared before the result is looked at
 
 
 for _function in (isclose, allclose, equal):

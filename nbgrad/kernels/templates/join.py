@@ -17,8 +17,9 @@ __all__ = ["place", "constant", "changed", "fold"]
 def place(start, stop, args):
     """Zero the result if asked to, then run one copy kernel an input, each into its own part of the result.
 
-    Parameters, int64 words: 0 bytes to zero, 1 number of inputs; then four words an input: address of its copy kernel,
-    its elements, where its part begins in the result (bytes), where its kernel's parameters are (bytes from word 0).
+    Parameters, int64 words: 0 bytes to zero, 1 number of parts; then six words a part: address of its copy kernel,
+    its elements, where it begins in the result (bytes), where its kernel's parameters are (bytes from word 0), which input it
+    is read from, and where it begins there (bytes).
     """
     arguments = stack(64)
     record = pointer_word(args, 0)
@@ -30,10 +31,10 @@ def place(start, stop, args):
     for i in range(size // 8 * 8, size):
         tail[i] = 0
     for k in range(word(record, 1)):
-        entry = record + 8 * (2 + 4 * k)
+        entry = record + 8 * (2 + 6 * k)
         set_word(arguments, 0, record + word(entry, 3))
         set_word(arguments, 1, out + word(entry, 2))
-        set_word(arguments, 2, pointer_word(args, 2 + k))
+        set_word(arguments, 2, pointer_word(args, 2 + word(entry, 4)) + word(entry, 5))
         run_kernel(word(entry, 0), 0, word(entry, 1), arguments)
 
 
