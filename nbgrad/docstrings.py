@@ -1875,7 +1875,7 @@ tensor([[ 1.5000+0.5000j, -2.0000-1.0000j],
         [ 0.3000-2.0000j, -1.0000+1.0000j]])
 """,
     'conj_physical': """\
-The complex conjugate, computed.
+conj_physical; of real numbers the tensor itself.
 
 Signature: conj_physical(input)
 
@@ -1893,12 +1893,6 @@ Derivative (g: the cotangent of the result, out: the result):
     x: conj_physical(g)
 
 Forms: x.conj_physical(...), x.conj_physical_(...), out=.
-
->>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
->>> nbgrad.conj_physical(x)
-tensor([ 1., -2.,  3.], grad_fn=<ConjPhysicalBackward0>)
->>> nbgrad.grad(nbgrad.conj_physical(x).sum(), x)
-(tensor([1., 1., 1.]),)
 """,
     'contiguous': """\
 The tensor itself if it is row-major, else a row-major copy.
@@ -8312,7 +8306,7 @@ tensor([[1.6449, 0.3949, 4.9348],
         [0.6449, 0.9348, 0.4904]])
 """,
     'positive': """\
-x.
+positive; of real numbers the tensor itself.
 
 Signature: positive(input)
 
@@ -8331,12 +8325,6 @@ Derivative (g: the cotangent of the result, out: the result):
     x: g
 
 Forms: x.positive(...); NumPy: np.positive.
-
->>> x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)
->>> nbgrad.positive(x)
-tensor([ 1., -2.,  3.], grad_fn=<PositiveBackward0>)
->>> nbgrad.grad(nbgrad.positive(x).sum(), x)
-(tensor([1., 1., 1.]),)
 """,
     'pow': """\
 input to the power exponent; either may be a number.
