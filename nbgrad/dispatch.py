@@ -536,9 +536,17 @@ class ElementwiseRule(Rule):
         done = tuple([fit(g, operands[k].shape, operands[k].dtype) for k, g in zip(self.wanted, results)])
         return done[0] if single else done
 
-    def differentiable(self, node: Node, g: Tensor, values: dict) -> Any:
-        """The cotangents by operations on tensors, so that they are recorded in turn."""
-        for place, k in enumerate(self.wanted):
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """``backward`` of some of the operands, by the rule for those alone."""
+        return part_of(self, chosen)
+
+    def differentiable(self, node: Node, g: Tensor, values: dict, places: tuple[int, ...] = ()) -> Any:
+        """The cotangents by operations on tensors, so that they are recorded in turn.
+
+        Args:
+            places: which edges of the node those are of, if not all.
+        """
+        for place, k in zip(places or range(len(self.wanted)), self.wanted):
             if self.op.operands[k] in values:
                 require_history(node, place, values[self.op.operands[k]])
         if "out" in values:
@@ -741,14 +749,43 @@ def generate(rule: ElementwiseRule) -> Callable:
         exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
         # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
         numbers = tuple(rule.is_number(name) for name in rule.saved_names)
-        parts = tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
         if len(rule.op.operands) <= FEW:
             kind = node_class(len(rule.saved_names))
-            scope["backward"] = native.differentiator(kind, rule.mask, numbers, parts, scope["backward"])
+            scope["backward"] = native.differentiator(kind, rule.mask, numbers, kernel_places(rule), scope["backward"])
     template = node_template(rule, scope["backward"], len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
     return native.recorder(template, rule.wanted, saved, edge_of)
+
+
+@cache
+def part_of(rule: ElementwiseRule, chosen: tuple[bool, ...]) -> Callable:
+    """The ``backward`` of some of a rule's operands: that of the rule for them, which finds in this one's slots what it needs."""
+    if rule.op.refuses_gradient:
+        return refuse_gradient
+    places = tuple(k for k, of_interest in enumerate(chosen) if of_interest)
+    own = rule_of(rule.op, sum(1 << rule.wanted[k] for k in places), rule.numbers, rule.is_complex)
+    slots = tuple(rule.saved_names.index(name) for name in own.saved_names)
+    scope = {"rule": own, "unpack": unpack, "fresh": native.fresh, "places": places}
+    exec(compile_text(backward_text(own, slots, ", places"), f"{rule.name} backward {own.mask:b} of {rule.mask:b}"), scope)
+    backward = scope["backward"]
+
+    def part(node: Node, g: Tensor, create_graph: bool) -> tuple:
+        found = backward(node, g, create_graph)
+        found = iter((found,) if len(places) == 1 else found)
+        return tuple([next(found) if of_interest else None for of_interest in chosen])
+
+    numbers, results = tuple(own.is_number(name) for name in own.saved_names), iter(kernel_places(own))
+    parts = tuple([next(results) if of_interest else -2 for of_interest in chosen])
+    if len(rule.op.operands) > FEW:
+        return part
+    made: Callable = native.differentiator(node_class(len(rule.saved_names)), own.mask, numbers, parts, part, slots)
+    return made
+
+
+def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
+    """Which result of the backward kernel each cotangent is; -1: the cotangent ``g`` itself."""
+    return tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
 
 
 def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
@@ -775,21 +812,26 @@ def no_derivative_by(op: str, name: str) -> NotSupportedError:
                              f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal).")
 
 
-def backward_text(rule: ElementwiseRule) -> str:
-    """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel."""
+def backward_text(rule: ElementwiseRule, slots: tuple[int, ...] | None = None, places: str = "") -> str:
+    """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel.
+
+    Args:
+        slots: where the rule's saved values are, if not one behind the other.
+        places: a further argument of ``differentiable``.
+    """
     lines = ["def backward(node, g, create_graph):", "    hooked = None"]
-    for i, name in enumerate(rule.saved_names):
+    for i, name in zip(range(len(rule.saved_names)) if slots is None else slots, rule.saved_names):
         lines.append(f"    {name} = node._s{i}_")
         if not rule.is_number(name):
             lines.append(f"    if {name}._storage_.version != node._v{i}_: {name} = hooked = unpack(node, {i})")
     saved = "".join(f", {name}" for name in rule.saved_names)
     values = ", ".join(f"{name!r}: {name}" for name in rule.saved_names)
-    lines.append(f"    if create_graph: return rule.differentiable(node, g, {{{values}}})")
+    lines.append(f"    if create_graph: return rule.differentiable(node, g, {{{values}}}{places})")
     if rule.computed:
         lines += [f"    try: back = node._plan_.backs[{rule.mask}][g.layout]",
                   "    except (TypeError, KeyError): back = None",
                   "    if back is None or hooked is not None:",
-                  f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}})",
+                  f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}}{places})",
                   f"        back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
                   f"    r = fresh(back, g{saved})"]
     many = len(rule.computed) > 1

@@ -8,6 +8,11 @@ NOTE [Undefined]: an undefined gradient is None and travels as None; zeros are m
 NOTE [Ownership]: ``buffers`` holds what nodes will receive. A native step adds in place where it can tell that nobody else has the
 tensor, its storage or its array, and the memory is the array's own; anything else is never written to.
 
+NOTE [Parts]: where a pass is about some inputs alone, the cotangents of operands that lead to none of them are no part of its
+result. The nodes that have such operands beside others are found with the nodes that run; their rules give a ``backward`` of the
+part that is wanted, generated from the same declaration (``Rule.part``): nothing is computed, checked for NaN or refused for the
+others, and hooks see None for them. ``x @ w`` of which only ``w`` is wanted costs one product instead of two.
+
 NOTE [Grad mode of a pass]: whether a pass is recorded is one thing for all of it. Whoever calls user code in a pass (hooks here,
 ``backward`` of Functions, unpack hooks, overriding types) puts the mode back afterwards; nobody else looks, so that ordinary nodes
 pay nothing for it.
@@ -97,7 +102,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     """
     nodes, frees, plain = task.roots, not task.keep_graph, task.plain
     needed: Any = task.needed
-    wanted: Any = task.wanted
+    wanted: Any = {*task.wanted, *task.parted} if task.parted else task.wanted
     counts = task.seen = task.seen or count_edges(nodes)
     buffers: dict[Target, Any] = {}
     work = current, counts, buffers, create_graph, frees
@@ -259,7 +264,8 @@ watchers: list[Any] = []
 
 def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
     """What ``walk`` does with a node: run it right here, if it is a plain one."""
-    if node._meta_ is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
+    if node._meta_ is None and (
+            task.needed is None or (node in task.needed and node not in task.wanted and node not in task.parted)):
         state.node = node
         return run_alone(node, g, create_graph)
     return run_special(node, g, create_graph, task)
@@ -297,6 +303,10 @@ def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> 
 
 def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
+    if node._meta_ is None and node in task.parted and node not in task.wanted:
+        state.node = node
+        results = run_part(node, g, create_graph, task) if g is not None or node._rule_.takes_undefined else None
+        return results if node._meta_ is None else hooked_meanwhile(node, results, g)
     if not task.runs(node):
         return None
     grads = list(g) if node._outputs_ != 1 and g is not None else [g] * 1 if node._outputs_ == 1 else [None] * node._outputs_
@@ -323,12 +333,29 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
     else:
-        results = node._backward_(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
+        whole = run_part if node in task.parted else run_whole
+        results = whole(node, grads[0] if node._outputs_ == 1 else grads, create_graph, task)
         meta = node._meta_          # the node may have got hooks while it ran
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
         mode.enabled = enabled
     return results
+
+
+def run_whole(node: Node, g, create_graph: bool, task: GraphTask):
+    """The results of a node."""
+    return node._backward_(node, g, create_graph)
+
+
+def run_part(node: Node, g, create_graph: bool, task: GraphTask):
+    """The results of a node for the edges that lead to what the pass runs or captures, None for the others: NOTE [Parts]."""
+    needed, wanted = task.needed or (), task.wanted
+    chosen = tuple([edge is not None and ((below := target(edge)) in needed or below in wanted) for edge in node._edges_])
+    part = None if node._backward_ is freed_backward else node._rule_.part(chosen)
+    if part is not None:
+        return part(node, g, create_graph)
+    results = node._backward_(node, g, create_graph)
+    return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
 
 
 def owned(g: Tensor | None) -> Tensor | None:

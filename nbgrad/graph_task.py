@@ -87,27 +87,38 @@ def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
     return survey(roots).counts
 
 
-def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target]) -> set[Target]:
+def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target]) -> tuple[set[Target], set[Target]]:
     """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path.
 
     Args:
         found: all nodes and leaves below the roots.
+
+    Returns:
+        Those nodes; and those among them from which an edge leads elsewhere: NOTE [Parts] in engine.py.
     """
     wanted = set(wanted)
     if found.all_lead_to(wanted):
-        return set(found.nodes)
+        return set(found.nodes), set()
     needed: set[Target] = set()
+    parted: set[Target] = set()
+    leading = wanted.copy()         # the needed and the wanted
     seen: set[Target] = set()
     stack: list[Any] = list(roots)
     while stack:
         node = stack.pop()
         if node is None:            # all below the node beneath it has been looked at
             node = stack.pop()
+            leads = elsewhere = False
             for edge in node._edges_:
-                below = edge if type(edge) is Node or edge is None else target(edge)
-                if below in needed or below in wanted:
-                    needed.add(node)
-                    break
+                if edge in leading or type(edge) in INDIRECT and target(edge) in leading:
+                    leads = True
+                elif edge is not None:
+                    elsewhere = True
+            if leads:
+                needed.add(node)
+                leading.add(node)
+                if elsewhere:
+                    parted.add(node)
         elif node not in seen and not isinstance(node, Tensor):
             seen.add(node)
             stack += (node, None)
@@ -117,7 +128,10 @@ def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target
                         stack.append(edge)
                 elif edge is not None and target(edge) not in seen:
                     stack.append(target(edge))
-    return needed
+    return needed, parted
+
+
+INDIRECT = frozenset((Edge, AccumulateGrad))    # edges that are not what they lead to: see ``target``
 
 
 class Captures:
@@ -144,7 +158,8 @@ class GraphTask:
         roots: the nodes and leaves that it starts from.
         captures, wanted: where to collect gradients instead of accumulating them.
         needed: the nodes and leaves that run; None: all of the graph.
-        plain: all nodes run, and none of them is captured.
+        parted: the nodes of which some edges alone lead to what runs or is captured.
+        plain: all nodes run, none of them is captured, and none is parted.
         seen: all nodes and leaves of the graph below the roots and how many edges lead to each; filled in when the walk begins.
         callbacks: to be called at its end, or None.
         depth: 1, or one more than that of the pass in which this one is nested.
@@ -154,6 +169,7 @@ class GraphTask:
     captures: Captures | None = None
     wanted: dict[Target, dict[int, list[int]]] = {}
     needed: set[Target] | None = None
+    parted: set[Target] | frozenset[Target] = frozenset()
     plain = True
     seen: dict[Target, int] = {}
     callbacks: list[Callable[[], Any]] | None = None
@@ -166,13 +182,15 @@ class GraphTask:
         """Run only what leads to the places of ``captures``, and collect their gradients."""
         self.captures, self.wanted = captures, captures.wanted
         found = survey(self.roots)
-        self.seen, self.needed = found.counts, nodes_needed(found, self.roots, self.wanted)
-        self.plain = len(self.needed) == len(found.nodes) and all(isinstance(place, Tensor) for place in self.wanted)
+        self.seen, (self.needed, self.parted) = found.counts, nodes_needed(found, self.roots, self.wanted)
+        self.plain = (len(self.needed) == len(found.nodes) and not self.parted
+                      and all(isinstance(place, Tensor) for place in self.wanted))
 
     def accumulate_only(self, sinks: set[Target]) -> None:
         """Run only what leads to ``sinks``, and those."""
         found = survey(self.roots)
-        self.seen, self.needed, self.plain = found.counts, nodes_needed(found, self.roots, sinks) | sinks, False
+        needed, self.parted = nodes_needed(found, self.roots, sinks)
+        self.seen, self.needed, self.plain = found.counts, needed | sinks, False
 
     def runs(self, node: Target) -> bool:
         """Whether the pass comes to a node or leaf of its graph."""

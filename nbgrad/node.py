@@ -147,6 +147,10 @@ class Rule:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
         return None
 
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """``backward`` for some of the edges alone, with None for the others; None if all of it has to run: NOTE [Parts]."""
+        return None
+
     def slot(self, name: str) -> int | None:
         """The slot of the value saved under a name, if there is one."""
         return None

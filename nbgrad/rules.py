@@ -254,20 +254,33 @@ class GeneralRule(Rule):
         made = self.compiled = self.generate()
         return made(node, g, create_graph)
 
-    def generate(self) -> Callable:
-        """``backward(node, g, create_graph)``: check versions, call the formulas with what they name."""
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """``backward`` of some of the operands; of a sequence of them all."""
+        return None if self.spread else part_of(self, chosen)
+
+    def generate(self, chosen: tuple[bool, ...] | None = None) -> Callable:
+        """``backward(node, g, create_graph)``: check versions, call the formulas with what they name.
+
+        Args:
+            chosen: which of the operands are of interest; None: all.
+        """
         lines = ["def backward(node, g, create_graph):"]
+        params = [names if chosen is None or chosen[k] else () for k, names in enumerate(self.params)]
+        used = {name for names in params for name in names}
         for i, name in enumerate(self.saved_names):
+            if name not in used:
+                continue
             lines += [f"    {name} = node._s{i}_",
                       f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})"]
-        lines += self.histories()
+        lines += self.histories(used)
         known = {"g", *self.saved_names}
-        if any(p not in known for names in self.params for p in names):
+        if used - known:
             lines += ["    facts = node._plan_.facts",
                       "    given = facts if node._attrs_ is None else node._attrs_.values()"]
         attributes = attribute_names(self.op)
-        source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in self.params for p in names}
-        calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" for k, names in enumerate(self.params)]
+        source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in params for p in names}
+        calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
+                 for k, names in enumerate(params)]
         if self.spread:
             lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
                       "    return results[0] if len(node._edges_) == 1 else results"]
@@ -275,15 +288,22 @@ class GeneralRule(Rule):
             lines.append(f"    return {', '.join(calls)}")
         scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
                                  **{f"f{k}": f for k, f in enumerate(self.formulas)}}
-        exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(self.wanted)}"), scope)
+        wanted = [name for k, name in enumerate(self.wanted) if chosen is None or chosen[k]]
+        exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(wanted)}"), scope)
         return scope["backward"]
 
-    def histories(self) -> list[str]:
+    def histories(self, used: set[str]) -> list[str]:
         """For a derivative to be differentiated: the saved result gets its history back, and operands must still have theirs."""
-        steps = ["out = saved_output(node, out)"] if "out" in self.saved_names else []
+        steps = ["out = saved_output(node, out)"] if "out" in used else []
         steps += [f"require_history(node, {place}, {name})" for place, name in enumerate(self.wanted)
-                  if name in self.saved_names and not self.spread]
+                  if name in used and name in self.saved_names and not self.spread]
         return ["    if create_graph: " + "; ".join(steps)] if steps else []
+
+
+@cache
+def part_of(rule: GeneralRule, chosen: tuple[bool, ...]) -> Callable:
+    """The ``backward`` of some of a rule's operands, made once."""
+    return rule.generate(chosen)
 
 
 _ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}

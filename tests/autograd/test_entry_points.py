@@ -1,6 +1,7 @@
 """The two entry points: ``backward`` and ``grad``, their arguments, and what they leave behind."""
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from types import MappingProxyType
 
@@ -833,3 +834,123 @@ def test_node_of_a_shared_tensor_runs_once():
 def test_variable_is_found_behind_the_function_of_that_name():
     """``autograd.variable`` is a function that refuses, and where old programs look for ``Variable``."""
     assert nbgrad.autograd.variable.Variable is nbgrad.Variable
+
+
+# ---------------------------------------------------------------------------------------------- only what was asked for
+def by_grad(y, x):
+    """The gradient by one input, by ``grad``."""
+    return nbgrad.grad(y, x)[0]
+
+
+def by_inputs(y, x):
+    """The same, by ``backward`` into one input."""
+    y.backward(inputs=x)
+    return x.grad
+
+
+ASKS = pytest.mark.parametrize("ask", [by_grad, by_inputs])
+
+
+@ASKS
+def test_a_nan_in_what_nobody_asked_for_is_no_error(ask):
+    """The derivative of (-1)**2 by the exponent is NaN; anomaly mode does not mind where the base's alone is asked for."""
+    x, e = leaf([-1.0]), leaf([2.0])
+    with pytest.warns(UserWarning), nbgrad.detect_anomaly():
+        assert ask((x ** e).sum(), x).tolist() == [-2.0]
+        with pytest.raises(nbgrad.GradError, match="nan"):
+            nbgrad.grad((x ** e).sum(), (x, e))
+
+
+@ASKS
+def test_a_derivative_that_nobody_asked_for_may_be_missing(ask):
+    """igamma has none by its first operand; by the second exp((a - 1) log z - z - lgamma(a))."""
+    a, z = leaf(1.5), leaf(0.7)
+    assert ask(nbgrad.igamma(a, z), z).item() == pytest.approx(math.exp(0.5 * math.log(0.7) - 0.7 - math.lgamma(1.5)), rel=1e-12)
+    with pytest.raises(nbgrad.NotSupportedError):
+        nbgrad.grad(nbgrad.igamma(a, z), (a, z))
+
+
+@ASKS
+@pytest.mark.parametrize("op", [nbgrad.mul, nbgrad.matmul])
+def test_what_the_wanted_cotangent_does_not_need_may_have_changed(op, ask):
+    """The cotangent of y needs x alone: a write to y since then concerns only the one of x."""
+    x, y = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([[5.0, 6.0], [7.0, 8.0]])
+    out, again = op(x, y).sum(), op(x, y).sum()
+    with nbgrad.no_grad():
+        y.zero_()
+    wanted = [[1.0, 2.0], [3.0, 4.0]] if op is nbgrad.mul else [[4.0, 4.0], [6.0, 6.0]]
+    assert ask(out, y).tolist() == wanted
+    with pytest.raises(nbgrad.VersionError):
+        nbgrad.grad(again, x)
+
+
+@ASKS
+@pytest.mark.parametrize("op", [nbgrad.mul, nbgrad.dot, nbgrad.pow, nbgrad.maximum])
+def test_hooks_of_nodes_see_none_for_what_nobody_asked_for(op, ask):
+    """Beside the cotangent that leads to an input; a custom Function's node too, whose backward computes both."""
+    class Product(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+    for make in (op, Product.apply):
+        seen = []
+        x, y = leaf([1.0, 2.0]), leaf([3.0, 5.0])
+        out = make(x, y)
+        out.grad_fn.register_hook(lambda inputs, outputs: seen.append(tuple(g is not None for g in inputs)))  # noqa: B023
+        ask(out.sum(), y)
+        assert seen == [(False, True)]
+
+
+OPERATIONS = {
+    "mul": lambda x, y, z: x * y * z, "div": lambda x, y, z: x / y - z, "addmm": nbgrad.addmm,
+    "addcmul": lambda x, y, z: nbgrad.addcmul(x, y, z, value=2.0), "lerp": nbgrad.lerp,
+    "where": lambda x, y, z: nbgrad.where(x > 0, x * y, z),
+    "cat": lambda x, y, z: nbgrad.cat([x, y * z, x]), "stack": lambda x, y, z: nbgrad.stack([x, y, z]).prod(0),
+    "broadcast": lambda x, y, z: x[0] * y + z[:, :1], "in place": lambda x, y, z: (x * 1).mul_(y).add_(z),
+    "in place, view": lambda x, y, z: written_view(x, y, z), "solve": lambda x, y, z: nbgrad.linalg.solve(x, y @ z),
+    "hypot": lambda x, y, z: nbgrad.hypot(x, y) * z, "half": lambda x, y, z: (x.half() * y.half()).double() * z,
+    "scatter_add": lambda x, y, z: x.scatter_add(0, nbgrad.tensor([[0, 1], [1, 0]]), y) * z,
+}
+
+
+def written_view(x, y, z):
+    """A row of a product written to."""
+    out = x * z
+    out[0].mul_(y[1])
+    return out
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_one_input_gets_what_it_gets_beside_others(name, create_graph):
+    """Each alone: the same gradient, bit for bit, as all at once; recorded, the same second derivatives by all."""
+    inputs = [leaf([[1.0, 2.0], [3.0, 5.0]]), leaf([[2.0, 0.5], [4.0, 3.0]]), leaf([[0.3, 1.5], [0.7, 2.5]])]
+    out = OPERATIONS[name](*inputs)
+    seed = nbgrad.cos(nbgrad.arange(out.numel(), dtype=nbgrad.float64)).reshape(out.shape).requires_grad_(create_graph)
+    together = nbgrad.grad(out, inputs, seed, retain_graph=True, create_graph=create_graph)
+    for k, x in enumerate(inputs):
+        alone, = nbgrad.grad(out, x, seed, retain_graph=True, create_graph=create_graph)
+        assert alone.tolist() == together[k].tolist()
+        if create_graph and alone.requires_grad:
+            second, wanted = (nbgrad.grad((g * g).sum(), [*inputs, seed], retain_graph=True, materialize_grads=True)
+                              for g in (alone, together[k]))
+            for found, expected in zip(second, wanted):
+                assert found.tolist() == expected.tolist()
+
+
+def test_a_product_of_matrices_is_not_computed_in_vain():
+    """Of ``x @ w`` only ``w`` is wanted: one product in the pass, where both take two."""
+    x, w = leaf([[1.0, 2.0]]), leaf([[3.0], [4.0]])
+    counts = []
+    for inputs in (w, (x, w)):
+        y = (x @ w).sum()
+        with nbgrad.profiler.profile() as record:
+            nbgrad.grad(y, inputs)
+        counts.append(sum(event.count for event in record.key_averages() if event.key in ("aten::mm", "aten::matmul")))
+    assert counts == [1, 2]

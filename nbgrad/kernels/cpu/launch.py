@@ -321,16 +321,18 @@ class Native:
         """
         return self._bound("write", (plans, special, slow, mode, "enabled"))
 
-    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable) -> Callable:
+    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
+                       slots: tuple[int, ...] | None = None) -> Callable:
         """``backward(node, g, create_graph)`` of an elementwise rule.
 
         Args:
             saved: for each saved value whether it is a number.
-            parts: for each result which of the kernel's it is; -1: the cotangent itself.
+            parts: for each result which of the kernel's it is; -1: the cotangent itself; -2: None.
+            slots: where the node keeps the saved values, if not one behind the other.
         """
         computed = max(parts) + 1
         words = [len(saved), mask, 0 if parts == tuple(range(computed)) else len(parts), computed]
-        for k, is_number in enumerate(saved):
+        for k, is_number in zip(range(len(saved)) if slots is None else slots, saved):
             words += [slot_offset(node_type, f"_s{k}_"), -1 if is_number else slot_offset(node_type, f"_v{k}_")]
         words += parts
         return self._bound("backward", (struct.pack(f"{len(words)}q", *words), slow))

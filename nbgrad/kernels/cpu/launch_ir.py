@@ -1713,6 +1713,8 @@ fill:
   %k1 = add i64 %k, 1
   %part_at = add i64 %parts, %k
   %part = call i64 @word(ptr %words, i64 %part_at)
+  %is_none = icmp eq i64 %part, -2
+  %uncomputed = select i1 %is_none, ptr @_Py_NoneStruct, ptr %g
   %is_g = icmp slt i64 %part, 0
   br i1 %is_g, label %fill_put, label %fill_computed
 fill_computed:
@@ -1721,7 +1723,7 @@ fill_item:
   %chosen = call ptr @item(ptr %computed, i64 %part)
   br label %fill_put
 fill_put:
-  %result_k = phi ptr [%g, %fill], [%computed, %fill_computed], [%chosen, %fill_item]
+  %result_k = phi ptr [%uncomputed, %fill], [%computed, %fill_computed], [%chosen, %fill_item]
   call void @hold(ptr %result_k)
   %results_base = getelementptr i8, ptr %tuple, i64 @TUPLE_ITEMS
   %result_at = getelementptr ptr, ptr %results_base, i64 %k

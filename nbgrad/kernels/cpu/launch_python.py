@@ -189,7 +189,8 @@ class Twin:
             return out
         return call
 
-    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable) -> Callable:
+    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
+                       slots: tuple[int, ...] | None = None) -> Callable:
         """``backward(node, g, create_graph)``: the general one, which does the same."""
         return slow
 
