@@ -62,7 +62,8 @@ class Meta:
         accumulator: weak reference to the leaf's AccumulateGrad.
         retains: whether a non-leaf keeps its gradient.
         tangent: tangents by forward-mode level.
-        base, chain, creation, version, node: of a view, see views.py.
+        base, chain, creation, version, node: of a view, see views.py. Of a tensor that ``detach_`` cut off its history the version
+            is the sequence number of the node that it had.
     """
 
     __slots__ = ("grad", "hooks", "post_hooks", "accumulator", "retains", "tangent", "base", "chain", "creation",

@@ -113,6 +113,10 @@ def detach_(x: Tensor) -> Tensor:
     """
     if is_view(x):
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
+    node = node_of(x)
+    if node is not None:
+        meta = x._meta_ = x._meta_ or new_meta()
+        meta.version = node._seq_
     x._edge_, x._needs_grad_ = None, False
     if x._meta_ is not None:
         x._meta_.retains, x._meta_.tangent = False, None

@@ -90,7 +90,11 @@ def view_edge(x: Tensor):
     """
     meta = x._meta_
     storage = x._storage_
-    if meta.version != storage.version and meta.base._needs_grad_ is True:
+    if meta.version == storage.version:
+        return meta.node
+    if meta.base._needs_grad_ is False and meta.node is not None:
+        require_unwritten(meta)
+    elif meta.base._needs_grad_ is True:
         if meta.creation is not DEFAULT:
             raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
                                "any more. Hint: make the view after the change, or both under no_grad().")
@@ -104,6 +108,19 @@ def view_edge(x: Tensor):
         if meta.retains:
             note_retained(x, meta.node, before)
     return meta.node
+
+
+def require_unwritten(meta) -> None:
+    """Refuse the history of a view that is older than a recorded write to its base, which was then cut off what was recorded.
+
+    Raises:
+        InplaceError: it is.
+    """
+    node, cut = meta.node, meta.base._meta_ and meta.base._meta_.version
+    node = node.node if type(node) is graph.Edge else node
+    if cut is not None and isinstance(node, Node) and node._seq_ < cut:
+        raise InplaceError("the memory of a view was changed in place, and detach_() then cut its base off what was recorded, "
+                           "so the view has no gradient any more. Hint: make the view after the change, or detach() the base.")
 
 
 graph.view_edge = view_edge

@@ -1,4 +1,4 @@
-"""Random programs of views, writes, detaches, hooks and ``no_grad`` regions, against a replay in NumPy.
+"""Random programs of views, writes, moves in place, detaches, hooks, Functions and ``no_grad`` regions, against a replay in NumPy.
 
 The oracle is forward mode on plain arrays. A ``Mirror`` stands for a tensor: ``memory`` holds the values and is shared
 by every alias; ``jacobian`` holds the derivative of each place in memory by all leaf elements *as autograd sees it* and
@@ -68,8 +68,8 @@ class Mirror:
 
     @classmethod
     def of(cls, dual, strides):
-        """New memory that holds ``dual`` in the layout of ``strides`` (dense, in elements)."""
-        places = np.arange(dual.value.size)
+        """New memory that holds ``dual`` in the layout of ``strides`` (in elements, which do not overlap; there may be gaps)."""
+        places = np.arange(1 + sum((size - 1) * stride for size, stride in zip(dual.value.shape, strides)))
         index = np.lib.stride_tricks.as_strided(places, dual.value.shape, [s * places.itemsize for s in strides])
         mirror = cls(np.empty(places.size), np.empty((places.size, dual.slope.shape[-1])), index)
         mirror.write(dual)
@@ -128,6 +128,8 @@ def random_view(rng, shape):
     choices = [key_view, key_view, reshape_view]
     if len(shape) >= 2:
         choices += [transpose_view, diagonal_view]
+    if rng.random() < 0.2:
+        choices.append(strided_view)
     if 2 * np.prod(shape) <= LARGEST:
         choices.append(expand_view)
     return rng.choice(choices)(rng, shape)
@@ -168,10 +170,64 @@ def diagonal_view(rng, shape):
     return f".diagonal(0, {a}, {b})", lambda t: t.diagonal(0, a, b)
 
 
+def strided_view(rng, shape):
+    """``as_strided``: of the elements that a tensor shows those that lie at random strides from a random one, at most nine."""
+    steps, first = [rng.randrange(4), rng.randrange(1, 4)], rng.random()
+
+    def view(t, index):
+        """The view; ``index`` says which places the tensor shows."""
+        own = set(index.flat)
+        start = sorted(own)[int(first * len(own))]
+        size = [1, 1]
+        for dim in (1, 0):
+            while size[dim] < 3 and all(start + i * steps[0] + j * steps[1] in own
+                                        for i in range(size[0] + (dim == 0)) for j in range(size[1] + (dim == 1))):
+                size[dim] += 1
+        if isinstance(t, np.ndarray):
+            at = np.argwhere(t == start)[0]
+            return np.lib.stride_tricks.as_strided(t[(*at, ...)], size, [step * t.itemsize for step in steps])
+        return t.as_strided(size, steps, t.storage_offset() + int(start - index[(0,) * index.ndim]))
+    view.needs_index = True
+    return f".as_strided(from {first:.2f}, {steps})", view
+
+
 def expand_view(rng, shape):
     """A leading dimension of stride 0."""
     target = (2, *shape)
     return f".expand({target})", lambda t: np.broadcast_to(t, target) if isinstance(t, np.ndarray) else t.expand(target)
+
+
+def seen(f, t, mirror):
+    """What a function of ``random_view`` makes of a tensor, or index array, that shows the places of ``mirror``."""
+    return f(t, mirror.index) if getattr(f, "needs_index", False) else f(t)
+
+
+class Scaled(nbgrad.Function):
+    """x times a number, with attributes of all kinds on its node."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        for k, name in enumerate(("outputs", "edges", "plan", "meta", "seq", "rule", "storage", "attrs", "s0", "v0", "freed")):
+            setattr(ctx, name, (x, factor, {"k": k}, None)[k % 4])
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        return t * ctx.factor
+
+
+# Ways through complex numbers and back, as views: text, function, and the factor that they come to.
+PARTS = [
+    (".to(complex128).real", lambda t: t.to(nbgrad.complex128).real.to(t.dtype), 1.0),
+    (" * 1j, .imag", lambda t: (t * 1j).imag, 1.0),
+    (" * 1j, .conj().imag", lambda t: (t * 1j).conj().imag, -1.0),
+    (" * 1j, view_as_real()[..., 1]", lambda t: nbgrad.view_as_real(t * 1j)[..., 1], 1.0),
+]
 
 
 class Machine:
@@ -184,10 +240,11 @@ class Machine:
         pure: leave out ``detach``, ``no_grad`` and hooks, so that derivatives are those of the values.
         shift: added to x[0, 0].
         dual: give x[0, 0] the tangent 1; a dual level is open.
+        dtype: of all tensors; the mirrors are of float64.
     """
 
-    def __init__(self, guarded, pure=False, shift=0.0, dual=False):
-        self.guarded, self.pure, self.text, self.slots = guarded, pure, [], []
+    def __init__(self, guarded, pure=False, shift=0.0, dual=False, dtype=F64):
+        self.guarded, self.pure, self.text, self.slots, self.dtype = guarded, pure, [], [], dtype
         rng = random.Random(0)
         shapes = {"x": (2, 3), "w": (3,)}
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -196,7 +253,10 @@ class Machine:
             size = int(np.prod(shape))
             value = np.array([rng.uniform(-1, 1) for _ in range(size)]).reshape(shape)
             value.flat[0] += shift if name == "x" else 0.0
-            tensor = nbgrad.tensor(value.tolist(), dtype=F64, requires_grad=True)
+            tensor = nbgrad.tensor(value.tolist(), dtype=dtype)
+            if name == "w":         # a leaf behind the start of its memory, with gaps between its elements
+                tensor = nbgrad.zeros(2 * size + 1, dtype=dtype)[1::2].detach().copy_(tensor)
+            tensor.requires_grad_()
             if dual and name == "x":
                 tensor = nbgrad.forward_ad.make_dual(tensor, nbgrad.tensor(eye[0, :size].reshape(shape)))
             self.add(tensor, Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
@@ -205,7 +265,7 @@ class Machine:
         x, w = self.leaves
         self.add(x.tensor * 1, x.mirror.read(), text="x * 1")
         self.add(w.tensor * 1, w.mirror.read(), text="w * 1")
-        self.add(nbgrad.ones((3, 2), dtype=F64), Dual(np.ones((3, 2)), np.zeros((3, 2, self.width))), text="ones(3, 2)")
+        self.add(nbgrad.ones((3, 2), dtype=dtype), Dual(np.ones((3, 2)), np.zeros((3, 2, self.width))), text="ones(3, 2)")
 
     def add(self, tensor, content, text=None, frozen=False, name=None):
         """A new slot; ``content`` is the Mirror of a view or the Dual of a tensor with new memory."""
@@ -220,17 +280,17 @@ class Machine:
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
         kinds = {self.take_view: 35, self.write: 40, self.compute: 20, self.detach: 0 if self.pure else 5,
-                 self.hook: 0 if self.pure else 4}
+                 self.hook: 0 if self.pure else 4, self.move: 8, self.resize: 2, self.cut: 0 if self.pure else 2}
         rng.choices(list(kinds), list(kinds.values()))[0](rng, slot)
 
     def take_view(self, rng, slot):
         """Add a view (or the copy that a reshape had to make)."""
         text, f = random_view(rng, slot.mirror.index.shape)
-        self.add(f(slot.tensor), self.viewed(slot.mirror, f), slot.name + text, slot.frozen)
+        self.add(seen(f, slot.tensor, slot.mirror), self.viewed(slot.mirror, f), slot.name + text, slot.frozen)
 
     def viewed(self, mirror, f):
         """The mirror of a view, or the content of a copy where NumPy's reshape had to make one."""
-        index = f(mirror.index)
+        index = seen(f, mirror.index, mirror)
         if np.shares_memory(index, mirror.index):
             return mirror.view(index)
         content = mirror.read()
@@ -239,6 +299,45 @@ class Machine:
     def detach(self, rng, slot):
         """Add a detached alias, which may be written to even where it is a leaf's."""
         self.add(slot.tensor.detach(), slot.mirror.detach(), f"{slot.name}.detach()")
+
+    def move(self, rng, slot):
+        """Give the slot's tensor itself another order of dimensions, or one of size 1 more or fewer."""
+        shape, tensor = slot.mirror.index.shape, slot.tensor
+        if slot.frozen:
+            return
+        ones = [d for d, size in enumerate(shape) if size == 1]
+        if len(shape) >= 2 and rng.random() < 0.7:
+            a, b = rng.sample(range(len(shape)), 2)
+            text, index, moved = f"transpose_({a}, {b})", slot.mirror.index.swapaxes(a, b), tensor.transpose_(a, b)
+        elif ones and rng.random() < 0.5:
+            dim = rng.choice(ones)
+            text, index, moved = f"squeeze_({dim})", slot.mirror.index.squeeze(dim), tensor.squeeze_(dim)
+        else:
+            dim = rng.randrange(len(shape) + 1)
+            text, index, moved = f"unsqueeze_({dim})", np.expand_dims(slot.mirror.index, dim), tensor.unsqueeze_(dim)
+        assert moved is tensor
+        slot.mirror = slot.mirror.view(index)
+        self.text.append(f"{slot.name}.{text}")
+
+    def resize(self, rng, slot):
+        """``resize_`` to the shape that the tensor has: nothing happens, whatever its layout."""
+        if not slot.tensor.requires_grad:
+            before = slot.tensor._version
+            slot.tensor.resize_(slot.tensor.shape)
+            assert slot.tensor._version == before
+            self.text.append(f"{slot.name}.resize_(same)")
+
+    def cut(self, rng, slot):
+        """``detach_``: the tensor loses its history, its views keep theirs; recorded writes to either are not for this test."""
+        if slot.frozen or slot.tensor._base is not None:
+            return
+        for other in self.slots:            # a view older than what was written is refused afterwards
+            assert other.tensor._base is not slot.tensor or other.tensor.requires_grad == (other.tensor.grad_fn is not None)
+        slot.tensor.detach_()
+        slot.mirror, slot.frozen = slot.mirror.detach(), True
+        for other in self.slots:
+            other.frozen |= other.tensor._base is slot.tensor
+        self.text.append(f"{slot.name}.detach_()")
 
     def hook(self, rng, slot):
         """Add a clone with hooks that scale its cotangent; one of them may have been removed again."""
@@ -261,8 +360,16 @@ class Machine:
         content, name = slot.mirror.read(), slot.name
         with nbgrad.no_grad() if silent else contextlib.nullcontext():
             tensor = self.operand(slot.tensor, False)
-            choice = rng.choice([*UNARY, "sum", "with"])
-            if choice in UNARY:
+            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex"])
+            if choice == "function":
+                factor = rng.uniform(-2, 2)
+                tensor, text = Scaled.apply(tensor, factor), f"Scaled.apply({name}, {factor})"
+                content = content.map(lambda v: v * factor, lambda v: np.full_like(v, factor))
+            elif choice == "complex" and not silent:       # a view of a complex tensor, of which it shows one part
+                text, f, sign = rng.choice(PARTS)
+                tensor, text = f(tensor), name + text
+                content = content.map(lambda v: v * sign, lambda v: np.full_like(v, sign))
+            elif choice in UNARY:
                 tensor, content, text = getattr(tensor, choice)(), content.map(*UNARY[choice]), f"{name}.{choice}()"
             elif choice == "sum" and content.value.ndim:
                 dim = rng.randrange(content.value.ndim)
@@ -297,7 +404,7 @@ class Machine:
                 suffix, f = random_view(rng, mirror.index.shape)
                 viewed = self.viewed(mirror, f)
                 if isinstance(viewed, Mirror):
-                    tensor, mirror, text = f(tensor), viewed, text + suffix
+                    tensor, mirror, text = seen(f, tensor, mirror), viewed, text + suffix
             # A view older than the history of its base passes for a leaf, in torch, until its grad_fn is asked for.
             assert tensor.grad_fn is None or tensor.requires_grad
             spread = tensor._base is not None and 0 in tensor._base.stride()      # refused: one write, several elements
@@ -326,15 +433,21 @@ class Machine:
     def check_values(self):
         """Every tensor shows what its mirror shows."""
         for slot in self.slots:
-            np.testing.assert_allclose(slot.tensor.detach().numpy(), slot.mirror.read().value, rtol=1e-11, atol=1e-12,
-                                       err_msg=f"value of {slot.name}")
+            value = slot.tensor.detach().resolve_neg().numpy()
+            self.check(value, slot.mirror.read().value, 1e-11, 1e-12, f"value of {slot.name}")
+
+    def check(self, got, expected, rtol, atol, what):
+        """Agreement; in single precision to three digits of the largest number."""
+        if self.dtype is not F64:
+            rtol, atol = 1e-3, 1e-3 * (1 + np.abs(expected).max(initial=0.0))
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=atol, err_msg=what)
 
     def check_tangents(self):
         """Every tensor's tangent is its derivative by x[0, 0]."""
         for slot in self.slots:
             tangent, slope = nbgrad.forward_ad.unpack_dual(slot.tensor).tangent, slot.mirror.read().slope[..., 0]
-            np.testing.assert_allclose(np.zeros_like(slope) if tangent is None else tangent.detach().numpy(), slope, rtol=1e-11,
-                                       atol=1e-12, err_msg=f"tangent of {slot.name}")
+            got = np.zeros_like(slope) if tangent is None else tangent.detach().resolve_neg().numpy()
+            np.testing.assert_allclose(got, slope, rtol=1e-11, atol=1e-12, err_msg=f"tangent of {slot.name}")
 
     def loss(self):
         """A weighted sum of all tensors, and its derivative by all leaf elements as the mirrors have it."""
@@ -362,13 +475,13 @@ class Machine:
                 raise
             return False
         got = np.concatenate([g.numpy().ravel() for g in gradients])
-        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9, err_msg="gradient by x and w")
+        self.check(got, expected, 1e-9, 1e-9, "gradient by x and w")
         return True
 
 
-def run(seeds, guarded):
+def run(seeds, guarded, dtype=F64):
     """Run the program of these step seeds; return whether backward went through. Raises where anything disagrees."""
-    machine = Machine(guarded)
+    machine = Machine(guarded, dtype=dtype)
     for seed in seeds:
         machine.step(seed)
     machine.check_values()
@@ -432,11 +545,11 @@ def step_seeds(seed):
     return [rng.getrandbits(32) for _ in range(rng.randint(3, STEPS))]
 
 
-def run_all(guarded, run=run):
+def run_all(guarded, run=run, programs=PROGRAMS):
     """Run the programs asked for; return how many went through backward. Fails with a shrunk program and its seed."""
     chosen = os.environ.get("NBGRAD_FUZZ_SEED")
     passed = 0
-    for seed in [int(chosen)] if chosen else range(PROGRAMS):
+    for seed in [int(chosen)] if chosen else range(programs):
         steps = step_seeds(seed)
         try:
             passed += run(steps, guarded)
@@ -457,6 +570,11 @@ def test_bare_programs_agree_with_the_replay_or_refuse():
     """Where saved tensors may change, backward gives the replay's gradients or says which version it expected."""
     passed = run_all(guarded=False)
     assert passed > PROGRAMS // 4 or "NBGRAD_FUZZ_SEED" in os.environ
+
+
+def test_guarded_programs_in_single_precision():
+    """The same programs on float32 tensors, to fewer digits."""
+    run_all(guarded=True, run=lambda steps, guarded: run(steps, guarded, nbgrad.float32), programs=PROGRAMS // 3)
 
 
 def test_guarded_programs_in_forward_mode():

@@ -575,3 +575,27 @@ def test_a_write_to_a_part_of_an_unsafe_split_leaves_the_others_valid(split):
     assert nbgrad.grad(a.sum(), x)[0].tolist() == [4.0, 4.0, 0.0]
     with pytest.raises(nbgrad.VersionError):
         saved.sum().backward()
+
+
+def test_a_view_older_than_a_recorded_write_that_was_cut_off_is_refused():
+    """Its base was written to, and ``detach_`` forgot how: an error; a write that is not recorded leaves the view its history."""
+    x = leaf([1.0, 2.0])
+    base = x * 2
+    view = base.view(2)
+    base.mul_(x)
+    base.detach_()
+    with pytest.raises(nbgrad.InplaceError, match="detach_"):
+        view * 1
+    base = x * 2
+    view, asked = base.view(2), base.view(2)
+    with nbgrad.no_grad():
+        base.mul_(3)
+    base.detach_()
+    base.add_(1)
+    assert nbgrad.grad((view * 1).sum(), x)[0].tolist() == [2.0, 2.0]
+    base = x * 2
+    asked = base.view(2)
+    base.mul_(x)
+    assert asked.grad_fn is not None
+    base.detach_()
+    assert nbgrad.grad(asked.sum(), x)[0].tolist() == [4.0, 8.0]
