@@ -732,7 +732,8 @@ def run_call(op: General, run: Callable) -> Callable:
         parts = [value if kind is None else layouts_of(value) for kind, value in zip(kinds, values)]
         layouts, given = tuple(parts[:len(tensors)]), dict(zip(attributes, parts[len(tensors):]))
         function = preparing[0](op, layouts, given)
-        plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if preparing[1] else given)
+        holds = not set(preparing[1]).isdisjoint(attributes)
+        plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if holds else given)
         keep(quick, key, (function, plan))
 
     quick: dict = {}
@@ -804,7 +805,7 @@ def record_prepared(op: General, plan: PreparedPlan, tensors: tuple, out: Tensor
     """Give the result of a prepared run its node, if an operand needs a gradient."""
     plan.outs = (out.layout.template,)
     holders = PREPARED[op.name][1]
-    guarded = Guarded(op.public, attributes, tensors_in([attributes[n] for n in holders])) if holders else None
+    guarded = Guarded(op.public, attributes, tensors_in([attributes[n] for n in holders if n in attributes])) if holders else None
     if getattr(op, "variadic", False):
         record_variadic(op, tensors, attributes, out, plan, guarded)
     else:

@@ -21,11 +21,11 @@ from ..ops.expr import scalar
 from ..ops.reduce import Extremum
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..rules import lowering
+from ..rules import lowering, prepared
 from ..storage import wrap_array
 from ..tensor import Tensor, new_tensor
 from .refused import refused
-from .sort import indices_tensor, rows_of
+from .sort import indices_tensor, quick_indices, rows_of, rows_read
 
 __all__: list[str] = []
 
@@ -90,26 +90,71 @@ def _median_indices(op, tensors, attributes):
     return indices_tensor(found, dim, x)
 
 
+@prepared("median_indices")
+def _quick_median(op, layouts, attributes):
+    middle = (layouts[0].shape[attributes["dim"]] - 1) // 2 if layouts[0].ndim else 0
+
+    def find(rows):
+        if (rows != rows).any():        # NaN goes the long way
+            return None
+        return np.argpartition(rows, middle, axis=-1)[..., middle:middle + 1]
+    quick = quick_indices(layouts[0], attributes["dim"], find)
+    return quick and (lambda x, *rest: quick(x))
+
+
+@prepared("insertion_places")
+def _quick_searchsorted(op, layouts, attributes):
+    sequence, x = layouts
+    if sequence.ndim != 1 or not sequence.contiguous or not x.contiguous or sequence.neg or x.neg:
+        return None
+    side, out = "right" if attributes["right"] else "left", layout_of(int64, x.shape, None, x.device)
+    own, read = (rows_read(layout, -1) for layout in (sequence, x))
+    if own is None or read is None:
+        return None
+
+    def quick(sequence, x, right):
+        found = own(sequence).searchsorted(read(x), side)
+        return new_tensor(wrap_array(found.reshape(-1)), out)
+    return quick
+
+
+def modes(rows: np.ndarray) -> np.ndarray:
+    """Of every row the last index of the smallest of its most frequent values: where the longest run of the sorted row ends.
+
+    NaN is no value that is frequent; where no value comes twice, the first NaN is found.
+    """
+    order = np.argsort(rows, -1, kind="stable")
+    ordered, places = np.take_along_axis(rows, order, -1), np.arange(rows.shape[-1])
+    begins = np.zeros(rows.shape, np.int64)
+    begins[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
+    lengths = places - np.maximum.accumulate(begins, -1)
+    found = np.take_along_axis(order, lengths.argmax(-1)[..., None], -1)
+    lost = missing(rows)
+    if not lost.any():
+        return found
+    return np.where(lost.any(-1, keepdims=True) & (lengths.max(-1, keepdims=True) < 1), lost.argmax(-1)[..., None], found)
+
+
 @lowering("mode_indices", style="run")
 def _mode_indices(op, tensors, attributes):
     x, = tensors
     rows, dim = rows_of("mode", x, attributes["dim"])
-    lost = missing(rows)
-    found = np.empty((*rows.shape[:-1], 1), np.int64)
-    if found.size and not rows.shape[-1]:
-        raise DimError(f"mode: dimension {dim} of {list(x.layout.shape)} has no elements.")
-    for place in np.ndindex(rows.shape[:-1]):
-        values, counts = np.unique(rows[place][~lost[place]], return_counts=True)
-        if lost[place].any() and counts.max(initial=0) < 2:
-            found[place] = lost[place].argmax()
-        else:
-            found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
-    return indices_tensor(found, dim, x)
+    if not rows.shape[-1]:
+        if not rows.size and all(rows.shape[:-1]):
+            raise DimError(f"mode: dimension {dim} of {list(x.layout.shape)} has no elements.")
+        return indices_tensor(np.empty((*rows.shape[:-1], 1), np.int64), dim, x)
+    return indices_tensor(modes(rows), dim, x)
 
 
 @lowering("shared_pick", style="run")
 def _shared_pick(op, tensors, attributes):
     return CALLS["pick"](*tensors, attributes["dim"], False)
+
+
+@prepared("mode_indices")
+def _quick_mode(op, layouts, attributes):
+    quick = quick_indices(layouts[0], attributes["dim"], modes)
+    return quick and (lambda x, *rest: quick(x))
 
 
 def without_dim(x, keepdim: bool, dim: int):

@@ -674,6 +674,22 @@ def _quick_index_into(op, layouts, attributes):
     return launch and (lambda x, source, dim, index: launch(x, index, source))
 
 
+@prepared("index_fill_value", "scatter_value", "index_zeroed", tensors=("index", "indices"))
+def _quick_fill(op, layouts, attributes):
+    (x,), value = layouts, attributes.get("value", 0)
+    if type(value) is float and not value:          # -0.0 equals 0.0
+        return None
+    number = scalar_values(op, new_tensor(wrap_array(np.empty(0, x.descr)), x), value)
+    if op.name == "index_zeroed":
+        at, index = one_index(attributes["indices"])
+        launch = prepared_write(x, copied_layout(x), index, number.layout, "set", points_walk, (at,))
+        return launch and (lambda x, indices: launch(x, indices[at], number))
+    dim = shapes.wrap(op.name, attributes["dim"], x.ndim)
+    walk = along_walk if op.name == "scatter_value" else counting_rows_walk
+    launch = prepared_write(x, copied_layout(x), attributes["index"], number.layout, "set", walk, dim)
+    return launch and (lambda x, dim, index, value: launch(x, index, number))
+
+
 def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Callable = rows_walk) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
@@ -884,6 +900,29 @@ def _masked_select(op, tensors, attributes):
     positions = mask_positions("masked_select", x.layout.shape, mask)
     x = CALLS["contiguous"](x)
     return read("masked_select", x, positions, flat_walk)
+
+
+MOST_BY_NUMPY = 1 << 12         # elements of which NumPy picks quicker than positions are found and read
+
+
+@prepared("masked_select", tensors=("mask",))
+def _quick_masked_select(op, layouts, attributes):
+    (x,), mask = layouts, attributes["mask"]
+    if type(mask) is not Layout or mask.dtype is not bool_ or mask.shape != x.shape or not 0 < x.numel <= MOST_BY_NUMPY:
+        return None
+    if x.conj or x.neg or not x.ndim or not x.contiguous or not mask.contiguous:
+        return None
+    count, width, dtype = x.numel, x.dtype.itemsize, x.dtype
+
+    def quick(x, mask):
+        first, at = x._offset_ // width, mask._offset_
+        array, chosen = x._storage_.array, mask._storage_.array
+        if array.dtype != dtype.numpy or chosen.dtype != np.bool_:          # seen through another dtype
+            return None
+        found = array[first : first + count][chosen[at : at + count]]
+        return new_tensor(wrap_array(found), layout_of(dtype, found.shape))
+
+    return quick
 
 
 @lowering("masked_select_backward", style="run")

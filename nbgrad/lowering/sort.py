@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache
+from typing import Callable
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, best_loop, rank_of
 from ..layout import Layout, layout_of
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering
+from ..rules import GeneralPlan, lowering, prepared
 from ..storage import wrap_array
+from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
 from .elementwise import shares
 from .reduce import arranged
@@ -63,6 +65,44 @@ def _argsort(op, tensors, attributes):
     return indices_tensor(ordered(rows, attributes["descending"]), dim, x)
 
 
+def rows_read(layout: Layout, dim: int) -> Callable | None:
+    """``read(x)``: the rows of ``rows_of`` at once; None where they do not lie as they are looked at."""
+    half = layout.dtype.compute != layout.dtype.name
+    if not layout.ndim or not layout.contiguous or layout.neg or half or wrap("", dim, layout.ndim) != layout.ndim - 1:
+        return None
+    width, count, shape, descr = layout.dtype.itemsize, layout.numel, layout.shape, layout.descr
+
+    def read(x: Tensor) -> np.ndarray:
+        first, array = x._offset_ // width, x._storage_.array
+        return (array if array.dtype == descr else array.view(descr))[first:first + count].reshape(shape)
+
+    return read
+
+
+def quick_indices(layout: Layout, dim: int, find: Callable) -> Callable | None:
+    """``quick(x)`` -> int64 indices that ``find`` gives for the rows, None if that is None."""
+    read = rows_read(layout, dim)
+    if read is None or not layout.numel:
+        return None
+    kinds: dict = {}
+
+    def quick(x):
+        found = find(read(x))
+        if found is None:
+            return None
+        out = kinds.get(found.shape) or keep(kinds, found.shape, layout_of(int64, found.shape, None, layout.device))
+        return new_tensor(wrap_array(np.ascontiguousarray(found, np.int64).reshape(-1)), out)
+
+    return quick
+
+
+@prepared("argsort")
+def _quick_argsort(op, layouts, attributes):
+    descending = attributes["descending"]
+    quick = quick_indices(layouts[0], attributes["dim"], lambda rows: ordered(rows, descending))
+    return quick and (lambda x, *rest: quick(x))
+
+
 @cache
 def best_kernel(dtype: str, largest: bool) -> int:
     """Address of the search for the greatest, or smallest, few."""
@@ -70,15 +110,24 @@ def best_kernel(dtype: str, largest: bool) -> int:
     return address(Program("best", best_loop(memory, ranks), dtype, (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))))
 
 
-def best_few(x: Tensor, k: int, largest: bool) -> Tensor:
-    """Positions along the last dimension; of a contiguous tensor of a dtype that kernels have."""
-    layout = x.layout
+def best_plan(layout: Layout, k: int, largest: bool) -> GeneralPlan:
+    """The launch that finds positions along the last dimension; of a contiguous tensor of a dtype that kernels have."""
     length, rows = layout.shape[-1], math.prod(layout.shape[:-1])
     share, shared_from = shares(0.3)        # nanoseconds an element
     record = pack_record(best_kernel(layout.dtype.name, largest), rows, max(1, share // length), 1, (0,),
                          PARALLEL if layout.numel >= shared_from else 0, struct.pack("2q", length, k))
     out = layout_of(int64, (*layout.shape[:-1], k), None, layout.device)
-    return native.fresh(GeneralPlan(record, (out.template,), (layout,)), x)
+    return GeneralPlan(record, (out.template,), (layout,))
+
+
+@prepared("top_indices")
+def _quick_top_indices(op, layouts, attributes):
+    (x,), k, largest, fresh = layouts, attributes["k"], attributes["largest"], native.fresh
+    half = x.dtype.compute != x.dtype.name
+    if not is_for_kernel(x, k, attributes["dim"]) or not x.contiguous or x.neg or half:
+        return None
+    plan = best_plan(x, k, largest)
+    return lambda x, *rest: fresh(plan, x)
 
 
 def is_for_kernel(layout: Layout, k: int, dim: int) -> bool:
@@ -92,7 +141,8 @@ def is_for_kernel(layout: Layout, k: int, dim: int) -> bool:
 def _top_indices(op, tensors, attributes):
     x, = tensors
     if is_for_kernel(x.layout, attributes["k"], attributes["dim"]):
-        return best_few(*arranged((x,)), attributes["k"], attributes["largest"])
+        x, = arranged((x,))
+        return native.fresh(best_plan(x.layout, attributes["k"], attributes["largest"]), x)
     rows, dim = rows_of("topk", x, attributes["dim"])
     k, size = attributes["k"], rows.shape[-1]
     if not 0 <= k <= size:

@@ -23,7 +23,7 @@ from ..graph import edge_of
 from ..inference import made
 from ..inplace import overlapping
 from ..interpreters import Call, interpret, is_marked
-from ..layout import layout_of
+from ..layout import Layout, layout_of
 from ..ops.core import OPS, composite, general
 from ..ops.shapes import view_strides, wrap
 from ..rules import binder, check_tensor, lowering, needs_gradient, record_result, run_plan
@@ -50,10 +50,19 @@ def getitem(x, key):
         view = plain_view(x, key)
         if view is not x:
             return view
+    elif kind is Tensor and key.layout.dtype is bool_ and is_whole_mask(x.layout, key.layout):
+        positions = positions_tensor(array_of(key).reshape(-1).nonzero()[0])
+        return CALLS["index"](CALLS["view_shape"](x, (x.layout.numel,)), (positions,))
     view, indices = (x, (key,)) if is_points(x, key) else place(x, key)
     if not indices:
         return CALLS["alias"](view) if view is x else view
     return CALLS["index"](view, indices)
+
+
+def is_whole_mask(layout: Layout, mask: Layout) -> bool:
+    """Whether a mask has a truth value for every element of a row-major tensor."""
+    return (mask.shape == layout.shape and layout.contiguous and mask.contiguous and mask.ndim > 1
+            and not (layout.special or mask.special or special))
 
 
 def is_points(x: Tensor, key: Any) -> bool:
