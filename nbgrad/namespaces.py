@@ -9,10 +9,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Namespace", "install_namespaces"]
+__all__ = ["Namespace", "below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
+    "_vmap_internals": "vmap",
     "autograd.anomaly_mode": "anomaly",
     "autograd.forward_ad": "forward_ad",
     "autograd.function": "function",
@@ -23,7 +24,21 @@ PLACES: dict[str, str | None] = {
     "autograd.profiler": "profiler",
     "autograd.profiler_util": "profiling.events",
     "autograd.variable": "autograd",
+    "nn.modules": "nn",
+    "nn.modules.activation": "nn.activation",
+    "nn.modules.batchnorm": "nn.normal_layers",
+    "nn.modules.container": "nn.container",
+    "nn.modules.dropout": "nn.layers",
+    "nn.modules.flatten": "nn.layers",
+    "nn.modules.linear": "nn.layers",
+    "nn.modules.loss": "nn.loss",
+    "nn.modules.module": "nn.module",
+    "nn.modules.normalization": "nn",
+    "nn.modules.sparse": "nn.embedding",
     "nn.parameter": "tensor",
+    "nn.utils.clip_grad": "nn.utils",
+    "nn.utils.convert_parameters": "nn.utils",
+    "optim.adamw": "optim.adam",
     "utils": None,
     "utils._pytree": "pytree",
     "utils.checkpoint": "checkpoint",
@@ -44,6 +59,8 @@ class Namespace(ModuleType):
     def __init__(self, path: str, source: str | None):
         super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
         self.__dict__["__source__"] = source
+        if any(place.startswith(path.partition(".")[2] + ".") for place in PLACES):
+            self.__dict__["__path__"] = []          # a package, of these modules alone
 
     def __getattr__(self, name: str) -> Any:
         below = sys.modules.get(f"{self.__name__}.{name}")
@@ -62,6 +79,18 @@ class Namespace(ModuleType):
         source = self.__dict__["__source__"]
         children = {path.rpartition(".")[2] for path in PLACES if f"nbgrad.{path.rpartition('.')[0]}" == self.__name__}
         return sorted({*children, *(dir(import_module(f"nbgrad.{source}")) if source else ())})
+
+
+def below(package: str, name: str) -> ModuleType:
+    """The module ``package.name`` of the table, as an attribute of a package that has a file.
+
+    Raises:
+        AttributeError: there is none.
+    """
+    try:
+        return sys.modules[f"{package}.{name}"]
+    except KeyError:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.") from None
 
 
 def install_namespaces() -> ModuleType:

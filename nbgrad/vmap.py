@@ -60,6 +60,26 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     return mapped
 
 
+def _vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable:
+    """``vmap`` under the private name that programs for torch import; None among the results stays None if that is asked for."""
+    if not allow_none_pass_through:
+        return vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func)
+    def mapped(*args: Any) -> Any:
+        absent: list[bool] = []
+
+        def present(*inner: Any) -> Any:
+            results = func(*inner)
+            several = results if isinstance(results, tuple) else (results,)
+            absent[:] = [x is None for x in several]
+            return tuple(x for x in several if x is not None)
+        found = iter(vmap(present, in_dims, out_dims)(*args))
+        every = tuple(None if gone else next(found) for gone in absent)
+        return every if len(every) > 1 else every[0]
+    return mapped
+
+
 class RandomnessError(RangeError, GradError):
     """An unknown word for what random operations do."""
 

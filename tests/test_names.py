@@ -23,6 +23,10 @@ NAMED = (
     ("autograd.functional", "jacobian"), ("autograd.grad_mode", "set_multithreading_enabled"),
     ("autograd.gradcheck", "get_numerical_jacobian"), ("autograd.graph", "Node"), ("autograd.profiler", "record_function"),
     ("autograd.profiler_util", "EventList"), ("autograd.variable", "Variable"), ("nn.parameter", "Parameter"),
+    ("nn.modules", "Linear"), ("nn.modules.module", "Module"), ("nn.modules.activation", "ReLU"), ("nn.modules.linear", "Linear"),
+    ("nn.modules.container", "Sequential"), ("nn.modules.loss", "_Loss"), ("nn.modules.batchnorm", "_BatchNorm"),
+    ("nn.modules.normalization", "LayerNorm"), ("nn.modules.sparse", "Embedding"), ("nn.modules.dropout", "Dropout"),
+    ("nn.utils.clip_grad", "clip_grad_norm_"), ("optim.adamw", "AdamW"), ("_vmap_internals", "_vmap"),
     ("utils._pytree", "tree_map"), ("utils.checkpoint", "checkpoint"), ("utils.hooks", "RemovableHandle"),
 )
 
@@ -43,6 +47,29 @@ def test_a_path_is_imported_before_anything_else():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
     assert done.stdout.split() == ["True"] * 3, done.stderr
+
+
+def test_packages_of_paths():
+    """Paths are attributes of their packages, also where those have a file; what is not there is an error of Python's own."""
+    script = ("from nbgrad.nn.modules.module import Module; import nbgrad; import nbgrad.optim.adamw as w; from nbgrad.optim import "
+              "optimizer; print(nbgrad.nn.modules.module.Module is Module is nbgrad.nn.Module, nbgrad.optim.adamw is w, "
+              "nbgrad.nn.modules.Linear is nbgrad.nn.Linear, isinstance(optimizer.Optimizer, type))")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
+    assert done.stdout.split() == ["True"] * 4, done.stderr
+    for path in ("utils.nothing", "nn.modules.nothing", "nn.nothing", "optim.nothing"):
+        with pytest.raises(ModuleNotFoundError, match="nothing"):
+            importlib.import_module(f"nbgrad.{path}")
+    with pytest.raises(AttributeError, match="nothing"):
+        nbgrad.optim.nothing
+
+
+def test_results_that_are_none_in_a_private_vmap():
+    """``_vmap`` leaves them where it is told to."""
+    from nbgrad._vmap_internals import _vmap
+    x = nbgrad.tensor([1.0, 2.0])
+    found = _vmap(lambda x: (x * 2, None), allow_none_pass_through=True)(x)
+    assert found[0].tolist() == [2.0, 4.0] and found[1] is None and _vmap(lambda x: x + 1)(x).tolist() == [2.0, 3.0]
 
 
 def test_gradcheck_is_a_module_and_a_function():

@@ -8,7 +8,10 @@
 """
 from __future__ import annotations
 
+from types import ModuleType
+
 from nbgrad import Parameter
+from nbgrad.namespaces import below
 
 from . import functional, init, utils
 from .activation import (
@@ -69,3 +72,8 @@ __all__ = [
     "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
     "Threshold", "TripletMarginLoss", "functional", "init", "utils",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """torch's paths: ``nbgrad.nn.modules`` and ``nbgrad.nn.parameter``."""
+    return below(__name__, name)

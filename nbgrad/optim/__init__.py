@@ -11,8 +11,17 @@ tensor([2.])
 """
 from __future__ import annotations
 
+from types import ModuleType
+
+from nbgrad.namespaces import below
+
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .sgd import SGD
 
 __all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """torch's paths: ``nbgrad.optim.adamw``."""
+    return below(__name__, name)
