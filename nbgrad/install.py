@@ -117,7 +117,7 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
-            method = method_form(op, call) if isinstance(op, Composite) and op.name in NAMES else call
+            method = method_form(op, call) if name in NAMES and (isinstance(op, Composite) or name in op.aliases) else call
             setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
 
 

@@ -116,14 +116,14 @@ def part_of(source: Tensor, storage_offset: int, size: Any, stride: Any) -> Tens
         raise ShapeError(str(error).replace("as_strided", "set_", 1)) from None
 
 
-def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Give ``x`` another shape, row by row from its first element on; counts as a write. One of that shape stays as it is.
 
     Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
     no particular value.
 
     Args:
-        sizes: the shape.
+        sizes: the shape; or ``size``, by name.
         memory_format: the order of the elements, if not row by row; not ``preserve_format``.
 
     Raises:
@@ -137,7 +137,7 @@ def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if requires_grad(x) and not mode.inference:
         raise GradError("resize_: the tensor requires grad, and elements that come or go have no gradient. Hint: x.detach().")
-    shape = shape_of("resize_", sizes)
+    shape = shape_of("resize_", sizes if size is None else (size,))
     order = None if memory_format is None else order_of("resize_", memory_format, len(shape))
     if memory_format is not None and order is None:
         raise ArgumentError("resize_: preserve_format says nothing of a new shape. Hint: contiguous_format.")
@@ -173,17 +173,17 @@ def grow(storage: Storage, nbytes: int) -> None:
     storage.array = larger
 
 
-def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Give ``x`` the shape of ``other``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements too.
+def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give ``x`` the shape of ``the_template``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements too.
 
     >>> nbgrad.zeros(4).resize_as_(nbgrad.zeros(2, 2)).shape
     nbgrad.Size([2, 2])
     """
-    if not isinstance(other, Tensor):
-        raise ArgumentError(f"resize_as_: expected a Tensor, got {type(other).__name__}.")
+    if not isinstance(the_template, Tensor):
+        raise ArgumentError(f"resize_as_: expected a Tensor, got {type(the_template).__name__}.")
     if memory_format is preserve_format:
-        memory_format = format_of(other)
-    return resize_(x, other.layout.shape, memory_format=memory_format)
+        memory_format = format_of(the_template)
+    return resize_(x, the_template.layout.shape, memory_format=memory_format)
 
 
 def format_of(x: Tensor) -> Any:

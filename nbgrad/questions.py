@@ -13,6 +13,7 @@ from .dispatch import CALLS
 from .dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, result_dtype, uint8
 from .errors import ArgumentError, RangeError
 from .layout import broadcast_shapes as common_shape
+from .outs import require_no_grad, store_results
 from .size import Size, size_of
 from .storage import CPU, Device, UntypedStorage
 from .tensor import Tensor
@@ -212,7 +213,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return reshaped("atleast_3d", tensors, lambda shape: (1, *shape, 1) if len(shape) == 1 else (*shape, *(1,) * (3 - len(shape))))
 
 
-def column_stack(tensors: Any) -> Tensor:
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The tensors beside each other as columns; a vector is one column.
 
     >>> import nbgrad
@@ -221,7 +222,11 @@ def column_stack(tensors: Any) -> Tensor:
             [2, 5, 6]])
     """
     columns = [x.reshape(-1, 1) if require_tensor("column_stack", x).layout.ndim <= 1 else x for x in tensors]
-    return CALLS["cat"](columns, 1)
+    joined = CALLS["cat"](columns, 1)
+    if out is None:
+        return joined
+    require_no_grad("column_stack", (joined, out))
+    return store_results("column_stack", joined, out)
 
 
 def detach(input: Tensor) -> Tensor:

@@ -1184,6 +1184,7 @@ def inplace_view(name: str) -> Callable:
                 getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
         return x
     call.__name__ = call.__qualname__ = name + "_"
+    call.__signature__ = inspect.signature(getattr(Tensor, name))
     call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
     CALLS[name + "_"] = call
     return call

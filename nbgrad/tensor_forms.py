@@ -89,7 +89,7 @@ def new(x: Tensor, *args: Any) -> Tensor:
 
 
 def new_empty_strided(x: Tensor, size: Any, stride: Any, *, dtype: Any = None, device: Any = None,
-                      requires_grad: bool = False) -> Tensor:
+                      requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
     """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
     return empty_strided(size, stride, dtype=x.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
@@ -149,7 +149,8 @@ def clone_function(plain: Callable) -> Callable:
     def clone(*operands: Any, memory_format: Any = None, **named: Any) -> Tensor:
         return plain(*operands, **named) if memory_format is None else operands[0].clone(memory_format=memory_format)
     clone.__doc__ = plain.__doc__
-    clone.__signature__ = inspect.signature(plain)
+    option = inspect.Parameter("memory_format", inspect.Parameter.KEYWORD_ONLY, default=None)
+    clone.__signature__ = inspect.Signature([*inspect.signature(plain).parameters.values(), option])
     return clone
 
 

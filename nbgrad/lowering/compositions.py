@@ -429,7 +429,7 @@ def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
 
 
 for _function in (diag, diag_embed, diagflat, rot90):
-    composite(_function.__name__, _function, doc=_function.__doc__)
+    composite(_function.__name__, _function, out=_function is diag, doc=_function.__doc__)
 composite("pad", pad, method=False, doc=str(pad.__doc__))
 composite("block_diag", block_diag, method=False, doc=block_diag.__doc__)
 

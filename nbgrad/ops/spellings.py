@@ -24,7 +24,8 @@ NAMES: dict[str, dict[str, str]] = {
     "split": {"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
     "tensor_split": PIECES, "hsplit": PIECES, "vsplit": PIECES, "dsplit": PIECES,
     "cholesky_solve": {"input2": "L"}, "orgqr": {"input2": "tau"}, "linalg_lstsq": {"b": "B"}, "linalg_tensorsolve": {"other": "B"},
-    "isin": {"element": "elements", "test_element": "test_elements"}, "broadcast_to": {"size": "shape"},
+    "swapaxes": {"axis0": "dim0", "axis1": "dim1"}, "isin": {"element": "elements", "test_element": "test_elements"},
+    "broadcast_to": {"size": "shape"},
 }
 # Products look their operands up by position: their parameters have torch's names, see ``rules.planned_call``.
 RENAMED = {"mm": {"y": "mat2"}, "bmm": {"y": "mat2"}, "mv": {"y": "vec"}, "dot": {"y": "tensor"}, "matmul": {"y": "other"}}
