@@ -2423,7 +2423,7 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
-Forms: x.diag(...); NumPy: np.diag.
+Forms: x.diag(...), out=; NumPy: np.diag.
 
 >>> x = nbgrad.tensor([1.0, -2.0, 3.0])
 >>> nbgrad.diag(x)
