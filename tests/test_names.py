@@ -52,7 +52,8 @@ def test_a_path_is_imported_before_anything_else():
 def test_packages_of_paths():
     """Paths are attributes of their packages, also where those have a file; what is not there is an error of Python's own."""
     script = ("from nbgrad.nn.modules.module import Module; import nbgrad; import nbgrad.optim.adamw as w; "
-              "from nbgrad.optim import optimizer; print(nbgrad.nn.modules.module.Module is Module is nbgrad.nn.Module, nbgrad.optim.adamw is w, "
+              "from nbgrad.optim import optimizer; "
+              "print(nbgrad.nn.modules.module.Module is Module is nbgrad.nn.Module, nbgrad.optim.adamw is w, "
               "nbgrad.nn.modules.Linear is nbgrad.nn.Linear, isinstance(optimizer.Optimizer, type))")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
