@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from functools import cache
 from typing import Any, Callable, NamedTuple, cast
 from weakref import ReferenceType
@@ -165,7 +166,23 @@ def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
     if not dtype.differentiable:        # what is stored as integers has no history
         operands = tuple(native.alias(x) if isinstance(x, Tensor) and x._needs_grad_ and not x.layout.special else x
                          for x in operands)
+    last = operands[-1]
+    if isinstance(last, Tensor) and last.layout.dtype.is_complex and not dtype.is_complex:
+        lose_imaginary(op, dtype)
     return tuple(x if isinstance(x, Tensor) else stored_number(op.name, x, dtype) for x in operands)
+
+
+def lose_imaginary(op: Elementwise, dtype: DType) -> None:
+    """Warn of complex numbers that are copied to real ones; refuse them where no conversion is to be expected.
+
+    Raises:
+        DTypeError: ``op`` is no copy.
+    """
+    if op.name == "masked_fill":
+        raise DTypeError(f"masked_fill: a complex value cannot be stored in a {dtype.name} tensor. Hint: value.real.")
+    if dtype is not bool_:
+        warnings.warn(f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. "
+                      "Hint: value.real.", UserWarning, stacklevel=5)
 
 
 def stored_number(name: str, value: Any, dtype: DType) -> Any:

@@ -725,6 +725,8 @@ def _index_fill(op, x, others, attributes, fresh=False):
 def _index_fill_tensor(op, x, others, attributes, fresh=False):
     if others[0].layout.ndim:
         raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
+    if others[0].layout.dtype.is_complex and not x.layout.dtype.is_complex:
+        raise DTypeError(f"index_fill: a complex value cannot be stored in a {x.layout.dtype.name} tensor. Hint: value.real.")
     index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh, counting_rows_walk)
 
 

@@ -299,6 +299,8 @@ def setitem(x, key, value):
     else:
         value = CALLS["new_full"](layout_of(view.layout.dtype, ()), value)
     if value.layout.dtype is not view.layout.dtype:
+        if value.layout.dtype.is_complex and view.layout.dtype is not bool_:
+            raise DTypeError(f"index: complex values cannot be written into a {view.layout.dtype.name} tensor. Hint: value.real.")
         value = CALLS["to_dtype"](value, view.layout.dtype)
     INPLACE["index_write"](view, value, indices, False)
 

@@ -143,3 +143,23 @@ def test_descent_goes_down():
 
     g, = nbgrad.grad(loss(z), z)
     assert loss(z - 0.5 * g).item() == pytest.approx(0.0, abs=1e-28) and loss(z).item() > 1
+
+
+def test_imaginary_parts_are_not_lost_in_silence():
+    """A copy of complex numbers into real ones warns, as conversions do; what is no copy is refused."""
+    z, mask, index = nbgrad.tensor([1 + 2j, 3 + 4j]), nbgrad.tensor([True, True]), nbgrad.tensor([0, 1])
+
+    def put(key, value):
+        x = nbgrad.zeros(2)
+        x[key] = value
+        return x
+
+    for copy in (lambda: put(slice(0, 2), z), lambda: nbgrad.zeros(2).copy_(z)):
+        with pytest.warns(UserWarning, match="lose their imaginary part"):
+            assert copy().tolist() == [1.0, 3.0]
+    for write in (lambda: put(index, z), lambda: put(mask, z), lambda: nbgrad.zeros(2).masked_fill_(mask, z[0]),
+                  lambda: nbgrad.zeros(2).masked_fill(mask, z[0]), lambda: nbgrad.zeros(2).index_fill_(0, index, z[0]),
+                  lambda: nbgrad.zeros(2).index_put_((index,), z)):
+        with pytest.raises(nbgrad.DTypeError):
+            write()
+    assert nbgrad.zeros(2, dtype=nbgrad.bool).copy_(z).tolist() == [True, True]
