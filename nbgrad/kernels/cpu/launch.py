@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from typing import Any, Callable
 
 import llvmlite.binding as llvm
@@ -155,7 +156,6 @@ def slot_offset(owner: type, name: str) -> int:
 
 def check_layouts(tensor_type: type, storage_type: type) -> str | None:
     """Why this interpreter or NumPy cannot run the native functions, or None."""
-    import sys
     if sys.implementation.name != "cpython":
         return f"implementation {sys.implementation.name}"
     if "t" in getattr(sys, "abiflags", "") or hasattr(sys, "gettotalrefcount"):
@@ -197,6 +197,7 @@ def ir_text(tensor_type: type, storage_type: type, layout_type: type, node_type:
     at |= {f"NODE_{s.upper()}": slot_offset(node_type, f"_{s}_") for s in NODE_SLOTS}
     at |= frame_words()
     at |= {"ARRAY_DATA": ARRAY_DATA, "ARRAY_BASE": ARRAY_BASE, "TUPLE_ITEMS": TUPLE_ITEMS, "BYTES_ITEMS": BYTES_ITEMS}
+    at["COUNT"] = "i32" if sys.version_info >= (3, 12) else "i64"
     at |= {"MOST": MOST_OPERANDS, "LARGE_ARRAY": LARGE, "TRIPLE": llvm.get_process_triple(), "POOL": pool_ir()}
     tensor_slots = [at[f"TENSOR_{s}"] for s in ("OFFSET", "LAYOUT", "EDGE", "NEEDS_GRAD", "META")]
     at["COPY_TENSOR"] = _copies(tensor_slots, "%template", "%new")

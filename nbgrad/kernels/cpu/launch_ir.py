@@ -74,15 +74,16 @@ define private ptr @misuse() noinline cold {
   ret ptr null
 }
 
-; Count a reference up, and down: inlined 0.3 instead of 1.2 ns. A count below 0 is an immortal object's (3.12).
+; Count a reference up, and down: inlined, a product with its node takes 0.40 instead of 0.43 us. From 3.12 on a count has 32 bits,
+; and one below 0 is an immortal object's.
 define private void @hold(ptr %object) alwaysinline {
 entry:
-  %count = load i32, ptr %object
-  %mortal = icmp sge i32 %count, 0
+  %count = load @COUNT, ptr %object
+  %mortal = icmp sge @COUNT %count, 0
   br i1 %mortal, label %add, label %done
 add:
-  %more = add i32 %count, 1
-  store i32 %more, ptr %object
+  %more = add @COUNT %count, 1
+  store @COUNT %more, ptr %object
   br label %done
 done:
   ret void
@@ -90,15 +91,15 @@ done:
 
 define private void @let_go(ptr %object) alwaysinline {
 entry:
-  %count = load i32, ptr %object
-  %several = icmp sgt i32 %count, 1
+  %count = load @COUNT, ptr %object
+  %several = icmp sgt @COUNT %count, 1
   br i1 %several, label %subtract, label %ask
 subtract:
-  %fewer = sub i32 %count, 1
-  store i32 %fewer, ptr %object
+  %fewer = sub @COUNT %count, 1
+  store @COUNT %fewer, ptr %object
   br label %done
 ask:
-  %last = icmp eq i32 %count, 1
+  %last = icmp eq @COUNT %count, 1
   br i1 %last, label %free, label %done
 free:
   call void @Py_DecRef(ptr %object)
