@@ -18,7 +18,7 @@ from ..layout import broadcast_shapes, layout_of
 from ..ops.attributes import constant_number, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
-from ..ops.reduce import Extremum
+from ..ops.reduce import Extremum, conjugate
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
 from ..rules import lowering, prepared
@@ -591,14 +591,14 @@ def factors(x, src, dim, index, include_self):
 
 def own_factor(g, x, src, dim, index, include_self):
     """g times the product of what went to the same place: the part of x."""
-    part = g * others(x, *factors(x, src, dim, index, include_self))
+    part = g * conjugate(others(x, *factors(x, src, dim, index, include_self)))
     return part if include_self else part.scatter_value(dim, index, 0)
 
 
 def source_factor(g, x, src, dim, index, include_self):
     """g times the product of what else went to the same place: the part of src."""
     parts = factors(x, src, dim, index, include_self)
-    return g.gather(dim, index) * others(src, *(part.gather(dim, index) for part in parts))
+    return g.gather(dim, index) * conjugate(others(src, *(part.gather(dim, index) for part in parts)))
 
 
 @lowering("scatter_product", style="run")
@@ -622,11 +622,13 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     Without ``include_self``, places that get something start from nothing.
 
     Raises:
-        RangeError: another reduction. DTypeError: the extrema of complex numbers, the mean of bools.
+        RangeError: another reduction. DTypeError: operands of two dtypes, the extrema of complex numbers, the mean of bools.
     """
     require_tensors("scatter_reduce", input, index, src)
     if reduce not in REDUCTIONS:
         raise RangeError(f"scatter_reduce: reduce is {reduce!r}, expected 'sum', 'prod', 'mean', 'amax' or 'amin'.")
+    if src.dtype is not input.dtype:
+        raise DTypeError(f"scatter_reduce: src is {src.dtype}, input {input.dtype}; expected the same. Hint: src.to(input.dtype).")
     src = src[tuple(slice(0, size) for size in index.shape)] if src.shape != index.shape else src
     if reduce == "mean" and input.dtype is bool_:
         raise DTypeError("scatter_reduce: the mean of bools is no bool. Hint: x.to(nbgrad.float32).")

@@ -375,6 +375,17 @@ class Histogram(NamedTuple):
     bin_edges: Any
 
 
+def require_real(name: str, input) -> None:
+    """Refuse what has no order.
+
+    Raises:
+        ArgumentError: no tensor. DTypeError: a complex one.
+    """
+    require_tensors(name, input)
+    if input.dtype.is_complex:
+        raise DTypeError(f"{name}: complex numbers have no order, got {input.dtype}.")
+
+
 def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) -> tuple[float, float]:
     """The interval of a histogram: that of the elements where both ends are equal; ``apart`` to both sides if that is one number.
 
@@ -408,7 +419,7 @@ def histc(input, bins=100, min=0, max=0):
     Raises:
         RangeError: no interval, or bins < 1.
     """
-    require_tensors("histc", input)
+    require_real("histc", input)
     if bins < 1:
         raise RangeError(f"histc: bins is {bins}, expected at least 1.")
     ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
@@ -441,7 +452,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
     Raises:
         RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
     """
-    require_tensors("histogram", input)
+    require_real("histogram", input)
     array = values_of(input.detach()).reshape(-1)
     if weight is not None and weight.shape != input.shape:
         raise ShapeError(f"histogram: weight has shape {list(weight.shape)}, input {list(input.shape)}.")

@@ -71,6 +71,37 @@ def test_real_operand_of_a_complex_result_gets_a_real_gradient(name):
     np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy().real, rtol=1e-14)
 
 
+GENERAL = sorted(name for name, row in SAMPLES.items() if not isinstance(row.op, Elementwise) and row.reference is not None
+                 and (row.op.function or name.startswith("linalg_")) and not name.endswith("_"))
+
+
+def has_sequence(values) -> bool:
+    """Whether tensors come in lists."""
+    return any(isinstance(x, (list, tuple)) and any(isinstance(each, (np.ndarray, tuple)) for each in x) for x in values)
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_complex_operands_are_refused_or_differentiated(name):
+    """What takes complex numbers has their gradients and tangents: those of finite differences along both axes."""
+    row = SAMPLES[name]
+    for call in row.calls[:2]:
+        if has_sequence((*row.arrays(call, "complex128"), *call.attributes.values())):
+            continue
+        operands = [nbgrad.tensor(x, requires_grad=x.dtype.kind == "c") if isinstance(x, np.ndarray) else x
+                    for x in row.arrays(call, "complex128")]
+        attributes = {key: nbgrad.tensor(x) if isinstance(x, np.ndarray) else x for key, x in call.attributes.items()}
+
+        def function(*values, attributes=attributes):
+            out = CALLS[name](*values, **attributes)
+            parts = out if isinstance(out, (tuple, list)) else (out,)
+            return tuple(x for x in parts if isinstance(x, nbgrad.Tensor) and x.dtype.differentiable)
+        try:
+            if any(x.requires_grad for x in function(*operands)):
+                nbgrad.gradcheck(function, tuple(operands), check_forward_ad=True)
+        except (nbgrad.DTypeError, nbgrad.NotSupportedError):
+            pass
+
+
 def test_promotion():
     """A complex number makes a real tensor complex of its own precision; float64 with complex64 is complex128."""
     assert (nbgrad.ones(2) * 1j).dtype is C64

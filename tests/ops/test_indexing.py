@@ -660,6 +660,25 @@ def test_a_number_is_reduced_by_index(reduce, want):
         assert nbgrad.tensor(2.0).index_reduce(0, index, nbgrad.tensor(3.0), reduce).item() == want
 
 
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_reductions_by_index_of_two_dtypes_are_refused(reduce):
+    """A conversion would lose parts of numbers without a word."""
+    with pytest.raises(nbgrad.DTypeError, match="scatter_reduce: src is"):
+        nbgrad.zeros(2).scatter_reduce(0, nbgrad.tensor([0]), nbgrad.tensor([1j]), reduce)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_gradient_of_complex_products_by_index(include_self):
+    """That of each factor is the conjugated product of the others, also where factors are 0."""
+    x = nbgrad.tensor([1 + 2j, 0, 3j], dtype=nbgrad.complex128, requires_grad=True)
+    src = nbgrad.tensor([2 - 1j, 0, 1j, 1 + 1j], dtype=nbgrad.complex128, requires_grad=True)
+    index = nbgrad.tensor([0, 0, 1, 2])
+
+    def product(x, src):
+        return x.scatter_reduce(0, index, src, "prod", include_self=include_self)
+    assert nbgrad.gradcheck(product, (x, src), check_forward_ad=True) and nbgrad.gradgradcheck(product, (x, src))
+
+
 def test_reductions_by_index_that_have_no_meaning():
     """Complex numbers have no order and do have a mean; bools have an order and no mean."""
     z, index = nbgrad.tensor([1 + 1j, 2j]), nbgrad.tensor([0, 0])
