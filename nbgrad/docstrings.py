@@ -3941,7 +3941,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: any; the result has the operand's.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -3969,7 +3969,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: any; the result has the operand's.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
@@ -9165,7 +9165,7 @@ amax or amin.
 Without ``include_self``, places that get something start from nothing.
 
 Raises:
-    RangeError: another reduction. DTypeError: the extrema of complex numbers, the mean of bools.
+    RangeError: another reduction. DTypeError: operands of two dtypes, the extrema of complex numbers, the mean of bools.
 
 Signature: scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
 
