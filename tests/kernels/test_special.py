@@ -134,3 +134,30 @@ INF, NAN = math.inf, math.nan
 def test_special_values(name, x, expected):
     """Infinities, zeros, poles and NaN."""
     np.testing.assert_array_equal(CALLS[name](nbgrad.tensor(x, dtype=nbgrad.float64)).numpy(), np.array(expected))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_accuracy_of_the_incomplete_gamma_functions(upper):
+    """Both are within 2e-13 of the truth, relative to it, where they are tiny too."""
+    rng = np.random.default_rng(SEED)
+    a = np.concatenate([10.0 ** rng.uniform(-12, 0, 30), rng.uniform(0.5, 30, 30), [1e-10, 1e-300, 0.9, 200.0]])
+    x = np.concatenate([10.0 ** rng.uniform(-6, 1, 30), rng.uniform(0.01, 60, 30), [0.1, 0.5, 1.8, 210.0]])
+    got = (nbgrad.igammac if upper else nbgrad.igamma)(nbgrad.tensor(a), nbgrad.tensor(x)).numpy()
+    with mp.workprec(160):
+        for p, q, value in zip(a, x, got):
+            limits = (mp.mpf(float(q)), mp.inf) if upper else (0, mp.mpf(float(q)))
+            exact = mp.gammainc(mp.mpf(float(p)), *limits, regularized=True)
+            assert abs(mp.mpf(float(value)) - exact) <= 2e-13 * exact, (p, q)
+
+
+def test_incomplete_gamma_functions_of_great_numbers():
+    """One half at a = x, the normal distribution around it, and no jump where the method changes."""
+    a = nbgrad.tensor([1e7, 1e10, 1e20, 1e300], dtype=nbgrad.float64)
+    assert nbgrad.igamma(a, a).allclose(nbgrad.full_like(a, 0.5), atol=2e-4)
+    away = a[:3] + 2 * a[:3].sqrt()
+    assert nbgrad.igammac(a[:3], away).allclose(nbgrad.special.ndtr(-2 * nbgrad.ones_like(away)), atol=1e-4)
+    for below, above in ((1e6 * (1 - 1e-9), 1e6 * (1 + 1e-9)), (10 * (1 - 1e-13), 10 * (1 + 1e-13))):
+        for ratio in (0.999, 1.0, 1.001):
+            a = nbgrad.tensor([below, above], dtype=nbgrad.float64)
+            one, other = nbgrad.igamma(a, a * ratio).tolist()
+            assert one == pytest.approx(other, rel=1e-8)
