@@ -440,7 +440,8 @@ def cross(input, other, dim=None):
     """The vector product along a dimension of size 3, by default the first such."""
     if dim is None:
         dim = next((d for d, size in enumerate(input.shape) if size == 3), None)
-    if dim is None or input.shape[dim] != 3 or other.shape[dim] != 3:
+    require_tensors("cross", input, other)
+    if dim is None or not (input.ndim and other.ndim) or any(x.shape[wrap("cross", dim, x.ndim)] != 3 for x in (input, other)):
         raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} need a dimension of size 3.")
     a, b = (x.roll(-1, dim) for x in (input, other))
     return (a * other.roll(-2, dim) - input.roll(-2, dim) * b)

@@ -15,7 +15,7 @@ from .module import Module
 
 __all__ = [
     "Activation", "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmin",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "RReLU", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmin",
     "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
 ]
 
@@ -113,6 +113,27 @@ class LeakyReLU(Activation):
     """
 
     function = staticmethod(F.leaky_relu)
+
+
+class RReLU(Module):
+    """``input`` where positive, a random slope times it elsewhere; after ``eval()`` the mean slope: see ``functional.rrelu``.
+
+    Args:
+        lower, upper: of the slopes.
+        inplace: overwrite ``input``.
+    """
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise: shape and dtype of ``input``."""
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
 
 
 class PReLU(Module):

@@ -18,6 +18,7 @@ from nbgrad import (
     cross_entropy,
     dropout,
     elu,
+    empty_like,
     gelu,
     glu,
     hardshrink,
@@ -55,7 +56,7 @@ from nbgrad import (
     threshold,
 )
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, RangeError, ShapeError
 from .lookup import embedding
 from .margins import (
     cosine_embedding_loss,
@@ -79,7 +80,7 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy",
     "dropout", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
     "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss",
-    "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6", "selu", "sigmoid", "silu",
+    "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
     "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
 ]
 
@@ -170,3 +171,23 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     tensor([-0.6931, -0.6931])
     """
     return log_softmax_along(input, given_dim("log_softmax", dim, input) if dim is None else dim, dtype)
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """``leaky_relu`` with a slope for each element, drawn between ``lower`` and ``upper`` while training, else their mean.
+
+    Raises:
+        RangeError: ``lower`` is above ``upper``.
+
+    Source: Xu, Wang, Chen, Li, "Empirical Evaluation of Rectified Activations in Convolutional Network", 2015.
+
+    >>> import nbgrad
+    >>> rrelu(nbgrad.tensor([-1.0, 2.0]), 0.25, 0.75).tolist()
+    [-0.5, 2.0]
+    """
+    if not lower <= upper:
+        raise RangeError(f"rrelu: lower is {lower}, upper {upper}, expected lower <= upper.")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slopes = empty_like(input, requires_grad=False).uniform_(lower, upper).masked_fill_(input.detach() >= 0, 1.0)
+    return input.mul_(slopes) if inplace else input * slopes

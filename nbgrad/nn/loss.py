@@ -1,6 +1,8 @@
 """Losses as modules. ``reduction`` is "mean", "sum" or "none"."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nbgrad import Tensor
 from nbgrad.ops.losses import old_reduction
 
@@ -8,8 +10,12 @@ from ..errors import RangeError
 from . import functional as F
 from .module import Module
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss", "HuberLoss", "L1Loss",
-           "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss"]
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PairwiseDistance", "PoissonNLLLoss", "SmoothL1Loss",
+    "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]
 
 
 class _Loss(Module):
@@ -19,11 +25,14 @@ class _Loss(Module):
         RangeError: ``reduction`` is none of the three.
     """
 
+    reductions: tuple[str, ...] = ("mean", "sum", "none")
+
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
         reduction = old_reduction(size_average, reduce, reduction)
-        if reduction not in ("mean", "sum", "none"):
-            raise RangeError(f'{type(self).__name__}: reduction is {reduction!r}, expected "mean", "sum" or "none".')
+        if reduction not in self.reductions:
+            *others, last = (f'"{name}"' for name in self.reductions)
+            raise RangeError(f"{type(self).__name__}: reduction is {reduction!r}, expected {', '.join(others)} or {last}.")
         self.reduction = reduction
 
 
@@ -235,3 +244,117 @@ class TripletMarginLoss(_Loss):
         """Three of shape ``(samples, size)``."""
         return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap,
                                      reduction=self.reduction)
+
+
+class KLDivLoss(_Loss):
+    """The divergence of a target distribution from one given by its logarithm; reduction="batchmean" divides by the batch's size.
+
+    Args:
+        log_target: the target is a logarithm too.
+    """
+
+    reductions = ("mean", "sum", "none", "batchmean")
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+                 log_target: bool = False) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(_Loss):
+    """Minus the logarithm of the Poisson probability of the target: see ``functional.poisson_nll_loss``."""
+
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
+                 reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """Both of one shape."""
+        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """Minus the logarithm of the normal density of the target: see ``functional.gaussian_nll_loss``."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.full, self.eps = full, eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
+        """Means, targets and variances, which broadcast."""
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class MultiMarginLoss(_Loss):
+    """What the score of the right class lacks of being above the others by the margin: see ``functional.multi_margin_loss``."""
+
+    weight: Tensor | None
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
+                 reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.p, self.margin = p, margin
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Scores ``(samples, classes)``, and int64 classes ``(samples,)``."""
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_Loss):
+    """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Both ``(samples, classes)``."""
+        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of the differences of vectors: see ``functional.pairwise_distance``."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """``(*, size)`` twice."""
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors: see ``functional.cosine_similarity``."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Vectors along ``dim``, twice."""
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """``TripletMarginLoss`` with a distance of your own, by default ``PairwiseDistance``."""
+
+    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+                 swap: bool = False, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """Three of one shape."""
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
+                                                   margin=self.margin, swap=self.swap, reduction=self.reduction)

@@ -370,3 +370,45 @@ def test_places_of_devices():
     assert not module.weight.requires_grad and module.weight.tolist() == table.tolist()
     with pytest.raises(ShapeError, match="_weight"):
         nn.Embedding(2, 2, _weight=table)
+
+
+def test_random_slopes():
+    """While training each negative element has a slope of its own between the ends, elsewhere all have the mean."""
+    x = nbgrad.tensor([-2.0] * 500 + [3.0], requires_grad=True)
+    module = nn.RReLU(0.2, 0.4)
+    y = module(x)
+    slopes, = nbgrad.grad(y.sum(), x)
+    np.testing.assert_allclose((x * slopes).detach().numpy(), y.detach().numpy(), rtol=1e-6)
+    drawn = slopes.numpy()[:-1]
+    assert slopes[-1] == 1 and (drawn >= 0.2).all() and (drawn <= 0.4).all() and len(set(drawn.tolist())) > 400
+    np.testing.assert_allclose(module.eval()(x).detach().numpy(), F.leaky_relu(x, 0.3).detach().numpy(), rtol=1e-6)
+    for training in (True, False):
+        y = x.detach().clone()
+        assert F.rrelu(y, 0.2, 0.4, training, True) is y and (y[:-1] < 0).all() and y[-1] == 3
+    with pytest.raises(RangeError, match="rrelu"):
+        F.rrelu(x, 0.5, 0.2)
+
+
+@pytest.mark.parametrize("module, operands, expected", [
+    (nn.KLDivLoss(reduction="batchmean"), 2, lambda x, y: F.kl_div(x, y, reduction="batchmean")),
+    (nn.KLDivLoss(log_target=True), 2, lambda x, y: F.kl_div(x, y, log_target=True)),
+    (nn.PoissonNLLLoss(full=True), 2, lambda x, y: F.poisson_nll_loss(x, y, full=True)),
+    (nn.GaussianNLLLoss(reduction="sum"), 3, lambda x, y, v: F.gaussian_nll_loss(x, y, v, reduction="sum")),
+    (nn.MultiLabelSoftMarginLoss(), 2, lambda x, y: F.multilabel_soft_margin_loss(x, y)),
+    (nn.TripletMarginWithDistanceLoss(swap=True), 3, lambda *xs: F.triplet_margin_with_distance_loss(*xs, swap=True)),
+    (nn.PairwiseDistance(1.0), 2, lambda x, y: F.pairwise_distance(x, y, 1.0)),
+    (nn.CosineSimilarity(0), 2, lambda x, y: F.cosine_similarity(x, y, 0))], ids=lambda case: type(case).__name__)
+def test_losses_as_modules(module, operands, expected):
+    """Each is its function with the module's settings."""
+    xs = [nbgrad.tensor(RNG.random((3, 4)) + 0.1) for _ in range(operands)]
+    assert module(*xs).tolist() == expected(*xs).tolist()
+
+
+def test_multi_margin_as_a_module():
+    """Its targets are classes; other reductions are refused."""
+    x, classes = nbgrad.tensor(RNG.random((3, 4))), nbgrad.tensor([0, 2, 3])
+    found = nn.MultiMarginLoss(2, 0.5, weight=nbgrad.ones(4, dtype=nbgrad.float64))(x, classes)
+    assert found.item() == pytest.approx(F.multi_margin_loss(x, classes, 2, 0.5).item())
+    for wrong in (lambda: nn.KLDivLoss(reduction="rows"), lambda: nn.MSELoss(reduction="batchmean")):
+        with pytest.raises(ValueError, match="reduction is"):
+            wrong()
