@@ -1059,6 +1059,9 @@ tensor([[[  5.9375,  -6.8125,  -0.9375,  -2.4375],
     'binary_cross_entropy': """\
 -y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
 
+Raises:
+    RangeError: an element of input or target is not from 0 to 1.
+
 Signature: binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')
 
 Operands:

@@ -68,6 +68,8 @@ class Function:
     Subclass it with static methods ``forward(ctx, *args)``, or ``forward(*args)`` and ``setup_context(ctx, inputs, output)``,
     and ``backward(ctx, *grad_outputs)``, which returns one gradient (or None) for every argument of ``forward``; call
     ``apply``. For forward mode define ``jvp``, for ``vmap`` either ``vmap`` or ``generate_vmap_rule = True``.
+    ``clear_saved_tensors_on_access = True`` frees what was saved when ``backward`` reads it, which it may do once;
+    ``boxed_grads_call = True`` has it called as ``backward(ctx, grads)``, with a list that it may empty.
 
     >>> import nbgrad
     >>> class Cube(nbgrad.Function):
@@ -87,6 +89,10 @@ class Function:
 
     # Whether ``vmap`` may run forward and backward on batches, which then must consist of nbgrad's operations.
     generate_vmap_rule = False
+    # Whether ``ctx.saved_tensors`` can be read once only, which frees what was saved; ``backward`` may then let go of it early.
+    clear_saved_tensors_on_access = False
+    # Whether ``backward(ctx, grads)`` gets the cotangents in one list, which it may empty.
+    boxed_grads_call = False
     _backward_cls: type[BackwardCFunction]
     _rule_: FunctionRule
     _op: CustomFunction
@@ -177,6 +183,8 @@ def interpreted(cls: type[Function], args: tuple) -> Any:
 
 def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
     """The call beneath all interpreters: ``forward`` with recording off, then the results get their histories."""
+    if cls.clear_saved_tensors_on_access is not False or cls.boxed_grads_call is not False:
+        check_flags(cls)
     ctx = new_context(cls._backward_cls, cls._rule_, args)
     enabled = mode.enabled
     record = enabled and any(ctx._needs_)
@@ -196,6 +204,17 @@ def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
     else:
         runs.append(ctx)
     return tuple(wrapped) if many else wrapped[0]
+
+
+def check_flags(cls: type[Function]) -> None:
+    """Refuse flags of a Function that are no bools.
+
+    Raises:
+        ArgumentError: one is none.
+    """
+    for name in ("clear_saved_tensors_on_access", "boxed_grads_call"):
+        if not isinstance(value := getattr(cls, name), bool):
+            raise ArgumentError(f"{cls.__name__}: {name} must be a bool, got {type(value).__name__}.")
 
 
 @functools.lru_cache(maxsize=4096)

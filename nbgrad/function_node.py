@@ -191,6 +191,15 @@ class RawFunctionSaved(RawSaved):
         self.saved.pack(self.ctx, pack_hook, unpack_hook)
 
 
+ACCESSED = "accessed"       # of ``_freed_``: by the one access to ``saved_tensors`` that the Function allows
+
+
+def accessed_error(ctx: BackwardCFunction) -> GradError:
+    """The error of the next one."""
+    return GradError(f"{ctx._rule_.name}: saved_tensors were accessed before, and clear_saved_tensors_on_access = True frees them "
+                     "at the first access. Hint: keep what it returns in variables, or leave the flag False.")
+
+
 class BackwardCFunction(Node, FunctionCtx):
     """The node of a call, which is its ctx. Every Function class has a subclass of its own, named after it.
 
@@ -205,6 +214,7 @@ class BackwardCFunction(Node, FunctionCtx):
                  "non_differentiable", "materialize_grads", "_input_layouts_", "_freed_")
     _forward_cls: Any
     _s0_: Any
+    _freed_: bool | str
     needs_input_grad: tuple[bool, ...]
 
     @property
@@ -212,13 +222,17 @@ class BackwardCFunction(Node, FunctionCtx):
         """What was saved, checked for changes since; in ``jvp`` what was saved for it.
 
         Raises:
-            VersionError: one was modified in place. GradError: the graph was freed.
+            VersionError: one was modified in place. GradError: the graph was freed; a second access where the Function's
+            ``clear_saved_tensors_on_access`` is True.
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
         if self._freed_:
-            raise freed_error(self)
-        return tuple(saved.unpack(self, k) for k, saved in enumerate(self._s0_ or ()))
+            raise accessed_error(self) if self._freed_ is ACCESSED else freed_error(self)
+        tensors = tuple(saved.unpack(self, k) for k, saved in enumerate(self._s0_ or ()))
+        if type(self)._forward_cls.clear_saved_tensors_on_access:
+            self._s0_, self._freed_ = None, ACCESSED
+        return tensors
 
     @property
     def saved_variables(self) -> tuple:
@@ -228,7 +242,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        if self._freed_:
+        if self._freed_ and self._freed_ is not ACCESSED:
             raise freed_error(self)
         return tuple(RawFunctionSaved(self, saved, k) for k, saved in enumerate(self._s0_ or ()))
 
@@ -310,7 +324,14 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
 
 def call_backward(ctx: BackwardCFunction, grads: tuple) -> Any:
     """What the Function's ``backward`` returns."""
-    backward = type(ctx)._forward_cls._backward_method()
+    return handed_over(type(ctx)._forward_cls, ctx, grads)
+
+
+def handed_over(cls: Any, ctx: Any, grads: tuple) -> Any:
+    """What the ``backward`` of a Function class returns for cotangents, one by one or in one list, as the class wants them."""
+    backward = cls._backward_method()
+    if cls.boxed_grads_call:
+        return backward(ctx, list(grads))
     # A call with `*` is one of C: passes nested in passes would fill the thread's stack.
     return backward(ctx, grads[0]) if len(grads) == 1 else backward(ctx, *grads)
 

@@ -32,6 +32,10 @@ class GradcheckError(GradError):
     """A derivative is wrong, or a function cannot be checked; a RuntimeError."""
 
 
+class ChangedResultError(GradError, AssertionError):
+    """What ``gradcheck`` raises of a function whose results change their form with the values of its inputs."""
+
+
 class SinglePrecisionWarning(UserWarning):
     """Finite differences in single precision have few right digits."""
 
@@ -148,8 +152,13 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
         cotangents = as_arguments(grad_outputs)
     count = len(cotangents)
 
+    wanted = [isinstance(x, Tensor) and requires_grad(x) for x in arguments]
+
     def first_derivative(*extended: Any) -> tuple[Tensor, ...]:
         own = extended[:len(extended) - count]
+        for x, of_interest in zip(own, wanted):
+            if of_interest and not requires_grad(x):        # forward mode brings inputs without
+                x.requires_grad_()
         varied = tuple(x for x in own if isinstance(x, Tensor) and requires_grad(x))
         found = grad(differentiable(results_of(func, own)), varied, extended[len(extended) - count:],
                      create_graph=True, allow_unused=True)
@@ -210,7 +219,7 @@ def varied_arguments(arguments: tuple) -> list[Varied]:
     """The arguments to differentiate by.
 
     Raises:
-        RangeError: there are none. GradcheckError: elements that share memory cannot be varied one by one.
+        RangeError: there are none. GradError: elements that share memory cannot be varied one by one.
     """
     varied = [Varied(k, x) for k, x in enumerate(arguments) if isinstance(x, Tensor) and requires_grad(x)]
     if not varied:
@@ -221,8 +230,8 @@ def varied_arguments(arguments: tuple) -> list[Varied]:
             warnings.warn(f"gradcheck: input {position} is {x.layout.dtype.name}, so the differences have few right digits and the "
                           "check is coarse. Hint: x.double().", SinglePrecisionWarning, stacklevel=4)
         if x.layout.expanded:
-            raise GradcheckError(f"gradcheck: several elements of input {position} (strides {list(x.layout.strides)}) share one "
-                                 "memory location, so they cannot be varied one by one. Hint: x.contiguous().")
+            raise GradError(f"gradcheck: several elements of input {position} (strides {list(x.layout.strides)}) share one "
+                            "memory location, so they cannot be varied one by one. Hint: x.contiguous().")
     return varied
 
 
@@ -250,6 +259,11 @@ def tensor_of(vector: np.ndarray, like: Tensor) -> Tensor:
     return from_numpy(np.ascontiguousarray(values, like.layout.dtype.numpy).reshape(like.layout.shape))
 
 
+def form_of(y: Tensor) -> str:
+    """dtype and shape of a result."""
+    return f"{y.layout.dtype.name} {list(y.layout.shape)}"
+
+
 def unit(k: int, size: int) -> np.ndarray:
     """The k-th unit vector."""
     vector = np.zeros(size)
@@ -260,14 +274,27 @@ def unit(k: int, size: int) -> np.ndarray:
 # ---- numerical -----------------------------------------------------------------------------------------------------
 
 class Numerical:
-    """Central differences of a function at the given arguments."""
+    """Central differences of a function at the given arguments.
 
-    def __init__(self, func: Callable, arguments: tuple, chosen: Sequence[int], eps: float):
+    Args:
+        chosen: the numbers of the results of interest, of all ``results``.
+    """
+
+    def __init__(self, func: Callable, arguments: tuple, chosen: Sequence[int], results: Sequence[Tensor], eps: float):
         self.func, self.arguments, self.chosen, self.eps = func, arguments, chosen, eps
+        self.forms = [form_of(y) for y in results]
 
     def values(self) -> list[np.ndarray]:
-        """The chosen results as real vectors."""
+        """The chosen results as real vectors.
+
+        Raises:
+            ChangedResultError: they have changed their number, shapes or dtypes.
+        """
         results = results_of(self.func, self.arguments)
+        forms = [form_of(y) for y in results]
+        if forms != self.forms:
+            raise ChangedResultError(f"gradcheck: the function returned {', '.join(forms)} for inputs moved by eps = {self.eps}, "
+                                     f"and {', '.join(self.forms)} before; expected results of the same shapes and dtypes.")
         return [real_vector(results[k], results[k]).copy() for k in self.chosen]
 
     def along(self, x: Tensor, direction: np.ndarray) -> list[np.ndarray]:
@@ -335,13 +362,17 @@ def backward_jacobians(y: Tensor, varied: list[Varied], settings: Settings, numb
     return [np.stack([row[i] for row in rows], 0) if rows else np.zeros((0, size_of(x))) for i, (_, x) in enumerate(varied)]
 
 
+def dual_arguments(arguments: tuple, position: int, tangent: Tensor) -> tuple:
+    """The arguments, without history; those to differentiate by dual: with zeros for a tangent but for one."""
+    return tuple(forward_ad.make_dual(x.detach(), tangent if k == position else CALLS["zeros_like"](x.detach()))
+                 if isinstance(x, Tensor) and requires_grad(x) else x for k, x in enumerate(arguments))
+
+
 def forward_along(func: Callable, arguments: tuple, chosen: Sequence[int], position: int,
                   direction: np.ndarray) -> list[np.ndarray]:
     """The tangents of the chosen results for a tangent of one argument."""
-    x = arguments[position]
     with forward_ad.dual_level():
-        dual = forward_ad.make_dual(x.detach().requires_grad_(), tensor_of(direction, x))
-        results = results_of(func, (*arguments[:position], dual, *arguments[position + 1:]))
+        results = results_of(func, dual_arguments(arguments, position, tensor_of(direction, arguments[position])))
         return [real_vector(forward_ad.unpack_dual(results[k]).tangent, results[k]) for k in chosen]
 
 
@@ -355,7 +386,7 @@ def check(func: Callable, arguments: tuple, settings: Settings) -> None:
     if not chosen:
         check_constant(func, arguments, varied, results, settings)
         return
-    numerical = Numerical(func, arguments, chosen, settings.eps)
+    numerical = Numerical(func, arguments, chosen, results, settings.eps)
     compare = compare_projections if settings.fast_mode else compare_jacobians
     compare(numerical, varied, [results[k] for k in chosen], settings)
     if settings.check_batched_forward_grad:
@@ -376,7 +407,7 @@ def check_constant(func: Callable, arguments: tuple, varied: list[Varied], resul
         GradcheckError: it does.
     """
     chosen = [k for k, y in enumerate(results) if y.layout.dtype.differentiable]
-    numerical = Numerical(func, arguments, chosen, settings.eps)
+    numerical = Numerical(func, arguments, chosen, results, settings.eps)
     for position, x in varied:
         for k, jacobian in zip(chosen, numerical.jacobians(x)):
             if not np.allclose(jacobian, 0.0, atol=settings.atol):
@@ -558,12 +589,9 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
         directions = [rng.standard_normal(size_of(x)) for _ in range(2)]
         single = [forward_along(numerical.func, numerical.arguments, numerical.chosen, position, d) for d in directions]
 
-        primal = x.detach().requires_grad_()
-
-        def run(tangent: Tensor, position: int = position, primal: Tensor = primal) -> tuple[Tensor, ...]:
+        def run(tangent: Tensor, position: int = position) -> tuple[Tensor, ...]:
             with forward_ad.dual_level():
-                dual = forward_ad.make_dual(primal, tangent)
-                results = results_of(numerical.func, (*numerical.arguments[:position], dual, *numerical.arguments[position + 1:]))
+                results = results_of(numerical.func, dual_arguments(numerical.arguments, position, tangent))
                 tangents = [forward_ad.unpack_dual(results[k]) for k in numerical.chosen]
                 return tuple(CALLS["zeros_like"](t.primal) if t.tangent is None else t.tangent for t in tangents)
         try:
@@ -658,7 +686,7 @@ def differences(func: Callable, arguments: tuple, position: int, eps: float) -> 
         results = results_of(func, arguments)
         for y in results:
             require_real(y)
-        found = Numerical(func, arguments, range(len(results)), eps).jacobians(arguments[position])
+        found = Numerical(func, arguments, range(len(results)), results, eps).jacobians(arguments[position])
     return tuple(as_columns(jacobian, arguments[position]) for jacobian in found)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import saved
-from .batch.levels import BATCHED, require_values
+from .batch.levels import BATCHED, require_values, whole
 from .dispatch import CALLS, no_derivative_by
 from .dtypes import DType, dtype_of
 from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
@@ -202,6 +202,11 @@ def constant_number(x: Tensor, op: str, name: str) -> Any:
     return item(constant(x, op, name))
 
 
+def everywhere(x: Tensor) -> bool:
+    """Whether all elements of a tensor of truth values are true; of a batch those of all its elements."""
+    return bool(item(CALLS["all"](whole(x))))
+
+
 def to_index(x: Tensor) -> int:
     """The one element of an integer or bool tensor, for indexing Python sequences.
 
@@ -236,7 +241,7 @@ DOORS = {
     "numpy": numpy, "__array__": as_array, "item": item, "tolist": tolist, "__len__": length, "__contains__": contains,
     "__float__": lambda x: float(to_real(x, "float")), "__int__": lambda x: int(to_real(x, "int")),
     "__complex__": lambda x: complex(only_number(x, "complex")), "__index__": to_index,
-    "_constant_": constant, "_number_": constant_number,
+    "_constant_": constant, "_number_": constant_number, "_everywhere_": everywhere,
 }
 
 

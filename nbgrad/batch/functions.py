@@ -8,7 +8,7 @@ from ..dispatch import CALLS
 from ..engine import validate_gradient
 from ..errors import GradError
 from ..function import Function, vmap_rule
-from ..function_node import FunctionCtx
+from ..function_node import FunctionCtx, handed_over
 from ..interpreters import Call
 from ..tensor import Tensor
 from .levels import Level, hidden_levels, noted, state
@@ -141,7 +141,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
             levels = hidden_levels(ctx.sizes)
             element = element_for(ctx.element, ctx.saved_tensors, ctx.saved_batched, levels, ctx.needs_input_grad[2:])
             with noted(levels):
-                results = cls._backward_method()(element, *wrapped(grads, (True,) * len(grads), levels))
+                results = handed_over(cls, element, wrapped(grads, (True,) * len(grads), levels))
             results = results if isinstance(results, tuple) else (results,)
             return (None, None, *(cotangent(cls, k, g, mapped, levels, layout) for k, (g, mapped, layout) in
                                   enumerate(zip(results, ctx.mapped, ctx._input_layouts_[2:]))))

@@ -72,6 +72,8 @@ elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p 
             public="binary_cross_entropy_with_logits", doc="The same, the first term times p.",
             **INTERNAL)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
+elementwise("are_probabilities", lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1), predicate=True, method=False,
+            function=False, inplace=False, public="binary_cross_entropy", doc="Whether both are numbers from 0 to 1.")
 elementwise("probability_difference",
             lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
             {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
@@ -172,9 +174,17 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """-y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced."""
+    """-y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
+
+    Raises:
+        RangeError: an element of input or target is not from 0 to 1.
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy", input, target)
+    if not scalar.are_probabilities(input, target)._everywhere_():      # 1.6 -> 2.7 us for 16 elements
+        name = "target" if scalar.are_probabilities(input, input)._everywhere_() else "input"
+        raise RangeError(f"binary_cross_entropy: an element of {name} is not from 0 to 1. "
+                         "Hint: binary_cross_entropy_with_logits takes any input; probabilities are those of sigmoid().")
     losses = scalar.probability_difference(input, target)
     return reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 

@@ -998,3 +998,78 @@ def test_once_differentiable_runs_without_recording():
     F = function(identity, nbgrad.once_differentiable(lambda ctx, g: seen.append(nbgrad.is_grad_enabled()) or g))
     nbgrad.grad(F.apply(x).sum(), x, create_graph=True)
     assert seen == [False]
+
+
+# ---------------------------------------------------------------------------------------------- flags of a class
+def flagged(forward, backward, **flags):
+    """A Function class with class attributes."""
+    made = function(forward, backward)
+    for name, value in flags.items():
+        setattr(made, name, value)
+    return made
+
+
+def keeping(ctx, x):
+    """A forward that saves its argument."""
+    ctx.save_for_backward(x)
+    return x * x
+
+
+def doubled(ctx, g):
+    """The backward of the square, by one access."""
+    x, = ctx.saved_tensors
+    return 2 * x * g
+
+
+def test_saved_tensors_that_are_freed_at_the_first_access():
+    """With ``clear_saved_tensors_on_access`` one access works and frees what was saved; the next is an error that says so."""
+    F, held = flagged(keeping, doubled, clear_saved_tensors_on_access=True), []
+
+    def freeing(ctx, g):
+        x, = ctx.saved_tensors
+        held.append(ctx._raw_saved_tensors)
+        return 2 * x * g
+    x = leaf([1.0, 2.0])
+    assert nbgrad.grad(F.apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
+    assert nbgrad.grad(flagged(keeping, freeing, clear_saved_tensors_on_access=True).apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
+    assert held == [()]
+    twice = flagged(keeping, lambda ctx, g: (ctx.saved_tensors, doubled(ctx, g))[1], clear_saved_tensors_on_access=True)
+    with pytest.raises(RuntimeError, match="accessed before"):
+        nbgrad.grad(twice.apply(x).sum(), x)
+    y = F.apply(x)
+    y.sum().backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="accessed before"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_cotangents_in_one_list(flag):
+    """With ``boxed_grads_call`` backward gets them in a list, which it may empty; by hand and by generated rules for vmap too."""
+    seen = []
+
+    def backward(ctx, *grads):
+        if flag:
+            boxed, = grads
+            grads = tuple(boxed)
+            boxed.clear()
+        seen.append(len(grads))
+        return 2 * grads[0]
+    F = flagged(lambda ctx, x: (x * 2, x * 3), backward, boxed_grads_call=flag)
+    x = leaf([1.0, 2.0])
+    first, second = F.apply(x)
+    assert nbgrad.grad(first.sum(), x)[0].tolist() == [2.0, 2.0]
+    G = type("G", (nbgrad.Function,), {"forward": staticmethod(lambda x: x * 2), "setup_context": staticmethod(lambda *args: None),
+                                       "backward": staticmethod(backward), "generate_vmap_rule": True, "boxed_grads_call": flag})
+    batch = nbgrad.vmap(nbgrad.func.grad(lambda x: G.apply(x).sum()))(nbgrad.ones(3, 2))
+    assert batch.tolist() == [[2.0, 2.0]] * 3
+    assert G.apply(x).grad_fn.apply(const([1.0, 3.0])).tolist() == [2.0, 6.0]
+    assert seen == [2, 1, 1]
+
+
+@pytest.mark.parametrize("value", [1, None, "yes"])
+@pytest.mark.parametrize("name", ["clear_saved_tensors_on_access", "boxed_grads_call"])
+def test_flags_must_be_bools(name, value):
+    """The first call says so, whether it is recorded or not."""
+    for x in (leaf([1.0]), const([1.0])):
+        with pytest.raises(TypeError, match=f"{name} must be a bool"):
+            flagged(identity, first, **{name: value}).apply(x)

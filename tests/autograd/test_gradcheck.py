@@ -128,9 +128,41 @@ def test_tolerances_follow_the_dtype(dtype):
 
 
 def test_expanded_inputs_are_refused():
-    """Elements that share memory cannot be varied one by one."""
-    with pytest.raises(nbgrad.GradcheckError, match="share one memory location"):
-        nbgrad.gradcheck(lambda x: x * 2, nbgrad.ones(1, dtype=nbgrad.float64).expand(3).requires_grad_())
+    """Elements that share memory cannot be varied one by one: an error of the call, not a result of the check."""
+    x = nbgrad.ones(1, dtype=nbgrad.float64).expand(3).requires_grad_()
+    for raises in (True, False):
+        with pytest.raises(nbgrad.GradError, match="share one memory location"):
+            nbgrad.gradcheck(lambda x: x * 2, x, raise_exception=raises)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("later", [lambda x: (x * 2).sum().reshape(1), lambda x: (x * 2)[:2], lambda x: (x * 2).float(),
+                                   lambda x: (x * 2, x * 3)])
+def test_results_that_change_their_form(later, fast):
+    """Another shape (that broadcasts or does not), dtype or number of results for moved inputs: an AssertionError that says so."""
+    for raises in (True, False):
+        calls = []
+
+        def changing(x):
+            calls.append(x)             # noqa: B023
+            return later(x) if len(calls) > 1 else x * 2            # noqa: B023
+        with pytest.raises(AssertionError, match="expected results of the same shapes and dtypes"):
+            nbgrad.gradcheck(changing, leaf([1.0, 2.0, 3.0]), fast_mode=fast, raise_exception=raises)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_forward_mode_sees_dual_inputs_without_history(fast):
+    """While tangents are checked no input requires grad, and every differentiable one has a tangent, zeros but for one."""
+    seen = []
+
+    def watched(x, y, c):
+        tangents = [nbgrad.forward_ad.unpack_dual(each).tangent for each in (x, y, c)]
+        if any(t is not None for t in tangents):
+            seen.append((x.requires_grad, y.requires_grad, *(t is None or bool(t.any()) for t in tangents)))
+        return x * y * c
+    given = leaf([1.0, 2.0]), leaf([3.0, 4.0]), nbgrad.ones(2, dtype=nbgrad.float64)
+    assert nbgrad.gradcheck(watched, given, check_forward_ad=True, fast_mode=fast)
+    assert set(seen) == {(False, False, True, False, True), (False, False, False, True, True)}
 
 
 def test_backward_that_changes():

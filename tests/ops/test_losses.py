@@ -176,3 +176,18 @@ def test_broadcast_targets_warn():
     """A target of another shape is broadcast, with a warning."""
     with pytest.warns(UserWarning, match=r"mse_loss: target \[3\] is broadcast"):
         nbgrad.mse_loss(nbgrad.zeros(2, 3), nbgrad.zeros(3))
+
+
+@pytest.mark.parametrize("x, y, which", [
+    ([0.5, 1.5], [0.0, 1.0], "input"), ([-0.1, 0.5], [0.0, 1.0], "input"), ([0.5, np.nan], [0.0, 1.0], "input"),
+    ([0.5, 0.5], [0.0, 2.0], "target"), ([0.5, 0.5], [np.nan, 1.0], "target")])
+def test_what_is_no_probability_has_no_cross_entropy(x, y, which):
+    """An input or target outside of [0, 1], or NaN, is an error, under vmap and in modules too; the ends are probabilities."""
+    x, y = nbgrad.tensor(x, requires_grad=True), nbgrad.tensor(y)
+    for loss in (nbgrad.binary_cross_entropy, nbgrad.nn.functional.binary_cross_entropy, nbgrad.nn.BCELoss(),
+                 nbgrad.vmap(nbgrad.binary_cross_entropy)):
+        with pytest.raises(nbgrad.RangeError, match=f"element of {which} is not from 0 to 1"):
+            loss(x, y)
+    ends = nbgrad.tensor([0.0, 1.0])
+    assert nbgrad.binary_cross_entropy(ends, ends).item() == 0
+    assert nbgrad.binary_cross_entropy(nbgrad.ones(0), nbgrad.ones(0), reduction="sum").item() == 0

@@ -50,6 +50,7 @@ row("smooth_difference", lambda x, y, beta: smooth(x - y, beta), REAL, case((2, 
 row("huber_difference", lambda x, y, delta: huber(x - y, delta), REAL, case((2, 3), (3,), 0.8))
 row("logits_difference", logits_loss, domains={"y": PROBABILITY})
 row("weighted_logits_difference", logits_loss, domains={"y": PROBABILITY})
+row("are_probabilities", lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1), ((-0.5, 1.5),))
 row("probability_difference", probability_loss, PROBABILITY)
 row("entropy_difference", lambda x, y: y * (np.log(y) - x), domains={"y": PROBABILITY})
 row("log_entropy_difference", lambda x, y: np.exp(y) * (y - x))
