@@ -170,15 +170,19 @@ def check_history(op: str, x: Tensor) -> None:
 
 
 def require_inside(op: str, x: Tensor, meta) -> None:
-    """Refuse recorded writes to elements that the base of a view does not have: ``as_strided`` goes wherever its storage goes.
+    """Refuse recorded writes to elements that the base of a view does not have: ``as_strided`` goes wherever its storage goes, and
+    either may have been given other memory, or the base another shape.
 
     Raises:
         InplaceError: there are such elements.
     """
     chain, base = meta.chain, meta.base.layout
+    if x._storage_ is not meta.base._storage_:
+        raise InplaceError(f"{op}: the tensor is a view of one that is on other memory by now (.data, set_), so the write shows "
+                           "in one of them alone. Hint: make the view again, clone it, or write under no_grad().")
     while chain is not None:
         parent, plan, _ = chain
-        if plan.op.name == "as_strided_from" or parent is None and plan.layout is not base and plan.layout.strides != base.strides:
+        if plan.op.name == "as_strided_from" or parent is None and plan.layout is not base:
             if not lies_inside(x.layout, base, x._offset_ - meta.base._offset_):
                 raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory "
                                    f"outside of its base, {list(base.shape)} with strides {list(base.strides)}, "

@@ -599,3 +599,19 @@ def test_a_view_older_than_a_recorded_write_that_was_cut_off_is_refused():
     assert asked.grad_fn is not None
     base.detach_()
     assert nbgrad.grad(asked.sum(), x)[0].tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("part", [
+    lambda base, view: setattr(base, "data", grid(5)), lambda base, view: setattr(view, "data", grid(2)),
+    lambda base, view: base.set_(grid(5)), lambda base, view: base.resize_(2),
+], ids=["base.data", "view.data", "base.set_", "base.resize_"])
+def test_a_recorded_write_to_a_view_that_has_left_its_base_is_refused(part):
+    """The base's history would tell of a write that its memory has not seen: an error, and nothing is written."""
+    base = grid(4)
+    view = base[2:]
+    part(base, view)
+    before = view.tolist(), base.tolist()
+    with pytest.raises(nbgrad.InplaceError, match="memory"):
+        view.mul_(leaf([2.0, 2.0]))
+    assert (view.tolist(), base.tolist()) == before
+    view.mul_(2)
