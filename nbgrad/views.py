@@ -16,7 +16,7 @@ AccumulateGrad like any leaf.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Sequence
 from weakref import ref
 
 import numpy as np
@@ -56,16 +56,24 @@ def chain_of(meta) -> list[tuple[Any, int | None]]:
 
 
 def replay(x: Tensor, base: Tensor, meta) -> Tensor:
-    """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``)."""
+    """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``).
+
+    Raises:
+        InplaceError: the base has left elements of the view behind (``as_strided_``).
+    """
     steps = chain_of(meta)
-    if steps[0][0].layout is base.layout or steps[0][0].layout.strides == base.layout.strides:
+    if origin_in(base, x, steps) is None:
         return moved(base, steps)
+    if not (lies_inside(x.layout, base.layout, x._offset_ - base._offset_) or reaches_out(meta)):
+        raise InplaceError(f"a view, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows elements that its base, "
+                           f"{list(base.layout.shape)} with strides {list(base.layout.strides)}, no longer has since it was moved in "
+                           "place, so it has no gradient any more. Hint: make the view after the change.")
     if all(plan.op.plain for plan, which in steps):
         return Strided(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
     return region_in(base, x).of(base)
 
 
-def origin_in(base: Tensor, x: Tensor, steps: tuple) -> Strided | None:
+def origin_in(base: Tensor, x: Tensor, steps: Sequence[tuple[Any, int | None]]) -> Strided | None:
     """Where in its base as it is now the tensor lies to which the movements to ``x`` apply; None: it is the base."""
     layout = steps[0][0].layout
     first = x._offset_ - sum(plan.offset if which is None else plan.offset[which] for plan, which in steps)
@@ -167,6 +175,11 @@ def check_history(op: str, x: Tensor) -> None:
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
+
+
+def reaches_out(meta) -> bool:
+    """Whether a view was made by ``as_strided``, which may show what its base never had."""
+    return any(plan.op.name == "as_strided_from" for plan, _ in chain_of(meta))
 
 
 def require_inside(op: str, x: Tensor, meta) -> None:

@@ -615,3 +615,27 @@ def test_a_recorded_write_to_a_view_that_has_left_its_base_is_refused(part):
         view.mul_(leaf([2.0, 2.0]))
     assert (view.tolist(), base.tolist()) == before
     view.mul_(2)
+
+
+def test_a_view_is_where_it_was_though_its_base_moved_to_the_same_strides():
+    """Equal strides do not say that the base is as it was: its shape may be another."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = (x * 1).unsqueeze_(1)
+    view = base.transpose(1, 0)
+    base.transpose_(0, 1)
+    assert view.tolist() == [[1.0, 2.0, 3.0]] and base.stride() == (1, 1)
+    assert nbgrad.grad((view * const([[1.0, 10.0, 100.0]])).sum(), x)[0].tolist() == [1.0, 10.0, 100.0]
+
+
+@pytest.mark.parametrize("take", [lambda base: base[:], lambda base: base[1:]], ids=["all", "inside"])
+def test_a_base_that_leaves_elements_of_its_views_behind(take):
+    """``as_strided_`` of the base to a part: views inside of it have their gradient, others are refused where they are used."""
+    x = leaf([1.0, 2.0, 3.0])
+    base = x * 1
+    view = take(base)
+    base.as_strided_((2,), (1,), 1)
+    if view.numel() == 2:
+        assert nbgrad.grad((view * const([10.0, 100.0])).sum(), x)[0].tolist() == [0.0, 10.0, 100.0]
+    else:
+        with pytest.raises(nbgrad.InplaceError, match="no longer has"):
+            view * 1
