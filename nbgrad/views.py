@@ -66,8 +66,8 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
         return moved(base, steps)
     if not (lies_inside(x.layout, base.layout, x._offset_ - base._offset_) or reaches_out(meta)):
         raise InplaceError(f"a view, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows elements that its base, "
-    """The same view of its base as it is now: by its movements; by strides if the base was itself moved in place."""
-                           "place, so it has no gradient any more. Hint: make the view after the change.")
+                           f"{list(base.layout.shape)} with strides {list(base.layout.strides)}, no longer has since it was moved "
+                           "in place, so it has no gradient any more. Hint: make the view after the change.")
     if all(plan.op.plain for plan, which in steps):
         return Strided(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
     return region_in(base, x).of(base)
