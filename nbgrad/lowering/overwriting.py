@@ -7,8 +7,9 @@ from typing import Callable
 from ..dispatch import CALLS
 from ..dtypes import can_cast
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..grad_mode import mode
+from ..grad_mode import mode, special
 from ..graph import requires_grad
+from ..interpreters import is_marked
 from ..ops.core import OPS, composite
 from ..rules import lowering
 from ..tensor import Tensor
@@ -53,10 +54,23 @@ def overwriting(name: str) -> Callable:
         # What the operation saves of its operand is the copy, which nobody writes to.
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
         require_fit(name, x, result)
+        if recorded and x._meta_ is None and result.layout is x.layout and not special and not is_marked((x, result)):
+            return take_over(x, result)
         return CALLS["copy_"](x, result)
     function.__name__ = function.__qualname__ = name + "_"
     function.__signature__ = OPS[name].signature
     return function
+
+
+def take_over(x: Tensor, result: Tensor) -> Tensor:
+    """Write a result into ``x``, which nothing but its values tells from it: no view, no hook; its node becomes that of ``x``."""
+    mode.enabled = False
+    try:
+        CALLS["copy_"](x, result)
+    finally:
+        mode.enabled = True
+    x._edge_, x._needs_grad_ = result._edge_, result._needs_grad_
+    return x
 
 
 def require_fit(name: str, x: Tensor, result: Tensor) -> None:

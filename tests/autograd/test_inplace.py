@@ -292,3 +292,33 @@ def test_a_tensor_may_be_written_to_its_own_places():
     square = nbgrad.arange(4.0).view(2, 2)
     with pytest.raises(nbgrad.InplaceError, match="overlaps"):
         square[:] = square.t()
+
+
+@pytest.mark.parametrize("name, args", [("cumsum", (0,)), ("cumprod", (0,)), ("tril", ()), ("triu", ()), ("nan_to_num", ()),
+                                        ("float_power", (2,)), ("addmm", None), ("renorm", (2, 0, 1.0))])
+@pytest.mark.parametrize("of_view", [False, True])
+def test_written_results_have_the_gradients_of_the_call(name, args, of_view):
+    """The node of the call where the tensor is no view, and the same gradients in any case."""
+    x = nbgrad.tensor([[0.1, 0.2], [0.3, 0.4]], dtype=nbgrad.float64, requires_grad=True)
+    args = (x.detach(), x.detach()) if args is None else args
+    expected = getattr(x * 1, name)(*args)
+    base = x * 1
+    y = base.t().t() if of_view else base
+    before = y * 2
+    y = getattr(y, name + "_")(*args)
+    assert of_view or type(y.grad_fn).__name__ == type(expected.grad_fn).__name__
+    assert y._version == 1 and y.tolist() == expected.tolist()
+    slope, = nbgrad.grad((expected * expected).sum(), x)
+    for result in (y, base):
+        assert nbgrad.grad((result * result).sum(), x, retain_graph=True)[0].allclose(slope)
+    assert nbgrad.grad(before.sum(), x)[0].tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_hooks_and_retained_gradients_of_written_results():
+    """A hook from before sees the gradient of the value before; a retained gradient is that of the value after."""
+    x, seen = nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.retain_grad()
+    y.cumsum_(0).sum().backward()
+    assert seen == [[3.0, 2.0, 1.0]] and y.grad.tolist() == [1.0, 1.0, 1.0] and x.grad.tolist() == [6.0, 4.0, 2.0]
