@@ -16,7 +16,7 @@ import numpy as np
 from nbgrad.ops.core import OPS, Composite, Elementwise, Op
 from tests.samples import SAMPLES
 
-__all__ = ["Program", "PROGRAMS", "SIZES", "unmeasured"]
+__all__ = ["Program", "PROGRAMS", "SIZES", "reason_of", "unmeasured"]
 
 SIZES = {"small": 16, "large": 1_000_000}
 
@@ -290,6 +290,50 @@ WITHOUT = {
     "iterate": "unbind",
     "setitem": "index_put, copy_",
 }
+
+
+# Why operations are slower than torch, by the row's name or its beginning: what docs/performance.md says of them.
+REASONS = {
+    "equal": "torch compares memory at once; here blocks are compared by a kernel and looked at in Python",
+    "cdist": "differences are computed one by one: torch multiplies matrices, and loses digits where points are close",
+    "igamma": "series and fractions of NumPy, not yet a kernel",
+    "nextafter": "NumPy's function, element by element",
+    "frexp": "NumPy's function, element by element",
+    "trace": "a view and a sum of several steps; torch walks the diagonal",
+    "mode": "a sort of NumPy's; torch counts short rows",
+    "median": "a partition of NumPy's, and the pick of the element",
+    "kthvalue": "the k smallest are found, and the last is picked",
+    "isin": "NumPy's function",
+    "searchsorted": "NumPy's function",
+    "bucketize": "NumPy's function",
+    "unique": "NumPy's sort",
+    "histogram": "NumPy's function",
+    "bincount": "NumPy's function",
+    "one_hot": "the classes are looked at in Python",
+    "linalg.": "NumPy's LAPACK, called from Python, against MKL; one matrix at a time",
+    "lu": "see linalg.lu",
+    "cholesky": "see linalg.cholesky",
+    "qr": "see linalg.qr",
+    "svd": "see linalg.svd",
+    "slogdet": "sign and logarithm are two operations, with an elimination each",
+    "logdet": "see slogdet",
+    "det": "see linalg.det",
+    "inverse": "see linalg.inv",
+    "pinverse": "see linalg.pinv",
+    "orgqr": "see linalg.householder_product",
+    "triangular_solve": "see linalg.solve_triangular",
+    "nuclear_norm": "see linalg.svd",
+    "matrix_exp": "NumPy's products and solver",
+    "tril_indices": "NumPy's function",
+    "triu_indices": "NumPy's function",
+}
+
+
+def reason_of(name: str) -> str:
+    """The reason of a row: the longest beginning that has one."""
+    own = name.partition(",")[0].removeprefix("nn.functional.")
+    found = [start for start in REASONS if own == start or own.startswith(start)]
+    return REASONS[max(found, key=len)] if found else ""
 
 
 @dataclass(frozen=True)

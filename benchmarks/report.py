@@ -7,6 +7,7 @@ Markdown and the headline rows between the markers in ``README.md``.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 
 from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
 
-__all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_readme"]
+__all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_operations", "update_readme"]
 
 PREFIXES = {
     "s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"},
@@ -261,7 +262,83 @@ def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> 
     return source
 
 
+# ---- operations ------------------------------------------------------------------------------------------------------
+
+MOST, MEAN = 1.2, 0.5           # budgets: of every ratio, and of their geometric mean
+PAGE = ROOT / "docs" / "performance.md"
+KINDS = (("small", "call"), ("small", "step"), ("large", "call"), ("large", "step"))
+INTRODUCTION = """# Operations beside torch
+
+Every operation, torch 2.13 beside nbgrad in one process, in turn, one thread, float32: operands of 16 elements (small)
+and of about a million (large; less where the work grows faster than the operand). *call*: nothing is recorded; *step*:
+the call and its gradient. Numbers are time of nbgrad / time of torch, medians over interleaved rounds: below 1, nbgrad
+is faster. The budget is 1.2 for every operation and 0.5 for the geometric mean. `make bench` measures,
+`python -m benchmarks.report` writes this page."""
+GRADIENTS = """Gradients are asked for by `grad`. `backward` into `.grad` copies a gradient that is a view of the cotangent
+that the caller gave (of `view`, `transpose` and their like), so that neither changes with the other; torch's `.grad` is
+that memory."""
+
+
+def ratios_of(record: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], float]]:
+    """The median ratios of a record of operations: by name, then by size and kind."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for row in record["results"]:
+        name, size, kind = row["name"].split(" | ")
+        found.setdefault(name, {})[size, kind] = row["ratio"][0]
+    return found
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def summary_lines(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    """The summary by size and kind, with that of an earlier record."""
+    yield "| | operations | geometric mean | slower than 1.2 | earlier: mean | slower than 1.2 |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for key in KINDS:
+        cells = [" ".join(key)]
+        for found in (now, before):
+            values = [ratios[key] for ratios in found.values() if key in ratios]
+            cells += [str(len(values))] if found is now else []
+            cells += [f"{mean_of(values):.2f}", str(sum(value > MOST for value in values))]
+        yield f"| {' | '.join(cells)} |"
+
+
+def operation_lines(found: Mapping[str, Mapping[tuple[str, str], float]]) -> Iterator[str]:
+    """A row for every operation, the worst first."""
+    from benchmarks.operations import reason_of
+
+    yield "| operation | small call | small step | large call | large step | why |"
+    yield "|---|---:|---:|---:|---:|---|"
+    for name in sorted(found, key=lambda name: -max(found[name].values())):
+        ratios = found[name]
+        numbers = [(ratios.get(key, 0.0), f"{ratios[key]:.2f}" if key in ratios else "") for key in KINDS]
+        cells = [f"**{text}**" if value > MOST else text for value, text in numbers]
+        why = reason_of(name) if max(ratios.values()) > MOST else ""
+        yield f"| `{name}` | {' | '.join(cells)} | {why} |"
+
+
+def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") -> Path:
+    """Write the page of operations from the newest record, beside the oldest; the path of that record."""
+    files = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text())["finished"])
+    if not files:
+        raise FileNotFoundError(f"report: no results in {folder}. Hint: run `make bench` first.")
+    first, last = (json.loads(path.read_text()) for path in (files[0], files[-1]))
+    found = ratios_of(last)
+    earlier = f"Earlier is commit {first['commit']}."
+    tables = (*summary_lines(found, ratios_of(first)), "", GRADIENTS, "", *operation_lines(found), "")
+    lines = (INTRODUCTION, "", provenance(last), "", earlier, "", *tables)
+    page.write_text("\n".join(lines))
+    return files[-1]
+
+
 if __name__ == "__main__":
+    try:
+        print(f"docs/performance.md: table from {update_operations().name}")
+    except FileNotFoundError as error:
+        print(error)
     try:
         print(f"README.md: table from {update_readme().name}")
     except (FileNotFoundError, ValueError) as error:

@@ -515,8 +515,28 @@ def one_index(indices) -> tuple[int, Any]:
 @prepared("index", tensors=("indices",))
 def _quick_index(op, layouts, attributes):
     dim, index = one_index(attributes["indices"])
+    if dim < 0:
+        return several_quick(layouts[0], attributes["indices"])
     launch = prepared_read(layouts[0], index, points_walk, (dim,))
     return launch and (lambda x, indices: launch(x, indices[dim]))
+
+
+def several_quick(x: Layout, indices: tuple) -> Callable | None:
+    """``quick(x, indices)`` for several index tensors of one layout: their offsets, and a read along those."""
+    dims = tuple([d for d, index in enumerate(indices) if index is not None])
+    first = indices[dims[0]]
+    if not is_index(first) or any(indices[d] is not first for d in dims):
+        return None
+    known, launch = _walks.get((linear, x, dims, first)), prepared_read(x, first, points_walk, dims)
+    if known is None or launch is None:
+        return None
+    joined = checked(known)
+
+    def quick(x, indices):
+        points = joined(*[indices[d] for d in dims])
+        return None if points is None else launch(x, points)
+
+    return quick
 
 
 @prepared("index_backward", tensors=("indices",))

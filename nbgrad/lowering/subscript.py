@@ -50,6 +50,8 @@ def getitem(x, key):
         view = plain_view(x, key)
         if view is not x:
             return view
+        if 0 < len(key) <= x.layout.ndim and all(is_points(x, part) for part in key):
+            return CALLS["index"](x, key)
     elif kind is Tensor and key.layout.dtype is bool_ and is_whole_mask(x.layout, key.layout):
         positions = positions_tensor(array_of(key).reshape(-1).nonzero()[0])
         return CALLS["index"](CALLS["view_shape"](x, (x.layout.numel,)), (positions,))
