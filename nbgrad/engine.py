@@ -31,7 +31,7 @@ from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode, special
 from .graph import Edge, Node, grad_dtype_of
-from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
+from .graph_task import INDIRECT, LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks, by_operand
 from .saved import freed_backward, hooks_entered, leave_hooks
@@ -350,7 +350,8 @@ def run_whole(node: Node, g, create_graph: bool, task: GraphTask):
 def run_part(node: Node, g, create_graph: bool, task: GraphTask):
     """The results of a node for the edges that lead to what the pass runs or captures, None for the others: NOTE [Parts]."""
     needed, wanted = task.needed or (), task.wanted
-    chosen = tuple([edge is not None and ((below := target(edge)) in needed or below in wanted) for edge in node._edges_])
+    chosen = tuple([edge in needed or edge in wanted or type(edge) in INDIRECT and task.runs(target(edge))
+                    for edge in node._edges_])
     part = None if node._backward_ is freed_backward else node._rule_.part(chosen)
     if part is not None:
         return part(node, g, create_graph)
