@@ -124,7 +124,8 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     reduction = old_reduction(size_average, reduce, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        counts = nbgrad.where(target > 1, target, 1.0)      # no logarithm of 0 reaches the gradient
+        stirling = counts * counts.log() - counts + 0.5 * (2 * math.pi * counts).log()
         losses = losses + nbgrad.where(target > 1, stirling, 0.0)
     return reduced("poisson_nll_loss", losses, reduction)
 

@@ -371,6 +371,8 @@ CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
      "at 0 the derivative is 0, below it there is none"),
     ("multi_margin_loss", lambda x: F.multi_margin_loss(x, nbgrad.tensor(0)), [2.0, 1.0, 2.0], 1 / 3, [-1 / 3, 0, 1 / 3],
      "a margin that is met exactly costs nothing"),
+    ("poisson_nll_loss by the target", lambda x: F.poisson_nll_loss(like(x, [0.0] * 3), x, full=True, reduction="sum"),
+     [0.0, 1.0, 2.0], None, [0, 0, np.log(2) + 0.25], "Stirling's term counts above 1 alone"),
     ("prelu", lambda x: F.prelu(like(x, [[inf, -1.0]]), x), [0.5, 0.5], None, [0, -1], "the weight has no part in what is above 0"),
 )
 
@@ -386,6 +388,17 @@ def test_convention(what, function, operand, value, expected, reason):
             assert alike(np.asarray(out.item()), np.asarray(value), 1e-12), f"{out.item()}, expected {value}: {reason}"
         found, = grad(out.sum(), x, create_graph=create_graph)
         assert alike(array(found, x), np.asarray(expected, float), 1e-12).all(), f"{found.tolist()}, expected {expected}: {reason}"
+
+
+def test_shared_gradients_in_batches_and_forward_mode():
+    """The median of all elements shares its derivative among ties in vmap too; in forward mode it is the mean of theirs."""
+    rows = nbgrad.tensor([[1.0, 1.0, 2.0], [nan, 3.0, nan]], dtype=nbgrad.float64)
+    expected = [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]]
+    assert nbgrad.vmap(nbgrad.func.grad(lambda x: x.median()))(rows).tolist() == expected
+    t = nbgrad.tensor([1.0, 2.0, 5.0], dtype=nbgrad.float64)
+    for row, share in zip(rows, expected):
+        found = nbgrad.func.jvp(lambda x: x.median(), (row,), (t,))[1].item()
+        assert found == sum(a * b for a, b in zip(share, t.tolist()))
 
 
 # ---- the mechanism ---------------------------------------------------------------------------------------------------
