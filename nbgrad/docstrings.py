@@ -6494,7 +6494,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float16, float32, float64: kept; bool, int64, complex64: refused.
+    Dtype: float16, float32, float64, complex64: kept; bool, int64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..batch.levels import is_batched, whole as whole_batch
 from ..dispatch import CALLS
-from ..dtypes import float32, float64, int64
+from ..dtypes import complex128, float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
 from ..ops.attributes import constant_number, counted, explained
@@ -130,12 +130,23 @@ def running_cotangent(g, x, x_dtype, dim):
 
     In double precision, the result too: the difference of two great numbers is only as good as they are.
     """
+    if x_dtype.is_complex:
+        return complex_running_cotangent(g, x, x_dtype, dim)
     x, g = x.to_dtype(float64), g.to_dtype(float64)
     out = scalar.running_logsumexp(x, dim)
     finite = scalar.where(scalar.isinf(out) & (out < 0), 0.0, out)
     step = finite - scalar.shift_along(finite, dim, -1)
     factors = scalar.exp(scalar.where(step > 0, 0.0, step))
     return (scalar.exp(x - finite) * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
+
+
+def complex_running_cotangent(g, x, x_dtype, dim):
+    """The same of complex numbers, conjugated; steps between sums that cancel may be large."""
+    x, g = x.to_dtype(complex128), g.to_dtype(complex128)
+    out = scalar.running_logsumexp(x, dim)
+    finite = scalar.where(scalar.isfinite(out), out, 0.0)
+    factors = scalar.exp(finite - scalar.shift_along(finite, dim, -1)).conj_physical()
+    return (scalar.exp(x - finite).conj_physical() * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
 
 
 general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=False, function=False,
@@ -145,11 +156,27 @@ general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=
 @lowering("running_logsumexp", style="run")
 def _running_logsumexp(op, tensors, attributes):
     x, = tensors
+    if x.layout.dtype.is_complex:
+        return complex_running_logsumexp(x, attributes["dim"])
     if not x.layout.dtype.is_floating_point:
         raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
     rows, dim = rows_of("logcumsumexp", x, attributes["dim"])
     found = np.logaddexp.accumulate(rows.astype(np.float64), axis=-1).astype(x.layout.descr)
     return shared(np.moveaxis(found, -1, dim).reshape(x.layout.shape), x, x.layout.dtype)
+
+
+def complex_running_logsumexp(x: Tensor, dim: int) -> Tensor:
+    """Of complex numbers, one step after another: the one of greater real part is taken out."""
+    at = wrap("logcumsumexp", dim, x.layout.ndim)
+    out = values_of(x).astype(np.complex128)
+    steps = np.moveaxis(out, at, 0) if out.ndim else out[None]
+    with np.errstate(all="ignore"):
+        for k in range(1, len(steps)):
+            before, here = steps[k - 1], steps[k]
+            first = before.real >= here.real
+            top, other = np.where(first, before, here), np.where(first, here, before)
+            steps[k] = np.where(np.isneginf(top.real), top, top + np.log1p(np.exp(other - top)))
+    return shared(out.astype(x.layout.descr), x, x.layout.dtype)
 
 
 def logcumsumexp(input, dim):

@@ -37,6 +37,7 @@ class Variant(NamedTuple):
 
 
 VARIANTS: list[Variant] = []
+NUMBERS = (bool, int, float, complex)
 
 
 def variant(*names: str, method: bool = True, function: bool = True, inplace: bool = True, out: bool = True,
@@ -83,6 +84,8 @@ def add(op):
         if alpha == 1:
             return plain(input, other)
         require_alpha("add", alpha, input, other)
+        if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
+            return plain(input, alpha * other)
         return scaled(input, other, bool(alpha) if is_bool(input) and is_bool(other) else alpha)
     return add
 
@@ -96,6 +99,8 @@ def sub(op):
         if alpha == 1:
             return plain(input, other)
         require_alpha("sub", alpha, input, other)
+        if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
+            return plain(input, alpha * other)
         return scaled(input, other, -alpha)
     return sub
 

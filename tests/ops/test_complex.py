@@ -277,3 +277,26 @@ def test_logaddexp_follows_the_greater_number():
     found = nbgrad.logaddexp(x, y).item()
     assert np.exp(found) == pytest.approx(np.exp(2 - 4j) + np.exp(-5 + 3.1j), rel=1e-12)
     assert abs(found - (2 - 4j)) < 1e-2
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_running_logarithms_of_complex_sums(dim):
+    """Their exponentials are the running sums of exponentials, with the derivatives of those, in both modes and of second order."""
+    rng = np.random.default_rng(0)
+    array = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))
+    x = nbgrad.tensor(array, requires_grad=True)
+    np.testing.assert_allclose(np.exp(nbgrad.logcumsumexp(x, dim).detach().numpy()), np.cumsum(np.exp(array), dim), rtol=1e-13)
+    call = lambda x: nbgrad.logcumsumexp(x, dim).exp()
+    assert nbgrad.gradcheck(call, x, check_forward_ad=True) and nbgrad.gradgradcheck(call, x)
+    g = nbgrad.tensor(rng.normal(size=(3, 4)) + 0j)
+    found, = nbgrad.grad(call(x), x, g)
+    expected, = nbgrad.grad(x.exp().cumsum(dim), x, g)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
+
+
+def test_running_logarithms_of_great_and_of_no_complex_numbers():
+    """Nothing overflows; minus infinity is the logarithm of nothing; numbers alone are their own sum."""
+    found = nbgrad.logcumsumexp(nbgrad.tensor([complex(-np.inf, 0), 1000j, 1000 + 1j, 1000 + 1j]), 0)
+    np.testing.assert_allclose(found.numpy()[2:], [1000 + 1j, 1000 + np.log(2) + 1j], rtol=1e-6)
+    assert found[0].item() == complex(-np.inf, 0) and nbgrad.logcumsumexp(nbgrad.tensor(1 + 2j), 0).item() == 1 + 2j
+    assert nbgrad.logcumsumexp(nbgrad.empty(0, 2, dtype=nbgrad.complex64), 0).shape == (0, 2)

@@ -228,6 +228,12 @@ def test_arithmetic_of_two_numbers(name, sign, x, y):
                                         float(expected) if isinstance(expected, float) else expected).dtype
 
 
+def test_factors_of_sums_of_two_numbers():
+    """``alpha`` multiplies the second."""
+    assert nbgrad.add(3, 4, alpha=2).item() == 11 and nbgrad.sub(3.0, 4, alpha=0.5).item() == 1
+    assert nbgrad.add(3, nbgrad.ones(2), alpha=2).tolist() == [5.0, 5.0]
+
+
 @pytest.mark.parametrize("name", ["maximum", "pow", "fmod", "atan2", "eq", "exp", "bitwise_and", "logaddexp"])
 def test_other_functions_of_numbers_alone_are_refused(name):
     """The error says that a tensor was expected."""
