@@ -11071,7 +11071,8 @@ Forms: x.unsafe_chunk(...).
         [ 2.5000, -3.0000]]))
 """,
     'unsafe_split': """\
-Pieces that autograd takes for tensors of their own: only for use where the input is not used again.
+Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the
+input, which learns of none of them, is not used again.
 
 Signature: unsafe_split(input, split_size, dim=0)
 

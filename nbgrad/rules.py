@@ -38,7 +38,7 @@ from .saved import (
     tensors_in,
     unpack_alike,
 )
-from .storage import GUARDED, Storage, guards, unwatched
+from .storage import unwatched
 from .tables import keep
 from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
 
@@ -1123,7 +1123,7 @@ def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]
     edges: list = [node] * count if node is None or count == 1 else [Edge(node, k) for k in range(count)]
     wrap, storage = native.tensor, x._storage_
     if getattr(op, "untracked", False):
-        return tuple(untracked_view(wrap(template, part_of_its_own(storage), x._offset_ + offset, False, None), edge)
+        return tuple(untracked_view(wrap(template, unwatched(storage), x._offset_ + offset, False, None), edge)
                      for template, offset, edge in zip(plan.outs, plan.offset, edges))
     meta, creation = x._meta_ or META_TEMPLATE, MULTI_OUTPUT if mode.enabled else NO_GRAD
     if meta.base is not None and x._needs_grad_ is not True:
@@ -1133,15 +1133,6 @@ def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]
     new_meta, version, first = view_meta_builder(), storage.version, x._offset_
     return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, (None, plan, k), creation, version, edges[k]))
                   for k, (template, offset) in enumerate(zip(plan.outs, plan.offset))])
-
-
-def part_of_its_own(storage: Storage) -> Storage:
-    """Memory with a version of its own, for a part whose whole is not used again; the first write to it is one to the whole too."""
-    part = unwatched(storage)
-    if storage.writable is True:
-        part.writable = GUARDED
-        guards[part] = lambda written: count_write(storage)
-    return part
 
 
 def untracked_view(x: Tensor, edge) -> Tensor:

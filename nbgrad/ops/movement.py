@@ -168,7 +168,8 @@ movement(
     ),
     lambda g, dim: g.cat(dim),
     multiple=True,
-    doc="Pieces that autograd takes for tensors of their own: only for use where the input is not used again.",
+    doc="Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the input, "
+    "which learns of none of them, is not used again.",
 ).untracked = True
 movement(
     "unsafe_split_with_sizes",
