@@ -32,6 +32,7 @@ class Entry(NamedTuple):
         domains: of each operand.
         fixed: how many last dimensions of each operand do not broadcast.
         one_rank: operands must have as many dimensions.
+        constants: places of the operands by which there is no derivative.
     """
 
     function: Callable
@@ -39,6 +40,11 @@ class Entry(NamedTuple):
     domains: tuple
     fixed: tuple
     one_rank: bool
+    constants: tuple = ()
+
+    def varies(self, k: int, x: np.ndarray) -> bool:
+        """Whether there is a derivative by the k-th operand."""
+        return x.dtype.kind == "f" and k not in self.constants
 
 
 def entry(function: Callable, *shapes: tuple, domains: Any = POSITIVE, fixed: Any = 0, one_rank: bool = False) -> Entry:
@@ -57,8 +63,9 @@ def loss(function: Callable, **options: Any) -> Callable:
 def elementwise_entry(op: Elementwise) -> Entry:
     """Operands of two dimensions, from the domains of the operation's samples."""
     row = SAMPLES[op.name]
-    return entry(CALLS[op.name], *((2, 3),) * len(op.operands),
+    made = entry(CALLS[op.name], *((2, 3),) * len(op.operands),
                  domains=[row.domains.get(name, row.domain) if name not in op.boolean else None for name in op.operands])
+    return made._replace(constants=tuple(k for k, name in enumerate(op.operands) if name not in op.partial_formulas))
 
 
 X, ROWS, M = (2, 3), (2, 2, 3), (2, 3, 3)
@@ -173,9 +180,9 @@ def weighted(out: nbgrad.Tensor) -> nbgrad.Tensor:
     return (parts * weights).sum()
 
 
-def gradients(function: Callable, arrays: list) -> list:
-    """By the operands that are no masks."""
-    leaves = [nbgrad.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
+def gradients(each: Entry, function: Callable, arrays: list) -> list:
+    """By the operands that have a derivative."""
+    leaves = [nbgrad.tensor(x, requires_grad=each.varies(k, x)) for k, x in enumerate(arrays)]
     wanted = [x for x in leaves if x.requires_grad]
     return [*nbgrad.grad(weighted(function(*leaves)), wanted, materialize_grads=True)]
 
@@ -187,7 +194,7 @@ def test_values_and_gradients(name, shapes):
     wide = expanding(each)
     got, want = (function(*map(nbgrad.tensor, arrays)).resolve_conj().numpy() for function in (each.function, wide))
     close(got, want, 1e-12, "value")
-    for k, (g, want) in enumerate(zip(gradients(each.function, arrays), gradients(wide, arrays))):
+    for k, (g, want) in enumerate(zip(gradients(each, each.function, arrays), gradients(each, wide, arrays))):
         close(g.numpy(), want.numpy(), 1e-10, f"gradient {k}")
         assert g.shape == want.shape
 
@@ -199,7 +206,7 @@ def test_second_derivatives(name):
     for shapes in combinations(each):
         arrays, found = operands_of(name, shapes), []
         for function in (each.function, expanding(each)):
-            leaves = [nbgrad.tensor(x, requires_grad=x.dtype.kind == "f") for x in arrays]
+            leaves = [nbgrad.tensor(x, requires_grad=each.varies(k, x)) for k, x in enumerate(arrays)]
             wanted = [x for x in leaves if x.requires_grad]
             first = nbgrad.grad(weighted(function(*leaves)), wanted, create_graph=True, materialize_grads=True)
             found.append(nbgrad.grad(sum((weighted(g) for g in first), start=weighted(wanted[0])), wanted, materialize_grads=True))
@@ -211,7 +218,7 @@ def test_second_derivatives(name):
 def test_tangents(name, shapes):
     """Forward mode of one operand at a time, and of all: the tangent of expanded operands."""
     each, arrays = TABLE[name], operands_of(name, shapes)
-    places = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
+    places = [k for k, x in enumerate(arrays) if each.varies(k, x)]
     for chosen in (*([k] for k in places), places):
         found = []
         for function in (each.function, expanding(each)):
