@@ -21,6 +21,8 @@ from .grad_mode import mode, special
 
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
+# What a program hands to a node that it calls, as a cotangent of the result; set by engine.py.
+given_cotangent: Callable = None            # type: ignore[assignment]
 
 __all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "blank_node",
            "by_operand", "name_of", "node_meta", "saved_slots", "shown"]
@@ -249,6 +251,7 @@ class Node(Placed):
         """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
         if len(grads) != self._outputs_:
             raise ArgumentError(f"{name_of(self)}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
+        grads = tuple(given_cotangent(self, g, layout) for g, layout in zip(grads, self._input_metadata))
         undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
         results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
                                                           mode.enabled or bool(special))      # kernels know no special modes

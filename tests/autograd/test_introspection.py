@@ -374,3 +374,25 @@ def test_an_undefined_gradient_in_the_log(caplog):
     with caplog.at_level(logging.DEBUG, logger="nbgrad.graph"):
         Stop.apply(leaf() * 2).sum().backward()
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["[f64[]]", "[f64[2]]", "[None]", "[None]"]
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (0,), (4, 1)], ids=str)
+@pytest.mark.parametrize("operation", [
+    lambda x: x * 2, lambda x: x.as_strided((3,), (1,)), lambda x: x.exp(), lambda x: x.cumsum(0), lambda x: x.flip(0),
+    lambda x: x[:],
+], ids=["mul", "as_strided", "exp", "cumsum", "flip", "view"])
+def test_a_node_refuses_a_gradient_of_another_shape(operation, shape):
+    """A node that a program calls hands its kernel only what the result's shape allows."""
+    node = operation(nbgrad.ones(3, requires_grad=True)).grad_fn
+    with pytest.raises(nbgrad.ShapeError, match=r"got a gradient of shape .*expected \[3\]"):
+        node(nbgrad.ones(shape))
+
+
+def test_a_node_takes_what_broadcasts_or_converts_to_its_result():
+    """One number for all elements, and another dtype, are the gradient that they become."""
+    x = nbgrad.ones(3, requires_grad=True)
+    for g in (nbgrad.ones(()), nbgrad.ones(1), nbgrad.ones(3, dtype=nbgrad.float64), nbgrad.ones(3, dtype=nbgrad.int32)):
+        result, _ = (x * 2).grad_fn(g)
+        assert result.tolist() == [2.0] * 3 and result.dtype is nbgrad.float32
+    with pytest.raises(nbgrad.ArgumentError, match="expected a Tensor or None"):
+        (x * 2).grad_fn(1.0)
