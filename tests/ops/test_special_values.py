@@ -105,6 +105,8 @@ NO_LIMIT = {
     ("atanh", "second"): ((inf, -inf), "the value is NaN there"), ("frac", "value"): ((inf, -inf), PERIODIC),
     ("log_ndtr", "second"): ((-inf,), "inf / inf"),
     ("i0e", "second"): ((0.0, -0.0), "the first derivative jumps at 0, and is 0 there"),
+    # The operation that docs/adding-an-op.md declares.
+    **{("softsign", order): ((inf, -inf), "inf / inf, as its formula is written") for order in ("value", "first", "second")},
 }
 
 
