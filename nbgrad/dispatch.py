@@ -555,7 +555,7 @@ class ElementwiseRule(Rule):
 
     def part(self, chosen: tuple[bool, ...]) -> Callable | None:
         """``backward`` of some of the operands, by the rule for those alone."""
-        return part_of(self, chosen)
+        return part_of(self, chosen) if len(chosen) == len(self.wanted) else None
 
     def differentiable(self, node: Node, g: Tensor, values: dict, places: tuple[int, ...] = ()) -> Any:
         """The cotangents by operations on tensors, so that they are recorded in turn.

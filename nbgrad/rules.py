@@ -256,7 +256,7 @@ class GeneralRule(Rule):
 
     def part(self, chosen: tuple[bool, ...]) -> Callable | None:
         """``backward`` of some of the operands; of a sequence of them all."""
-        return None if self.spread else part_of(self, chosen)
+        return None if self.spread or len(chosen) != len(self.wanted) else part_of(self, chosen)
 
     def generate(self, chosen: tuple[bool, ...] | None = None) -> Callable:
         """``backward(node, g, create_graph)``: check versions, call the formulas with what they name.

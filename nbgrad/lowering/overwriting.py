@@ -54,7 +54,8 @@ def overwriting(name: str) -> Callable:
         # What the operation saves of its operand is the copy, which nobody writes to.
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
         require_fit(name, x, result)
-        if recorded and x._meta_ is None and result.layout is x.layout and not special and not is_marked((x, result)):
+        own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout       # no view on either side
+        if recorded and own and not special and not is_marked((x, result)):
             return take_over(x, result)
         return CALLS["copy_"](x, result)
     function.__name__ = function.__qualname__ = name + "_"

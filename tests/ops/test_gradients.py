@@ -129,3 +129,24 @@ def test_an_operation_without_derivative_says_so(name):
     out, = run(row, operands, row.calls[0])
     with pytest.raises(nbgrad.NotSupportedError, match=f"^{name}: .*Hint"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_an_operand_alone_gets_what_it_gets_beside_others(name, recorded):
+    """A pass about one operand computes its cotangent alone: the same, bit for bit, as in a pass about all of them."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        operands = tensors(row, call, requires_grad=True)
+        leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+        if len(leaves) < 2:
+            continue
+        outs = [x for x in run(row, operands, call) if x.requires_grad]
+        seeds = [nbgrad.tensor(w).to(x.dtype) for x, w in zip(outs, weights_of([x.detach().numpy() for x in outs]))]
+        options = {"retain_graph": True, "create_graph": recorded, "allow_unused": True}
+        together = nbgrad.grad(outs, leaves, seeds, **options)
+        for x, want in zip(leaves, together):
+            got, = nbgrad.grad(outs, x, seeds, **options)
+            assert (got is None) == (want is None)
+            if got is not None:
+                assert np.array_equal(got.detach().numpy(), want.detach().numpy(), equal_nan=True), f"{name}{call}"
