@@ -636,6 +636,16 @@ def test_negative_indices_count_from_the_end():
     assert mapped.tolist() == [[[0, 1, 0], [3, 4, 0]], [[0, 1, 2], [0, 4, 5]]]
 
 
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_in_place_is_recorded(accumulate):
+    """The result is a view of what was computed, and the tensor that it is written to is none."""
+    x, source = nbgrad.ones(2, 2, requires_grad=True), nbgrad.tensor([3.0, 4.0], requires_grad=True)
+    y = x.clone().put_(nbgrad.tensor([0, 3]), source, accumulate)
+    assert y.requires_grad and not y._is_view()
+    gradients = nbgrad.grad((y * y).sum(), (x, source))
+    assert [g.tolist() for g in gradients] == ([[[8, 2], [2, 10]], [8, 10]] if accumulate else [[[0, 2], [2, 0]], [6, 8]])
+
+
 NUMBERS = ["bfloat16", "float16", "float32", "float64", "uint8", "int8", "int64"]
 
 
