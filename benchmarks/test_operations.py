@@ -11,8 +11,8 @@ from benchmarks.operations import PROGRAMS, SIZES, Program, unmeasured
 from benchmarks.peers import BOTH, grad_of
 
 PLACES = ("", "nn.functional.", "linalg.", "special.")
-SETTINGS = {"small": harness.Settings(rounds=11, fewest_rounds=5, block=1e-3, limit=0.1),
-            "large": harness.Settings(rounds=9, fewest_rounds=3, block=1e-3, limit=0.3)}
+SETTINGS = {"small": harness.Settings(rounds=9, fewest_rounds=5, block=1e-3, limit=0.06),
+            "large": harness.Settings(rounds=7, fewest_rounds=3, block=1e-3, limit=0.15)}
 
 
 def place_of(name: str) -> str:

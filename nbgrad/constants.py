@@ -148,7 +148,7 @@ def numbered(factory: Callable) -> Callable:
         key: tuple = (get_default_dtype(),)
         for value in args:
             kind = type(value)
-            if kind is tuple:
+            if isinstance(value, tuple):
                 for size in value:
                     if type(size) is not int:
                         return factory(*args)

@@ -209,3 +209,13 @@ def test_a_spelling_is_settled_for_a_layout(call):
         for k in (1, 2):
             twice = [[part.tolist() for part in (y if isinstance(y, tuple) else (y,))] for y in (call(x, k), call(x, k))]
             assert twice[0] == twice[1]
+
+
+@pytest.mark.parametrize("dim", [True, 1.0])
+@pytest.mark.parametrize("name", ["sum", "amax"])
+def test_what_equals_a_dimension_is_none(name, dim):
+    """Of a layout that is reduced in several steps True and 1.0 are refused too, in every call."""
+    x = nb.ones(8, 8)[::2, ::2]
+    getattr(x, name)(1), getattr(x, name)(1)
+    with pytest.raises(nb.ArgumentError):
+        getattr(x, name)(dim)
