@@ -19,7 +19,7 @@ F = nbgrad.nn.functional
 SHAPE = {(1, None)}             # of the second operand only the shape is looked at
 ZERO = {
     "detach_copy": {(0, None)}, "dropout_mask": {(0, None)}, "expand_as": SHAPE, "reshape_as": SHAPE, "view_as": SHAPE,
-    "histc": {(0, None)},                                   # counts
+    "histc": {(0, None)}, "bin_counts": {(0, None)},        # counts
     "linalg_lu": {(0, 0)}, "lu_unpack": {(0, 0)},           # a permutation
     "broadcast_tensors": {(0, 1), (1, 0)}, "meshgrid": {(0, 1), (1, 0)}, "triangular_solve": {(0, 1)},      # the other operand's
 }
