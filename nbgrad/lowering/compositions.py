@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..batch.levels import whole
+from ..constants import numbered
 from ..dispatch import CALLS
 from ..dtypes import DType, bool_, finfo, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
@@ -880,7 +881,7 @@ for _function in (searchsorted, isin, bucketize):
     composite(_function.__name__, _function, method=False, out=_function is not isin, numbers=_function is bucketize,
               doc=str(_function.__doc__))
 for _function in (tril_indices, triu_indices):
-    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+    composite(_function.__name__, numbered(_function), method=False, doc=_function.__doc__)
 
 
 # ---- activations -----------------------------------------------------------------------------------------------------
