@@ -31,7 +31,7 @@ from .dispatch import CALLS, fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode, special
 from .graph import Edge, Node, grad_dtype_of
-from .graph_task import INDIRECT, LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
+from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks, by_operand, name_of
 from .saved import freed_backward, hooks_entered, leave_hooks
@@ -124,6 +124,8 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 heappush(heap, (-node._seq_, ties, node))
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
+    # Nodes that are plain but for being asked about some of their operands: 1.2 us a node less than by ``run``.
+    parts = parts_of(task) if run is None and task.parted else {}
     run = run or run_special
     usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else (advance, send)
     step = step or usual_step
@@ -134,7 +136,15 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
             if node._meta_ is None and (plain or (node in needed and node not in wanted)):
                 ready = step(work, node)
             else:
-                g = run(node, buffers.pop(node, None), create_graph, task)
+                g, part = buffers.pop(node, None), parts.get(node)
+                if part is None or g is None or node._meta_ is not None:
+                    g = run(node, g, create_graph, task)
+                else:
+                    current["node"] = node
+                    out, g = g, part(node, g, create_graph)
+                    if node._meta_ is not None:
+                        g = hooked_meanwhile(node, g, out)
+                    out = None
                 ready = send_on(work, node, g, frees and (plain or node in needed))
                 g = None
             if type(ready) is Node:
@@ -154,6 +164,16 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
             if heap and -heap[0][0] > node._seq_:
                 ties += 1
                 node = heappushpop(heap, (-node._seq_, ties, node))[2]
+
+
+def parts_of(task: GraphTask) -> dict[Node, Callable]:
+    """The backward of the parts that a pass wants of nodes: NOTE [Parts]."""
+    found = {}
+    for node, chosen in task.parted.items():
+        part = None if node in task.wanted or node._backward_ is freed_backward else node._rule_.part(chosen)
+        if part is not None:
+            found[node] = part
+    return found
 
 
 def advance(work: tuple, node: Node):
@@ -349,9 +369,7 @@ def run_whole(node: Node, g, create_graph: bool, task: GraphTask):
 
 def run_part(node: Node, g, create_graph: bool, task: GraphTask):
     """The results of a node for the edges that lead to what the pass runs or captures, None for the others: NOTE [Parts]."""
-    needed, wanted = task.needed or (), task.wanted
-    chosen = tuple([edge in needed or edge in wanted or type(edge) in INDIRECT and task.runs(target(edge))
-                    for edge in node._edges_])
+    chosen = task.parted[node]
     part = None if node._backward_ is freed_backward else node._rule_.part(chosen)
     if part is not None:
         return part(node, g, create_graph)

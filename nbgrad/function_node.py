@@ -350,7 +350,7 @@ def free_saved(ctx: BackwardCFunction) -> None:
 def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     """Run a Function's ``backward`` and check what it returns."""
     grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
-    if ctx.materialize_grads:
+    if ctx.materialize_grads and (g is None or ctx._outputs_ != 1):
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
     enabled = mode.enabled
     results = call_backward(ctx, grads)
@@ -376,7 +376,7 @@ def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
         if value is not None and not isinstance(value, Tensor):
             raise GradError(f"{name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
         if layout is not None:
-            checked.append(None if value is None or not needed else
+            checked.append(None if value is None or not needed else value if value.layout is layout and not layout.special else
                            validate_gradient(f"{name}.backward, argument {k}", value, layout))
         elif value is not None:
             raise GradError(f"{name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")

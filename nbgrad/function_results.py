@@ -39,8 +39,11 @@ def require_tuples(ctx: BackwardCFunction) -> None:
 
 
 def contains(tensors: tuple, x: Any) -> bool:
-    """Membership by identity."""
-    return any(t is x for t in tensors)
+    """Membership by identity: a loop, because ``any`` of a generator takes 0.3 us in each of five calls of a Function."""
+    for t in tensors:
+        if t is x:
+            return True
+    return False
 
 
 def require_tensors(what: str, tensors: tuple) -> None:

@@ -87,20 +87,21 @@ def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
     return survey(roots).counts
 
 
-def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target]) -> tuple[set[Target], set[Target]]:
+def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target]) -> tuple[set[Target], dict[Target, tuple]]:
     """The nodes on a path from ``roots`` to a wanted node, those at its end excepted unless they lie on another path.
 
     Args:
         found: all nodes and leaves below the roots.
 
     Returns:
-        Those nodes; and those among them from which an edge leads elsewhere: NOTE [Parts] in engine.py.
+        Those nodes; and for those among them from which an edge leads elsewhere, which of the edges do not: NOTE [Parts] in
+        engine.py.
     """
     wanted = set(wanted)
     if found.all_lead_to(wanted):
-        return set(found.nodes), set()
+        return set(found.nodes), {}
     needed: set[Target] = set()
-    parted: set[Target] = set()
+    parted: dict[Target, tuple] = {}
     leading = wanted.copy()         # the needed and the wanted
     seen: set[Target] = set()
     stack: list[Any] = list(roots)
@@ -118,7 +119,8 @@ def nodes_needed(found: Survey, roots: Iterable[Target], wanted: Iterable[Target
                 needed.add(node)
                 leading.add(node)
                 if elsewhere:
-                    parted.add(node)
+                    parted[node] = tuple([edge in leading or type(edge) in INDIRECT and target(edge) in leading
+                                          for edge in node._edges_])
         elif node not in seen and not isinstance(node, Tensor):
             seen.add(node)
             stack += (node, None)
@@ -158,7 +160,7 @@ class GraphTask:
         roots: the nodes and leaves that it starts from.
         captures, wanted: where to collect gradients instead of accumulating them.
         needed: the nodes and leaves that run; None: all of the graph.
-        parted: the nodes of which some edges alone lead to what runs or is captured.
+        parted: for the nodes of which some edges alone lead to what runs or is captured, which of them do.
         plain: all nodes run, none of them is captured, and none is parted.
         seen: all nodes and leaves of the graph below the roots and how many edges lead to each; filled in when the walk begins.
         callbacks: to be called at its end, or None.
@@ -169,7 +171,7 @@ class GraphTask:
     captures: Captures | None = None
     wanted: dict[Target, dict[int, list[int]]] = {}
     needed: set[Target] | None = None
-    parted: set[Target] | frozenset[Target] = frozenset()
+    parted: dict[Target, tuple] = {}
     plain = True
     seen: dict[Target, int] = {}
     callbacks: list[Callable[[], Any]] | None = None

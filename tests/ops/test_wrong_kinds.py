@@ -66,7 +66,7 @@ ATTRIBUTES = [
     (lambda: x().isclose(1.5), "isclose: other must be a Tensor, got float"),
     (lambda: x().allclose("a"), "isclose: other must be a Tensor, got str"),
     (lambda: x().equal(None), "equal: other must be a Tensor, got NoneType"),
-    (lambda: x().cross(1.5), "cross: other must be a Tensor"),
+    (lambda: x().cross(1.5), "cross: expected a Tensor, got float"),
     (lambda: x().put(1, "a"), "put: index must be a Tensor, got int"),
     (lambda: x().baddbmm(1, "a"), "baddbmm: expected Tensors, got int"),
     (lambda: x().outer(1), "outer: expected Tensors, got int"),
