@@ -21,7 +21,12 @@ from .tensor import Tensor, native
 __all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]
 
 MOST_BYTES = 512            # of elements that a plan holds
-NUMBERS = (int, float)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value may be part of a key: -0.0 equals 0.0."""
+    kind = type(value)
+    return kind is int or kind is float and value != 0
 
 
 @cache
@@ -106,7 +111,7 @@ def like(factory: Callable, filled: bool = True) -> Callable:
             return factory(input, *args, **named)
         key: tuple = (input.layout, dtype)
         for value in args:
-            if type(value) not in NUMBERS or not value:
+            if not is_number(value):
                 return factory(input, *args, **named)
             key = (*key, type(value), value)
         plan = plans.get(key)
@@ -126,7 +131,7 @@ def filled_like(factory: Callable) -> Callable:
         if special or named or len(args) != 2 or not isinstance(args[0], tuple) or self.layout.special:
             return factory(self, *args, **named)
         size, value = args
-        if type(value) not in NUMBERS or not value:
+        if not is_number(value):
             return factory(self, *args)
         for each in size:
             if type(each) is not int:

@@ -5,6 +5,7 @@ their gradient, of every order.
 """
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -213,12 +214,21 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return total / scalar.logical_not(scalar.isnan(input)).sum(dim, keepdim)
 
 
+@cache
+def usual_numbers(dtype):
+    """What ``nan_to_num`` puts in the place of NaN and of the infinities."""
+    info = finfo(dtype)
+    return 0.0, info.max, info.min
+
+
 def nan_to_num(input, nan=None, posinf=None, neginf=None):
     """Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least), in both parts of complex numbers."""
     if input.dtype.is_complex:
         return scalar.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (scalar.real(input), scalar.imag(input))))
     if not input.dtype.is_floating_point:
         return input.clone()
+    if nan is None and posinf is None and neginf is None:
+        return scalar.nan_replaced(input, *usual_numbers(input.dtype))
     info = finfo(input.dtype)
     try:
         numbers = tuple(usual if value is None else float(constant_number("nan_to_num", name, value)) for name, value, usual in (
@@ -405,8 +415,12 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     if not before and not after:
         return x
     if mode == "constant":
-        sides = [x.new_full((*x.shape[:dim], n, *x.shape[dim + 1:]), value) for n in (before, after)]
-        return CALLS["cat"]([sides[0], x, sides[1]], dim)
+        shape, parts = tuple(x.shape), [x]
+        if before:
+            parts.insert(0, x.new_full((*shape[:dim], before, *shape[dim + 1:]), value))
+        if after:
+            parts.append(x.new_full((*shape[:dim], after, *shape[dim + 1:]), value))
+        return CALLS["cat"](parts, dim)
     if mode != "circular":
         raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
     if not size:

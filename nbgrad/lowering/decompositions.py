@@ -1129,7 +1129,10 @@ def multiplied(tensors: list, splits: dict, i: int, j: int):
 
 def cross_along(input, other, *, dim=-1):
     """The vector product along a dimension of size 3; the operands broadcast."""
-    shape = broadcast_shapes("linalg.cross", [tuple(input.shape), tuple(other.shape)])
+    shape = tuple(input.shape)
+    if shape == tuple(other.shape):
+        return CALLS["cross"](input, other, dim)
+    shape = broadcast_shapes("linalg.cross", [shape, tuple(other.shape)])
     return CALLS["cross"](input.expand_shape(shape), other.expand_shape(shape), dim)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from ..dispatch import CALLS
 from ..dtypes import DType, bool_, float32
@@ -250,6 +250,21 @@ def in_steps(op, tensors, attributes) -> Tensor:
     return CALLS[op.name](*(CALLS["contiguous_copy"](x) for x in tensors), **attributes)
 
 
+def copied(layouts: tuple[Layout, ...]) -> Callable:
+    """``run(op, tensors, attributes)`` for a product of two: what BLAS cannot take is copied first, the other operand is not.
+
+    Both are where it is not the matrices that are in the way.
+    """
+    awkward = tuple([as_matrix(layout, True, False)[0].stored() is None for layout in layouts])
+    first, second = awkward if True in awkward else (True, True)
+
+    def run(op, tensors, attributes):
+        x, y = tensors
+        copy = CALLS["contiguous_copy"]
+        return CALLS[op.name](copy(x) if first else x, copy(y) if second else y, **attributes)
+    return run
+
+
 @lowering("matmul", "mm", "bmm", "mv", "dot", "gemm")
 def _matmul(op, layouts, attributes):
     x, y = layouts
@@ -258,7 +273,7 @@ def _matmul(op, layouts, attributes):
     product = product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
     if x.dtype.compute != x.dtype.name or is_lazy(layouts):
         return in_steps
-    return product_plan(product, x.dtype, layouts) or in_steps
+    return product_plan(product, x.dtype, layouts) or copied(layouts)
 
 
 @lowering("gemm_bias")

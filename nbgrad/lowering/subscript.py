@@ -612,7 +612,8 @@ def repeated(x: Tensor, repeats, dim):
         wide = CALLS["unsqueeze"](x, dim + 1)
         count = int(counts.reshape(-1)[0])
         shape = (*x.layout.shape[: dim + 1], count, *x.layout.shape[dim + 1 :])
-        return CALLS["flatten"](CALLS["clone"](CALLS["contiguous"](CALLS["expand_shape"](wide, shape))), dim, dim + 1)
+        wide = CALLS["contiguous"](CALLS["expand_shape"](wide, shape))      # a copy, unless nothing is repeated
+        return CALLS["flatten"](wide if count > 1 and x.layout.numel else CALLS["clone"](wide), dim, dim + 1)
     return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
 
 

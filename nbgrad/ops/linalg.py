@@ -232,6 +232,8 @@ def inner(input, other):
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes {input.shape[-1]} and {other.shape[-1]} differ.")
+    if input.ndim == other.ndim == 2:
+        return input.mm(other.t())
     return tensordot(input, other, ((-1,), (-1,)))
 
 
@@ -278,11 +280,11 @@ def tensordot(a, b, dims=2):
 def kron(input, other):
     """The Kronecker product: every element of ``input`` times the whole of ``other``."""
     ndim = max(input.ndim, other.ndim)
-    x = input.reshape((1,) * (ndim - input.ndim) + input.shape)
-    y = other.reshape((1,) * (ndim - other.ndim) + other.shape)
-    for d in range(ndim):
-        x, y = x.unsqueeze(2 * d + 1), y.unsqueeze(2 * d)
-    return (x * y).reshape(tuple(m * n for m, n in zip(x.shape[::2], y.shape[1::2])))
+    sizes = (1,) * (ndim - input.ndim) + tuple(input.shape)
+    others = (1,) * (ndim - other.ndim) + tuple(other.shape)
+    x = input.reshape(tuple([size for m in sizes for size in (m, 1)]))
+    y = other.reshape(tuple([size for n in others for size in (1, n)]))
+    return (x * y).reshape(tuple([m * n for m, n in zip(sizes, others)]))
 
 
 def trace(input):
