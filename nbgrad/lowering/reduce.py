@@ -3,8 +3,8 @@
 NOTE [Walks]: dimensions that memory joins are merged, each kept (K) or reduced (R). What remains is
   rows      K?R, RKR      the reduced elements lie one after the other; one result after the other
   columns   RK, KRK       the kept elements do; ``TILE`` of them are accumulated side by side
-A reduced dimension of stride 0 (an expanded operand) only multiplies. Everything else is copied to [kept, reduced]
-first.
+A reduced dimension of stride 0 (an expanded operand) only multiplies. Few elements that lie otherwise (a diagonal) are columns of
+one element each. Everything else is copied to [kept, reduced] first.
 
 NOTE [Several steps]: a lowering that cannot do with one launch returns a function instead of a plan: half types
 (widened first, narrowed last), layouts that have no walk, and results of so many elements each that threads should
@@ -61,6 +61,7 @@ __all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
 PARALLEL_FROM = 1 << 15
 SHARED_FROM = 1 << 21
 PIECE = 1 << 15
+MOST_WITH_GAPS = 1 << 12
 
 
 class Walk(NamedTuple):
@@ -100,7 +101,7 @@ def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> 
     if layout.dense and len(dims) == layout.ndim:
         return Walk(False, 1, 0, layout.numel)
     kinds, sizes, steps, times = merged(layout, frozenset(dims), multiplies)
-    rows = match_rows(kinds, sizes, steps) or match_columns(kinds, sizes, steps)
+    rows = match_rows(kinds, sizes, steps) or match_columns(kinds, sizes, steps) or match_gaps(kinds, sizes, steps)
     return rows._replace(times=times) if rows else None
 
 
@@ -144,6 +145,15 @@ def match_columns(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None
             outer = (sizes[0], steps[0]) if form == "KRK" else (1, 0)
             return Walk(True, *outer, sizes[reduced], steps[reduced], sizes[kept])
     return None
+
+
+def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+    """Columns of one element each, for few elements that lie anywhere: one launch takes less time than a copy and another one."""
+    if kinds not in ("R", "KR", "RK") or math.prod(sizes) > MOST_WITH_GAPS:
+        return None
+    reduced = kinds.index("R")
+    outer = (1, 0) if kinds == "R" else (sizes[1 - reduced], steps[1 - reduced])
+    return Walk(True, *outer, sizes[reduced], steps[reduced])
 
 
 @cache

@@ -25,10 +25,12 @@ from nbgrad.lowering.reduce import Walk, walk_of
     ((2, 3, 4), None, (0, 2), Walk(False, 3, 4, 4, segments=2, segment_step=12)),
     ((2, 3, 4), None, (1, 2), Walk(False, 2, 12, 12)),
     ((2, 3, 4, 5), None, (1, 3), None),
-    ((3, 4), (8, 2), (1,), None),
+    ((3, 4), (8, 2), (1,), Walk(True, 3, 8, 4, 2)),
+    ((4,), (5,), (0,), Walk(True, 1, 0, 4, 5)),
+    ((300, 400), (800, 2), (1,), None),
 ])
 def test_walk_of_a_layout(shape, strides, dims, expected):
-    """Neighbouring dimensions merge, and what is left is rows, columns, or needs a copy."""
+    """Neighbouring dimensions merge, and what is left is rows, columns, a few elements with gaps, or needs a copy."""
     assert walk_of(layout_of(float32, shape, strides), dims) == expected
 
 

@@ -219,3 +219,63 @@ def test_what_equals_a_dimension_is_none(name, dim):
     getattr(x, name)(1), getattr(x, name)(1)
     with pytest.raises(nb.ArgumentError):
         getattr(x, name)(dim)
+
+
+GAPS = {"a diagonal": lambda x: x.diagonal(), "every second column": lambda x: x[:, ::2], "a column": lambda x: x[:, 1],
+        "columns of a transpose": lambda x: x.T[::2]}
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "argmin", "var", "any", "count_nonzero"])
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_reductions_of_elements_with_gaps(name, gaps, dtype):
+    """What is read where it lies is what a contiguous copy gives, along every dimension."""
+    x = GAPS[gaps](nb.tensor((TABLE * 9).astype(dtype)))
+    if name in ("mean", "var"):
+        x = x.double() if dtype is np.int32 else x
+    for dim in range(x.ndim):
+        reduced, expected = (getattr(each, name)(dim=dim).numpy() for each in (x, x.contiguous()))
+        assert np.allclose(reduced, expected)
+
+
+@pytest.mark.parametrize("make", [
+    lambda x, w: x.sum(0).expand(4, 5) @ w, lambda x, w: x @ w[:, :1].expand(5, 4), lambda x, w: x[:, ::2] @ w[::2, ::2],
+    lambda x, w: x[0, 0].expand(4, 5) @ w[0, 0].expand(5, 4), lambda x, w: x[0, ::2] @ w[::2], lambda x, w: x[::2, ::2].T @ x[::2],
+])
+def test_products_of_what_is_copied_first(make):
+    """Operands that are no rows or columns of BLAS, one or both of them, give the product and its gradient of contiguous ones."""
+    x, w = nb.tensor(TABLE, requires_grad=True), nb.tensor(TABLE.T.copy(), requires_grad=True)
+    for _ in range(2):
+        assert nb.autograd.gradcheck(make, (x, w))
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda x: nb.inner(x, x * 2), lambda a: np.inner(a, a * 2)), (lambda x: nb.inner(x, x[0]), lambda a: np.inner(a, a[0])),
+    (lambda x: nb.kron(x, x[:2]), lambda a: np.kron(a, a[:2])), (lambda x: nb.kron(x[0], x.T), lambda a: np.kron(a[0], a.T)),
+    (lambda x: nb.trace(x[:, 1:]), lambda a: np.trace(a[:, 1:])),
+    (lambda x: nb.nn.functional.pad(x, (0, 2, 1, 0)), lambda a: np.pad(a, ((1, 0), (0, 2)))),
+    (lambda x: nb.block_diag(x, x[0]), lambda a: np.block([[a, np.zeros((4, 5))], [np.zeros((1, 5)), a[:1]]])),
+    (lambda x: x.T.repeat_interleave(2, 1), lambda a: np.repeat(a.T, 2, 1)),
+])
+def test_compositions_of_few_steps(call, expected):
+    """Values are NumPy's, and the formulas' derivatives are those of differences, of second order too."""
+    x = nb.tensor(TABLE, requires_grad=True)
+    assert np.allclose(call(x.detach()).numpy(), expected(TABLE))
+    assert nb.autograd.gradcheck(call, (x,), check_forward_ad=True, check_batched_grad=True)
+    assert nb.autograd.gradgradcheck(call, (x,))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_repeated_elements_are_a_copy(count):
+    """A write to the result of repeat_interleave leaves the operand as it is, where nothing is repeated too."""
+    x = nb.tensor(TABLE)
+    x.repeat_interleave(count, 0).zero_()
+    assert np.array_equal(x.numpy(), TABLE)
+
+
+def test_zeros_keep_their_sign():
+    """-0.0 and 0.0 equal 0, and fill with what they are."""
+    x = nb.ones(2)
+    made = [x.new_full((2,), value).tolist() for value in (0, -0.0, 0.0, 0, -0.0)]
+    assert list(map(str, made)) == ["[0.0, 0.0]", "[-0.0, -0.0]", "[0.0, 0.0]", "[0.0, 0.0]", "[-0.0, -0.0]"]
+    assert nb.full_like(x, False, dtype=nb.bool_).tolist() == [False, False] and nb.full((2,), 0).dtype is nb.int64
