@@ -77,3 +77,44 @@ def test_forward_over_reverse(compare):
         return lambda: lib.func.jvp(slope, (x,), (x,))[1]
 
     compare("Hessian-vector product, forward over reverse", both(program), budget=1.0, tolerance=1e-3)
+
+
+OPERATIONS = {
+    "var": lambda lib, x: x.var(),
+    "std": lambda lib, x: x.std(),
+    "softmax": lambda lib, x: lib.softmax(x, 0),
+    "logsumexp": lambda lib, x: lib.logsumexp(x, 0),
+    "norm": lambda lib, x: lib.linalg.vector_norm(x),
+    "prod": lambda lib, x: x.prod(),
+    "amax": lambda lib, x: x.amax(),
+    "cat": lambda lib, x: lib.cat((x, x)),
+    "stack": lambda lib, x: lib.stack((x, x)),
+    "gather": lambda lib, x: x.gather(0, lib.tensor(INDEX)),
+    "index_select": lambda lib, x: x.index_select(0, lib.tensor(INDEX)),
+    "mul_": lambda lib, x: (x * 1.0).mul_(x),
+}
+INDEX = np.array([3, 1, 2, 0])
+# Of the others 1.0: times of nbgrad / times of torch that are not to be exceeded.
+BUDGETS = {"var": 4.0, "std": 4.0, "softmax": 4.5, "logsumexp": 4.5, "norm": 8.0, "prod": 5.0, "amax": 5.0, "cat": 6.0, "stack": 6.0,
+           "gather": 5.0, "index_select": 5.0}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operation_of_a_dual_tensor(compare, name):
+    """100 calls of one operation of 16 elements that is no elementwise one, or writes in place."""
+    data = RNG.normal(size=16).astype(np.float32)
+
+    def program(lib):
+        forward_ad, call = forward_ad_of(lib), OPERATIONS[name]
+        x = lib.tensor(data)
+
+        def run():
+            with forward_ad.dual_level():
+                dual = forward_ad.make_dual(x, x)
+                for _ in range(100):
+                    out = call(lib, dual)
+                return forward_ad.unpack_dual(out).tangent
+
+        return run
+
+    compare(f"{name} of a dual tensor, 16 elements", both(program), budget=BUDGETS.get(name, 1.0), tolerance=1e-3)

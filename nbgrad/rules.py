@@ -704,7 +704,11 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
 
 
 def run_call(op: General, run: Callable) -> Callable:
-    """An operation of several steps: ``run`` computes with recording off, then the result gets its node."""
+    """An operation of several steps: ``run`` computes with recording off, then the result gets its node.
+
+    The call has two more forms beneath the interpreters: ``plain`` takes arguments in any spelling; ``straight(tensors,
+    attributes)`` takes all of them, checked, and goes by prepared runs.
+    """
 
     checked = [(k, name) for k, name in enumerate(op.operands) if k or not getattr(op, "variadic", False)]
     preparing = PREPARED.get(op.name)
@@ -727,10 +731,27 @@ def run_call(op: General, run: Callable) -> Callable:
             prepare(tensors, attributes)
         return out
 
+    def straight(tensors, attributes):
+        if preparing is None:
+            return record_run(op, run, tensors, attributes)
+        values = (*tensors, *attributes.values())
+        try:
+            function, plan = quick.get(prepared_key(kinds, values), NEW)
+        except TypeError:               # a list
+            function = None
+        if function is not None:
+            out = function(*values)
+            if out is not None:
+                if mode.enabled and any(map(requires_grad, tensors_in(tensors))):
+                    record_prepared(op, plan, tensors, out, attributes)
+                return out
+        out = record_run(op, run, tensors, attributes)
+        prepare(tensors, attributes)
+        return out
+
     def prepare(tensors, attributes):
         values = (*tensors, *attributes.values())
-        key = tuple([part for kind, value in zip(kinds, values)
-                     for part in ((value, type(value)) if kind is None else (layouts_of(value),))])
+        key = prepared_key(kinds, values)
         try:
             if key in quick or not all(map(is_plain, key)):
                 return
@@ -745,11 +766,20 @@ def run_call(op: General, run: Callable) -> Callable:
 
     quick: dict = {}
     call = bound_function(op, "call", "began(tensors, attributes)",
-                          {"began": began, "special": special, "found": quick.get, "mode": mode, "NOTHING": (None, None),
+                          {"began": began, "special": special, "found": quick.get, "mode": mode, "NOTHING": NEW,
                            "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
                           "" if preparing is None else prepared_text(op, kinds))
-    call.plain, call.quick = plain, quick
+    call.plain, call.quick, call.straight = plain, quick, straight
     return call
+
+
+NEW: tuple = (None, None)
+
+
+def prepared_key(kinds: tuple, values: tuple) -> tuple:
+    """By which a prepared run is found: layouts, and values with their types."""
+    return tuple([part for kind, value in zip(kinds, values)
+                  for part in ((value, type(value)) if kind is None else (layouts_of(value),))])
 
 
 # Until something is strange: then the long way follows, which says what.

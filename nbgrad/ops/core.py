@@ -247,7 +247,10 @@ def is_refusing(formula: Callable) -> bool:
 
 
 class Reduction(General):
-    """A combination over dimensions: ``combine`` of two accumulators, its ``identity``, and a ``map`` of the elements."""
+    """Of ``(x, dim, keepdim)``, over the dimensions ``dim``: every element of ``x`` goes into one element of the result.
+
+    Forward mode relies on it: the cotangents of a ``g`` of ones are the derivatives of all elements.
+    """
 
     kind = "reduction"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..dtypes import float32
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .attributes import constant_number
-from .core import composite, elementwise, general, movement
+from .core import composite, elementwise, general, movement, reduction
 from .expr import scalar
 from .shapes import inverse_permutation, wrap
 from .spellings import chosen
@@ -85,13 +85,13 @@ def by_dims(name: str):
 
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
-general("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
-        node=by_dims("SumBackward"),
-        doc="Sum over dimensions; integers and bools in int64.")
-general("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-        {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
-        node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
+reduction("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
+          {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
+          node=by_dims("SumBackward"),
+          doc="Sum over dimensions; integers and bools in int64.")
+reduction("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
+          {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
+          node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
 general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False,
         function=False,
         node="SumBackward1", doc="Sum down to a shape that broadcasts to the operand's.")
@@ -140,8 +140,8 @@ def logsumexp_cotangent(g, x, out, x_shape, dim):
     return scalar.spread(g, x_shape, dim) * conjugate(scalar.exp(x - scalar.spread(shift, x_shape, dim)))
 
 
-general("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
-        doc="log(sum(exp(x))) over dimensions, without overflow.")
+reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
+          doc="log(sum(exp(x))) over dimensions, without overflow.")
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ def named_by_dim(whole: str, along_dims: str):
 
 
 for _name, _which in (("amax", "Greatest"), ("amin", "Smallest")):
-    general(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
-            node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"),
-            doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
+    reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
+              node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"),
+              doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
     general(_name, lambda x, dim=None, keepdim=False: x,
             doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
@@ -284,10 +284,10 @@ def deviation_cotangent(g, x, out, x_shape, dim, correction):
     return variance_cotangent(g, x, x_shape, dim, correction)
 
 
-general("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
-        node="VarBackward0", public="var", doc="Mean squared distance from the mean, in two passes.")
-general("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
-        node="StdBackward0", public="std", doc="Root of the variance.")
+reduction("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
+          node="VarBackward0", public="var", doc="Mean squared distance from the mean, in two passes.")
+reduction("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
+          node="StdBackward0", public="std", doc="Root of the variance.")
 
 
 def spread_arguments(dim, unbiased, correction) -> tuple:
@@ -352,13 +352,13 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
     return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 
-general("norm1", lambda x, dim, keepdim: x,
-        {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-        method=False, function=False, node="LinalgVectorNormBackward0", public="norm", doc="Sum of magnitudes.")
-general("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False, node="LinalgVectorNormBackward0",
-        public="norm", doc="Euclidean length.")
-general("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
-        node="LinalgVectorNormBackward0", public="norm", doc="(sum |x|**p)**(1/p).")
+reduction("norm1", lambda x, dim, keepdim: x,
+          {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
+          method=False, function=False, node="LinalgVectorNormBackward0", public="norm", doc="Sum of magnitudes.")
+reduction("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False,
+          node="LinalgVectorNormBackward0", public="norm", doc="Euclidean length.")
+reduction("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
+          node="LinalgVectorNormBackward0", public="norm", doc="(sum |x|**p)**(1/p).")
 
 
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
@@ -483,8 +483,8 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)
 
 
-general("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
-        doc="Product of all elements or along one dimension; integers and bools in int64.")
+reduction("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
+          doc="Product of all elements or along one dimension; integers and bools in int64.")
 
 
 # ---- orders ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from nbgrad import tangents
 from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.grad_mode import special
 from nbgrad.interpreters import Presence
-from nbgrad.ops.core import OPS, Elementwise
+from nbgrad.ops.core import OPS, Elementwise, Reduction
 from tests.samples import SAMPLES
 from tests.samples.checking import close, results, to_tensor, waves
 
@@ -38,6 +38,8 @@ def numbers(x):
     """A tensor as an array, None as None."""
     return None if x is None else results((x.detach(),))[0]
 
+
+ORDER = nbgrad.tensor([2, 0, 1])
 
 # ---- forward mode --------------------------------------------------------------------------------------------------
 
@@ -85,7 +87,11 @@ def test_plans_know_which_operand_is_dual():
 @pytest.mark.parametrize("call", [
     lambda x: x.sum(), lambda x: x.sum(0, keepdim=True), lambda x: x.mean(1), lambda x: x @ x.t(), lambda x: x.t(), lambda x: x[0],
     lambda x: x.reshape(-1), lambda x: x.expand(2, 3, 3), lambda x: x.tril(), lambda x: x.cumsum(0), lambda x: x.softmax(1),
-    lambda x: x.amax(1), lambda x: x.contiguous(), lambda x: x.unsqueeze(0).squeeze(0), lambda x: x.flip(0)])
+    lambda x: x.amax(1), lambda x: x.contiguous(), lambda x: x.unsqueeze(0).squeeze(0), lambda x: x.flip(0),
+    lambda x: nbgrad.cat((x, x)), lambda x: nbgrad.stack((x, wave(3, 3), x), 2), lambda x: nbgrad.cat((x,)),
+    lambda x: x.gather(0, ORDER.expand(3, 3)), lambda x: x[ORDER], lambda x: x[:, ORDER, None], lambda x: x.index_select(1, ORDER),
+    lambda x: x.index_add(0, ORDER, x), lambda x: x.slice_scatter(x[:2], 0, 1), lambda x: x.sort(0)[0], lambda x: x.max(1)[0],
+    lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1, keepdim=True), lambda x: x.logsumexp((0, 1))])
 def test_other_operations_push_forward_as_interpreters_do(call):
     """Movements and linear operations, and beside them those that are not quick."""
     x, t = wave(3, 3), wave(3, 3).flip(1)
@@ -94,6 +100,104 @@ def test_other_operations_push_forward_as_interpreters_do(call):
         want = pushed(call, (x,), (t,))
     for a, b in zip(got, want):
         close(a, b, 1e-12, "pushed forward")
+
+
+def test_quick_runs_take_the_tangents_that_are_there():
+    """Members without a tangent have a zero one; the tangent of a result shares no memory with that of an operand."""
+    x, y, t = wave(3), wave(3) + 1, wave(3) * 2
+    with dual_level():
+        d = make_dual(x, t)
+        assert unpack_dual(nbgrad.cat((y, y))).tangent is None
+        assert np.array_equal(unpack_dual(nbgrad.cat((y, d))).tangent.numpy(), np.concatenate([np.zeros(3), t.numpy()]))
+        alone = nbgrad.cat((d,))
+        alone.mul_(2)
+        assert np.array_equal(unpack_dual(d).tangent.numpy(), t.numpy())
+        assert np.array_equal(unpack_dual(alone).tangent.numpy(), 2 * t.numpy())
+
+
+def test_quick_runs_refuse_what_ordinary_ones_do():
+    """An index out of range is found by a run that has been prepared for its layouts, too."""
+    with dual_level():
+        d = make_dual(wave(3), wave(3))
+        for _ in range(2):
+            d.gather(0, nbgrad.tensor([2, 0]))
+        with pytest.raises(nbgrad.NbgradError, match="out of range"):
+            d.gather(0, nbgrad.tensor([3, 0]))
+
+
+def test_quick_runs_record_operands_without_tangents():
+    """Where a result has no tangent, or its operands require grad, it has the history of an ordinary one."""
+    x, t = wave(3).requires_grad_(), wave(3)
+    with dual_level():
+        d = make_dual(wave(3), t)
+        for _ in range(2):
+            assert np.array_equal(nbgrad.grad((x[ORDER] * d).sum(), x)[0].numpy(), wave(3)[ORDER.argsort()].numpy())
+            mixed = nbgrad.stack((x, d))
+            assert mixed.requires_grad
+            assert np.array_equal(unpack_dual(mixed).tangent[1].detach().numpy(), t.numpy())
+
+
+# ---- reductions ----------------------------------------------------------------------------------------------------
+
+REDUCED = sorted(name for name, op in OPS.items() if isinstance(op, Reduction) and op.vjps and not op.linear_groups())
+
+
+def jacobian_of(function, x):
+    """Derivatives of a function of few elements, one column at a time, each by reverse mode: the oracle of forward mode."""
+    x = x.detach().requires_grad_()
+    out = function(x).reshape(-1)
+    return np.stack([nbgrad.grad(each, x, retain_graph=True)[0].numpy().reshape(-1) for each in out])
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("dim, keepdim", [(0, False), (1, True), (-1, False)])
+def test_tangents_of_reductions_are_sums_of_slopes(name, dim, keepdim):
+    """What each of them declares: an element goes into one element of the result; so the Jacobian by rows gives the tangent."""
+    rest = {"p": 3.0, "correction": 1}
+    op, x, t = OPS[name], wave(3, 4), wave(3, 4).flip(0) + 0.3
+    given = {n: rest[n] for n in op.signature.parameters if n in rest}
+
+    def function(x):
+        return nbgrad.dispatch.CALLS[name](x, dim=dim, keepdim=keepdim, **given)
+
+    value, tangent = pushed(function, (x,), (t,))
+    want = (jacobian_of(function, x) @ t.numpy().reshape(-1)).reshape(value.shape)
+    assert tangent.shape == value.shape and np.allclose(tangent, want, rtol=1e-12, atol=1e-13)
+    slopes = jacobian_of(function, x)
+    assert ((slopes != 0).sum(0) <= 1).all()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.logsumexp(0), lambda x: nbgrad.linalg.vector_norm(x),
+    lambda x: nbgrad.linalg.vector_norm(x, 3, 1)])
+def test_reductions_are_pushed_forward_at_every_order(function):
+    """Forward over forward, forward over reverse and reverse over forward give one second derivative, batches of tangents too."""
+    x, t = wave(3, 4), wave(3, 4).flip(1) * 0.5
+
+    def total(x):
+        return (function(x) ** 2).sum()
+
+    twice = nbgrad.func.jvp(lambda x: nbgrad.func.jvp(total, (x,), (t,))[1], (x,), (t,))[1]
+    product = nbgrad.func.jvp(nbgrad.func.grad(total), (x,), (t,))[1]
+    back = nbgrad.func.grad(lambda x: nbgrad.func.jvp(total, (x,), (t,))[1])(x)
+    step = 1e-5
+    slope = nbgrad.func.grad(total)
+    want = (slope(x + step * t) - slope(x - step * t)).numpy() / (2 * step)
+    assert np.allclose(product.numpy(), want, atol=1e-7) and np.allclose(back.numpy(), want, atol=1e-7)
+    assert np.allclose(twice.numpy(), (want * t.numpy()).sum(), atol=1e-7)
+    columns = nbgrad.func.jacfwd(function)(x).numpy()
+    assert np.allclose(columns.reshape(-1, 12), jacobian_of(function, x), atol=1e-12)
+
+
+def test_reductions_of_half_and_complex_numbers():
+    """They go by the transpose: slopes would be rounded, or have to be conjugated."""
+    x, t = wave(4, dtype=nbgrad.float16), wave(4, dtype=nbgrad.float16)
+    assert np.allclose(pushed(lambda x: x.var(), (x,), (t,))[1],
+                       2 / 3 * ((x - x.mean()).double() * t.double()).sum().numpy(), rtol=1e-2)
+    z, s = nbgrad.complex(wave(3), wave(3) + 1), nbgrad.complex(wave(3) * 2, wave(3) - 1)
+    a, b = z.numpy(), s.numpy()
+    assert np.allclose(pushed(lambda x: x.prod(), (z,), (s,))[1], a.prod() * (b / a).sum())
+    assert np.allclose(pushed(nbgrad.linalg.vector_norm, (z,), (s,))[1], (a.conj() * b).real.sum() / np.linalg.norm(a))
 
 
 def test_bilinear_operations_with_two_tangents():
