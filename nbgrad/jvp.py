@@ -221,7 +221,7 @@ def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
     """The tangent of a reduction: products of slopes and tangents, summed over its dimensions.
 
     Every element of the operand goes into one element of the result, so the cotangents of a ``g`` of ones are all the slopes there
-    are: amax 66 -> 30 us.
+    are: amax 66 -> 34 us.
     """
     slopes = cotangent_of(call.op, "x", formula_values(call, out, ones_like(out.layout)))
     return CALLS["sum"](CALLS["mul"](slopes, tangent), call.attributes["dim"], call.attributes["keepdim"])
