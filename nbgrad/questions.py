@@ -8,10 +8,11 @@ from typing import Any
 
 from . import memory_format
 from .casting import on_device
-from .creation import empty, tensor
+from .creation import empty, empty_like, tensor
 from .dispatch import CALLS
 from .dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, result_dtype, uint8
 from .errors import ArgumentError, RangeError
+from .grad_mode import special
 from .layout import broadcast_shapes as common_shape
 from .outs import require_no_grad, store_results
 from .size import Size, size_of
@@ -246,7 +247,10 @@ def fill(input: Tensor, value: Any) -> Tensor:
     >>> nbgrad.fill(nbgrad.ones(2), 3)
     tensor([3., 3.])
     """
-    return require_tensor("fill", input).clone().fill_(value)
+    x = require_tensor("fill", input)
+    if special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
+        return x.clone().fill_(value)
+    return empty_like(x).fill_(value)           # no history, so nothing of it is copied
 
 
 # ---- settings ------------------------------------------------------------------------------------------------------

@@ -573,8 +573,10 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     def beneath(*values):
         tensors = values[:count]
         key = (*(x.layout for x in tensors), *map(hashable, values[count:]))
-        if dim and type(key[dim]) in ODD_DIMS:
+        if keepdim and type(key[keepdim]) is not bool:
             new(key, key[:count])           # which refuses it, in its own words
+        if dim and type(key[dim]) in ODD_DIMS:
+            new(key, key[:count])
             raise ArgumentError(f"{op.public}: dim must be an int, got {key[dim]!r}.")
         try:
             plan = plans.get(key)
@@ -595,9 +597,12 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
         return out
 
     def same_types(given):      # True and 1.0 equal 1
-        for name, value in zip(names[count:], given):
+        for is_flag, value in zip(flags, given):
             kind = type(value)
-            if kind is not int and kind is not tuple and value is not None and not (kind is bool and name == "keepdim"):
+            if is_flag:
+                if kind is not bool:
+                    return False
+            elif kind is not int and kind is not tuple and value is not None:
                 return False
         return True
 
@@ -605,6 +610,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     keepdim = names.index("keepdim") if "keepdim" in names else 0
     dim = names.index("dim") if "dim" in names else 0
     attribute_names = tuple(names[count:])
+    flags = [type(op.signature.parameters[name].default) is bool for name in attribute_names]
     aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in names and op.function]
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
              "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,

@@ -774,7 +774,10 @@ class Unique(NamedTuple):
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
-    found = np.unique(values_of(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    array = values_of(input)
+    if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
+        return refused("unique", "Unique2Backward0", shared(np.unique(array), input), input)
+    found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     values, inverse, counts = (shared(each, input) for each in found)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
@@ -819,10 +822,17 @@ def _searchsorted(op, tensors, attributes):
     return shared(found.astype(np.int64).reshape(values.shape), x)
 
 
+FEW_PAIRS = 1 << 12         # that are compared one by one in less time than it takes to sort
+
+
 @lowering("are_members", style="run")
 def _isin(op, tensors, attributes):
     elements, tests = tensors
-    return shared(np.asarray(np.isin(values_of(elements), values_of(tests), invert=attributes["invert"])), elements, bool_)
+    array, others = values_of(elements), values_of(tests)
+    if array.size * others.size <= FEW_PAIRS:
+        found = (array[..., None] == others.reshape(-1)).any(-1)
+        return shared(np.asarray(~found if attributes["invert"] else found), elements, bool_)
+    return shared(np.asarray(np.isin(array, others, invert=attributes["invert"])), elements, bool_)
 
 
 def as_tensor(x, like: Tensor) -> Tensor:

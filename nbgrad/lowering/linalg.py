@@ -261,7 +261,7 @@ def copied(layouts: tuple[Layout, ...]) -> Callable:
     def run(op, tensors, attributes):
         x, y = tensors
         copy = CALLS["contiguous_copy"]
-        return CALLS[op.name](copy(x) if first else x, copy(y) if second else y, **attributes)
+        return CALLS[op.name](copy(x) if first else x, copy(y) if second else y, *attributes.values())
     return run
 
 

@@ -532,7 +532,7 @@ def nonzero(x, *, as_tuple=False):
         return tuple(made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
     if not array.ndim:
         return made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
-    return made(positions_tensor(np.argwhere(array)))
+    return made(positions_tensor(np.array(array.nonzero()).T))
 
 
 def argwhere(x):

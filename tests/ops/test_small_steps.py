@@ -279,3 +279,36 @@ def test_zeros_keep_their_sign():
     made = [x.new_full((2,), value).tolist() for value in (0, -0.0, 0.0, 0, -0.0)]
     assert list(map(str, made)) == ["[0.0, 0.0]", "[-0.0, -0.0]", "[0.0, 0.0]", "[0.0, 0.0]", "[-0.0, -0.0]"]
     assert nb.full_like(x, False, dtype=nb.bool_).tolist() == [False, False] and nb.full((2,), 0).dtype is nb.int64
+
+
+def test_keepdim_is_a_bool_in_every_call():
+    """1 equals True, and finds nothing that a call with True has left, where reductions take several steps either."""
+    x = nb.tensor(TABLE.astype(np.float16)).T
+    assert x.sum(0, True).shape == (1, 4) and x.sum(0, True).shape == (1, 4)
+    with pytest.raises(TypeError, match="keepdim must be a bool"):
+        x.sum(0, 1)
+
+
+@pytest.mark.parametrize("size", [0, 5, 500])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool])
+@pytest.mark.parametrize("invert", [False, True])
+def test_members_of_few_and_of_many(size, dtype, invert):
+    """Few pairs are compared one by one, many are sorted: both say what NumPy says, of NaN too."""
+    x, tests = (RNG.integers(0, 9, (3, 7)).astype(dtype), RNG.integers(0, 6, size).astype(dtype))
+    if dtype is np.float32 and size:
+        x[0, 0] = tests[0] = np.nan
+    found = nb.isin(nb.tensor(x), nb.tensor(tests), invert=invert)
+    assert found.dtype is nb.bool_ and np.array_equal(found.numpy(), np.isin(x, tests, invert=invert))
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0].expand(3, 5), lambda x: x[0, 0]])
+def test_filled_tensors_lie_as_copies_do(make):
+    """The result of fill has the memory order of a copy, a history where one is due, and leaves the operand alone."""
+    x = nb.tensor(TABLE)
+    filled, copy = nb.fill(make(x), 3), make(x).clone()
+    assert filled.stride() == copy.stride() and (filled == 3).all() and np.array_equal(x.numpy(), TABLE)
+    x.requires_grad_()
+    out = nb.fill(make(x), nb.tensor(2.0, dtype=nb.float64, requires_grad=True))
+    assert (nb.autograd.grad(out.sum(), x)[0] == 0).all()
+    value = nb.tensor(2.0, dtype=nb.float64, requires_grad=True)
+    assert nb.autograd.grad(nb.fill(make(x.detach()), value).sum(), value)[0] == copy.numel()
