@@ -30,7 +30,7 @@ from .ops.expr import ZERO, evaluate, operation, symbol
 from .rules import record_result
 from .saved import tensors_in
 from .tables import keep
-from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, share_memory, sight, tangent_of
+from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, sight, tangent_of
 from .tensor import Tensor, native
 
 __all__ = ["quick"]
@@ -239,8 +239,22 @@ def in_steps(op: Any, plan: Plan | None, operands: tuple, attributes: dict, tang
     given = flat(tangents)
     for x, t in zip(result if type(result) is tuple else (result,), made):
         if t is not None:
-            beneath(level.number, give, x, level.number, t, given)
+            attach(x, t, given, level)
     return result
+
+
+def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: DualLevel) -> None:
+    """Make a result dual: at once where it is new and without history, and the tangent in its own memory lies as it does."""
+    if out._meta_ is None and out._edge_ is None and not tangent.layout.special and lies_alike(tangent, out):
+        memory = tangent._storage_
+        for each in given:
+            if each is not None and each._storage_ is memory:
+                break
+        else:
+            out._meta_ = dual_meta({level.number: tangent})
+            level.keep(out._meta_)
+            return
+    beneath(level.number, give, out, level.number, tangent, given)
 
 
 def flat(tangents: dict[str, Any]) -> list[Tensor | None]:
@@ -306,18 +320,21 @@ def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: D
     group, = groups
     places = tuple([in_place_of(x, tangents[name]) if k in group else x
                     for k, (name, x) in enumerate(zip(op.operands, operands))])
-    out = beneath(0, result_of, op, None, operands, attributes)
-    t = beneath(0, result_of, op, None, places, attributes)
+    out, t = beneath(0, run_twice, op, operands, places, attributes)
     if type(out) is tuple:
         return None
-    if not out.layout.dtype.differentiable:
-        return out
-    if out._meta_ is not None or not lies_alike(t, out) or any(each is not None and share_memory(each, t) for each in given):
-        beneath(level.number, give, out, level.number, t, given)
-    else:
-        out._meta_ = dual_meta({level.number: t})
-        level.keep(out._meta_)
+    if out.layout.dtype.differentiable:
+        attach(out, t, given, level)
     return out
+
+
+def run_twice(op: General, operands: tuple, places: tuple, attributes: dict) -> tuple:
+    """The results of an operation for its operands and for tangents in their places; neither is recorded."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        return result_of(op, None, operands, attributes), result_of(op, None, places, attributes)
+    finally:
+        mode.enabled = enabled
 
 
 @cache

@@ -223,8 +223,14 @@ def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
     Every element of the operand goes into one element of the result, so the cotangents of a ``g`` of ones are all the slopes there
     are: amax 66 -> 34 us.
     """
-    slopes = cotangent_of(call.op, "x", formula_values(call, out, ones_like(out.layout)))
-    return CALLS["sum"](CALLS["mul"](slopes, tangent), call.attributes["dim"], call.attributes["keepdim"])
+    enabled = mode.enabled
+    mode.enabled = enabled and (requires_grad(call.operands[0]) or requires_grad(tangent))
+    try:
+        slopes = cotangent_of(call.op, "x", formula_values(call, out, ones_like(out.layout)))
+        made: Tensor = CALLS["sum"](CALLS["mul"](slopes, tangent), call.attributes["dim"], call.attributes["keepdim"])
+        return made
+    finally:
+        mode.enabled = enabled
 
 
 @lru_cache(maxsize=256)
