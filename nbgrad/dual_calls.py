@@ -40,11 +40,11 @@ _plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
-    innermost = dual_levels[-1:]        # none: another thread has closed its level just now
-    if len(special) != len(dual_levels) or not innermost:
+    levels = dual_levels[:]             # none: another thread has closed its level just now
+    if len(special) != len(levels) or not levels:
         return None
-    level, = innermost
-    if attributes is not None and sight.below <= dual_levels[0].number:
+    level = levels[-1]
+    if attributes is not None and sight.below <= levels[0].number:
         out = unseen_call(op, operands, attributes)
         if out is not None:
             return out

@@ -221,7 +221,7 @@ def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
     """The tangent of a reduction: products of slopes and tangents, summed over its dimensions.
 
     Every element of the operand goes into one element of the result, so the cotangents of a ``g`` of ones are all the slopes there
-    are: amax 66 -> 34 us.
+    are: amax 66 -> 29 us.
     """
     enabled = mode.enabled
     mode.enabled = enabled and (requires_grad(call.operands[0]) or requires_grad(tangent))
