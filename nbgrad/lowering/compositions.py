@@ -204,7 +204,10 @@ def cummin(input, dim):
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum over dimensions of what is not NaN."""
-    valid = scalar.where(scalar.isnan(input), 0, input) if input.dtype.differentiable else input
+    if input.dtype.is_complex:
+        valid = scalar.where(scalar.isnan(input), 0, input)
+    else:
+        valid = scalar.nan_zeroed(input) if input.dtype.is_floating_point else input
     return valid.sum(dim, keepdim, dtype=dtype)
 
 

@@ -25,6 +25,7 @@ row("deg2rad", np.deg2rad, saves="")
 row("copysign", np.copysign, NONZERO, at={(0.0, -1.0): (0.0, 0.0)}, unlike={"bool": "NumPy's is of half floats"})
 row("heaviside", np.heaviside)
 row("nan_replaced", lambda x, nan, posinf, neginf: x, REAL, case((2, 3), 0.5, 9.0, -9.0))
+row("nan_zeroed", lambda x: x, REAL, case((2, 3)))
 row("fmax", np.fmax, at={(1.0, 1.0): (1.0, 0.0), (np.nan, 1.0): (0.0, 1.0)})
 row("fmin", np.fmin, at={(1.0, 1.0): (1.0, 0.0), (1.0, np.nan): (1.0, 0.0)})
 
