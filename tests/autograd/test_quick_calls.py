@@ -189,6 +189,14 @@ def test_reductions_are_pushed_forward_at_every_order(function):
     assert np.allclose(columns.reshape(-1, 12), jacobian_of(function, x), atol=1e-12)
 
 
+@pytest.mark.parametrize("function", [lambda x: x.std(), nbgrad.linalg.vector_norm])
+def test_roots_of_zero_have_no_slope(function):
+    """Their tangent is 0 along every finite direction; 0 times an infinite one is no number."""
+    x = nbgrad.zeros(3)
+    assert pushed(function, (x,), (nbgrad.tensor([1.0, -2.0, 3.0]),))[1] == 0
+    assert np.isnan(pushed(function, (x,), (nbgrad.tensor([float("inf"), 1.0, 0.0]),))[1])
+
+
 def test_reductions_of_half_and_complex_numbers():
     """They go by the transpose: slopes would be rounded, or have to be conjugated."""
     x, t = wave(4, dtype=nbgrad.float16), wave(4, dtype=nbgrad.float16)
