@@ -28,12 +28,13 @@ class GradMode(threading.local):
     Attributes:
         enabled: operations on tensors that require grad are recorded; never in inference mode.
         inference: the thread is in inference mode; what it makes is marked (inference.py).
+        inferring: the thread is beneath an operation of inference mode: its steps are plain, and its results are marked at the end.
         claimed: what ``is_grad_enabled`` says in inference mode.
         transforms: the transforms whose functions run, outermost first: runs of reverse mode (func/runs.py) and levels.
     """
 
     def __init__(self) -> None:
-        self.enabled, self.inference, self.claimed = True, False, False
+        self.enabled, self.inference, self.inferring, self.claimed = True, False, False, False
         self.transforms: list[Any] = []
 
 

@@ -125,7 +125,7 @@ class Inference:
         changed = call.with_operands(replaced(call.operands, stand_ins), replaced(call.attributes, stand_ins))
         changed.out = replaced(call.out, stand_ins)
         if mode.inference:
-            return finish_inside(without_recording(below, changed), call, stand_ins)
+            return finish_inside(plainly(below, changed), call, stand_ins)
         if stand_ins.tensors and call.form == "_" and mode.enabled and any(map(requires_grad, changed.tensors())):
             # The write would be done before the node shows what it saved: the same call without it tells.
             check_saved(calls[call.op.name](*changed.operands, **changed.attributes), call.op.name, stand_ins)
@@ -159,15 +159,14 @@ def replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def without_recording(below: Callable[[Call], Any], call: Call) -> Any:
-    """Nothing is recorded in inference mode, whatever the engine or ``create_graph`` set."""
-    if not mode.enabled:
-        return below(call)
-    mode.enabled = False
+def plainly(below: Callable[[Call], Any], call: Call) -> Any:
+    """The operation alone: nothing is recorded, whatever the engine or ``create_graph`` set; between steps tensors are plain."""
+    enabled = mode.enabled
+    mode.enabled, mode.inference, mode.inferring = False, False, True
     try:
         return below(call)
     finally:
-        mode.enabled = True
+        mode.enabled, mode.inference, mode.inferring = enabled, True, False
 
 
 def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
@@ -180,7 +179,8 @@ def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
         if id(x) in known:
             return known[id(x)]
         owner = owners.get(id(x._storage_))
-        if owner is None:
+        if owner is None:           # new memory; a view of what was made on the way is nobody's view
+            x._meta_, x._needs_grad_ = None, False
             return mark(x)
         if owner.layout.special is INFERENCE:
             x._meta_, x._needs_grad_ = None, False

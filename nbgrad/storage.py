@@ -114,7 +114,7 @@ class Storage:
         """Refuse a write to memory that its owner made read-only; where somebody guards the memory, tell that before the write."""
         if self.writable is GUARDED:
             self.tell_guard()
-        if self.writable or self.writable is IN_INFERENCE_MODE and mode.inference:
+        if self.writable or self.writable is IN_INFERENCE_MODE and (mode.inference or mode.inferring):
             return
         if self.writable is IN_INFERENCE_MODE:
             raise InplaceError(f"{op}: an inference tensor is changed in place outside of inference mode. Hint: clone it first; "

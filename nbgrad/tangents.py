@@ -130,7 +130,7 @@ def level_of(number: int) -> DualLevel:
 
 def visible_levels() -> list[int]:
     """The open levels that this thread sees, outermost first; none in inference mode."""
-    if mode.inference:
+    if mode.inference or mode.inferring:
         return []
     limit = sight.below
     return [level.number for level in dual_levels if level.number < limit]

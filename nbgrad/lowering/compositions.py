@@ -536,7 +536,8 @@ def shares(x, src, out, dim, index, include_self):
 def own_share(g, x, src, out, dim, index, include_self):
     """g shared evenly among the elements that attain the extremum: the part of x."""
     own, _, count = shares(x, src, out, dim, index, include_self)
-    return g / count * own
+    part = g / count * own
+    return part if include_self else part.scatter_value(dim, index, 0)      # a NaN is 0 / 0
 
 
 def source_share(g, x, src, out, dim, index, include_self):
@@ -574,7 +575,8 @@ def _scatter_extremum(op, tensors, attributes):
         raise DTypeError(f"scatter_reduce: complex numbers have no order, got {dtype}.")
     if not attributes["include_self"]:
         out[places] = extremes(dtype)[0 if attributes["largest"] else 1]
-    (np.maximum if attributes["largest"] else np.minimum).at(out, places, src)
+    with np.errstate(invalid="ignore"):         # NumPy warns of NaN
+        (np.maximum if attributes["largest"] else np.minimum).at(out, places, src)
     return shared(out, tensors[0], tensors[0].layout.dtype)
 
 

@@ -419,3 +419,43 @@ def test_a_parameter_is_no_inference_tensor():
     with pytest.raises(RuntimeError, match="inference"):
         nbgrad.Parameter(x)
     assert not nbgrad.Parameter(x, requires_grad=False).requires_grad
+
+
+# ---------------------------------------------------------------------------------------------- operations of several steps
+GRID = nbgrad.tensor([[1, 2, 0], [3, 0, 5]], dtype=nbgrad.int32)
+REALS = nbgrad.arange(24, dtype=F64).reshape(2, 3, 4) / 7
+STEPWISE = {
+    "all": lambda: GRID.all(), "any of columns": lambda: GRID[:, ::2].any(), "max": lambda: GRID[:, ::2].max(),
+    "sum of bytes": lambda: GRID.to(nbgrad.uint8).t().sum(0), "prod": lambda: REALS[:1].expand(2, 3, 4).prod(),
+    "sum of a diagonal": lambda: REALS.permute(2, 0, 1).sum((0, 2)), "indices": lambda: REALS[GRID[0, ::2], GRID[0, :2].long()],
+    "var": lambda: REALS.var((0, 2)), "argmax of halves": lambda: REALS.half().argmax(1), "median": lambda: REALS.median(1).values,
+    "scatter": lambda: REALS.scatter_reduce(0, GRID[None].repeat(1, 1, 1).long() * 0, REALS[:1, :2, :3], "amax"),
+    "copy": lambda: REALS.mT.clone().copy_(REALS[:1, 0, :3].expand(2, 4, 3)),
+    "cumsum in place": lambda: REALS.clone().mT.cumsum_(0),
+    "matmul": lambda: REALS.mT @ REALS, "det": lambda: (REALS[:, :2, :2]).det(), "logsumexp": lambda: GRID.t().logsumexp(0),
+}
+
+
+@pytest.mark.parametrize("name", STEPWISE)
+def test_operations_of_several_steps_give_inference_tensors(name):
+    """What comes between the steps of an operation is plain: the result is that of an ordinary call, in repeated calls too."""
+    want = STEPWISE[name]()
+    for _ in range(2):
+        out = inferred(STEPWISE[name])
+        assert out.is_inference() and not out._is_view()
+        np.testing.assert_allclose(out.numpy(), want.numpy(), rtol=1e-12)
+
+
+def test_steps_in_inference_mode_see_no_tangents():
+    """Nothing is differentiated in inference mode, by forward mode neither, inside of operations of several steps too."""
+    with nbgrad.forward_ad.dual_level():
+        x = nbgrad.forward_ad.make_dual(REALS.permute(2, 0, 1), nbgrad.ones(4, 2, 3, dtype=F64))
+        assert nbgrad.forward_ad.unpack_dual(inferred(x.sum, (0, 2))).tangent is None
+
+
+def test_inference_mode_is_on_again_after_a_failed_step():
+    """An operation that refuses its operands leaves the mode as it was."""
+    with nbgrad.inference_mode():
+        with pytest.raises(nbgrad.DimError):
+            REALS[nbgrad.tensor([7]), nbgrad.tensor([0], dtype=nbgrad.int32)]
+        assert nbgrad.is_inference_mode_enabled() and nbgrad.ones(2).is_inference()

@@ -689,6 +689,14 @@ def test_gradient_of_complex_products_by_index(include_self):
     assert nbgrad.gradcheck(product, (x, src), check_forward_ad=True) and nbgrad.gradgradcheck(product, (x, src))
 
 
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_elements_that_are_left_out_of_extrema_have_no_gradient_beside_nan(reduce):
+    """A NaN that is sent to a place is nothing to the element that it replaces."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    y = x.scatter_reduce(0, nbgrad.tensor([0]), nbgrad.tensor([float("nan")]), reduce, include_self=False)
+    assert nbgrad.grad(y.sum(), x)[0].tolist() == [0.0, 1.0]
+
+
 def test_reductions_by_index_that_have_no_meaning():
     """Complex numbers have no order and do have a mean; bools have an order and no mean."""
     z, index = nbgrad.tensor([1 + 1j, 2j]), nbgrad.tensor([0, 0])
