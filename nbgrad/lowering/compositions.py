@@ -13,7 +13,7 @@ import numpy as np
 from ..batch.levels import whole
 from ..constants import numbered
 from ..dispatch import CALLS
-from ..dtypes import DType, bool_, finfo, int32, int64, result_dtype
+from ..dtypes import DType, bool_, finfo, float32, float64, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
 from ..layout import broadcast_shapes, layout_of
@@ -286,7 +286,14 @@ def signbit(input):
 
 def ldexp(input, other):
     """input * 2**other."""
-    return input * scalar.pow(2.0, other) if isinstance(other, Tensor) else input * 2.0 ** other
+    if not isinstance(other, Tensor):
+        return input * 2.0 ** other
+    if not isinstance(input, Tensor) or not input.dtype.is_floating_point or other.dtype.differentiable:
+        return input * scalar.pow(2.0, other)
+    dtype = float64 if input.dtype is float64 else float32
+    half = scalar.div_floor(other.to(int64), 2)            # 2 ** other alone may be out of range where the result is not
+    out = input.to(dtype) * scalar.pow(2.0, half.to(dtype)) * scalar.pow(2.0, (other.to(int64) - half).to(dtype))
+    return out.to(input.dtype)
 
 
 def frexp(input):

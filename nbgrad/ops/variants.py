@@ -107,11 +107,11 @@ def sub(op):
 
 @variant("rsub", inplace=False, out=False)
 def rsub(op):
-    plain = op("sub")
+    difference = sub(op)
 
     def rsub(input, other, *, alpha=1):
         """other - alpha * input."""
-        return plain(other, input if alpha == 1 else input * alpha)
+        return difference(other, input, alpha=alpha)
     return rsub
 
 

@@ -394,3 +394,19 @@ def test_sinc_of_complex_numbers_near_zero():
         assert found.real.item() == pytest.approx(due.item(), rel=1e-7, abs=1e-12)
         second, = nbgrad.grad(found.real, z)
         assert second.real.item() == pytest.approx(nbgrad.grad(due, x)[0].item(), rel=1e-7)
+
+
+def test_factors_of_reversed_differences_do_not_decide_dtypes():
+    """``alpha`` belongs to the difference: integers times a fraction do not become float32 beside half types."""
+    out = nbgrad.rsub(nbgrad.tensor([3]), nbgrad.tensor([1.0], dtype=nbgrad.bfloat16), alpha=0.5)
+    assert out.dtype is nbgrad.bfloat16 and out.tolist() == [-0.5]
+
+
+@pytest.mark.parametrize("dtype, x, exponent", [("float64", 1.0, 200), ("float64", 2.0 ** 100, -1070), ("float32", 2.0 ** -20, 140),
+                                                ("float16", 0.5, 16), ("bfloat16", 3.0, -5)])
+def test_ldexp_by_integers_is_of_the_inputs_dtype(dtype, x, exponent):
+    """The result is NumPy's where the power of 2 alone is out of range, and so is the gradient."""
+    leaf = nbgrad.tensor([x], dtype=getattr(nbgrad, dtype), requires_grad=True)
+    out = nbgrad.ldexp(leaf, nbgrad.tensor([exponent]))
+    assert out.dtype is leaf.dtype and out.item() == np.ldexp(x, exponent)
+    assert nbgrad.grad(out.sum(), leaf)[0].dtype is leaf.dtype
