@@ -9040,8 +9040,10 @@ Raises:
     ShapeError: shapes that do not broadcast.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g
-    y: -g
+    sub, x: g
+    sub, y: -g
+    add_scaled, x: g
+    add_scaled, y: g * alpha
 
 Forms: x.rsub(...), x.rsub_(...), out=; also called subtract.
 
