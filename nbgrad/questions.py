@@ -248,8 +248,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
     tensor([3., 3.])
     """
     x = require_tensor("fill", input)
-    if special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
-        return x.clone().fill_(value)
+    if x.layout.numel < 4096 or special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
+        return x.clone().fill_(value)           # of few elements the quicker way
     return empty_like(x).fill_(value)           # no history, so nothing of it is copied
 
 
