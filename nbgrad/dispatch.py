@@ -450,7 +450,7 @@ class ElementwiseRule(Rule):
         # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
         frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
         self.frees = free_all if frees and len(self.saved_names) > NODE_SAVES else frees
-        booleans = dict(op.params)
+        self.booleans = booleans = dict(op.params)
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
         # Whether steps of a half type would be rounded on the way.
@@ -570,12 +570,23 @@ class ElementwiseRule(Rule):
             values["out"] = saved_output(node, values["out"])
         if self.symbolic is None:
             self.symbolic = self.generate_symbolic()
-        compute = node._plan_.compute
+        plan = node._plan_
+        compute = plan.compute
+        if plan.reduced:
+            values = {name: self.as_computed(name, x, compute) for name, x in values.items()}
         if self.rounds and compute.compute != compute.name:
             results = self.in_wide_steps(compute, g, values)
         else:
             results = self.symbolic(g, *values.values())
-        return self.reduce(node._plan_, results) if node._plan_.reduced else results
+        return self.reduce(plan, results) if plan.reduced else results
+
+    def as_computed(self, name: str, x: Any, compute: DType) -> Any:
+        """A saved operand as the kernel read it: a step of the formula on another dtype would have a result of its own (``log`` of
+        a negative real number beside a complex one, of an integer beside a double).
+        """
+        if not isinstance(x, Tensor) or x.layout.dtype is compute or self.booleans.get(name) or name in self.op.exact:
+            return x
+        return CALLS["to_dtype"](x, compute)
 
     def in_wide_steps(self, compute: DType, g: Tensor, values: dict) -> Any:
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""

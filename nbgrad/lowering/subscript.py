@@ -199,6 +199,8 @@ def as_int(value) -> int:
 def scalar_item(x: Tensor):
     """A 0-d index: an int, or a truth value."""
     value = array_of(x)[()].item()
+    if is_mask(x):
+        return bool(value)
     if not isinstance(value, (int, bool)):
         raise DimError(f"index: index tensors must be of ints or bools, got {x.layout.dtype.name}.")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import math
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -471,3 +472,26 @@ def test_a_divisor_that_is_0_in_the_dtype_is_refused(divide):
         with pytest.raises(nbgrad.DivisionError):
             divide(x, divisor)
     assert divide(x, 257).tolist() == divide(x, 1).tolist()
+
+
+# ---------------------------------------------------------------------------------------------- steps of recorded cotangents
+MIXED = {
+    "real base, complex power": (nbgrad.pow, (-0.6, "float64"), (1j, "complex128")),
+    "integer base": (nbgrad.pow, (3, "int64"), (0.5, "float64")),
+    "integer beside a logarithm": (nbgrad.xlogy, (3, "int64"), (0.7, "float64")),
+    "single beside double": (nbgrad.pow, (0.3, "float32"), (0.7, "float64")),
+    "half beside double": (nbgrad.atan2, (0.3, "float16"), (0.7, "float64")),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_recorded_cotangents_compute_in_the_dtype_of_the_call(name):
+    """Operands of two dtypes: a recorded cotangent is what the kernel computes, to the last digits of the wider one."""
+    op, *operands = MIXED[name]
+    x, y = (nbgrad.tensor([value], dtype=getattr(nbgrad, dtype)) for value, dtype in operands)
+    wanted = [z.requires_grad_() for z in (x, y) if z.dtype.differentiable]
+    out = op(x, y)
+    plain = nbgrad.grad(out, wanted, nbgrad.ones_like(out), retain_graph=True)
+    recorded = nbgrad.grad(out, wanted, nbgrad.ones_like(out), create_graph=True)
+    for g, again in zip(plain, recorded):
+        np.testing.assert_allclose(again.detach().numpy(), g.numpy(), rtol=4 * nbgrad.finfo(g.dtype).eps)

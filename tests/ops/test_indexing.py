@@ -705,3 +705,13 @@ def test_reductions_by_index_that_have_no_meaning():
         z.scatter_reduce(0, index, z, "amax")
     with pytest.raises(nbgrad.DTypeError, match="mean of bools"):
         nbgrad.tensor([True, False]).scatter_reduce(0, index, nbgrad.tensor([True, True]), "mean")
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 3])
+def test_a_number_of_uint8_is_a_truth_value(chosen):
+    """As masks of that dtype are: reads add a dimension, writes reach all elements or none."""
+    x, index = nbgrad.arange(3.0), nbgrad.tensor(chosen, dtype=nbgrad.uint8)
+    expected = np.arange(3.0)[np.bool_(chosen)]
+    assert x[index].shape == expected.shape and x[index].tolist() == expected.tolist()
+    x[index] = 7.0
+    assert x.tolist() == ([7.0] * 3 if chosen else [0.0, 1.0, 2.0])
