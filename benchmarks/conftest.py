@@ -107,8 +107,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if session.operations:
         if len(session.operations) < 20:
             report.show(session.operations)
-        if NARROWED not in config.stash:
-            terminalreporter.write_line(f"operations: {session.write_operations()}")
+        target = config.getoption("--bench-save")
+        if target or NARROWED not in config.stash:
+            path = session.write_operations(target and target.with_suffix(".operations.json"))
+            terminalreporter.write_line(f"operations: {path}")
     if not session.results:
         return
     session.failed = [item.nodeid for key in ("failed", "error") for item in terminalreporter.stats.get(key, [])]

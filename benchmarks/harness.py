@@ -377,8 +377,8 @@ class Session:
             "results": [asdict(result) for result in self.results],
         }
 
-    def write_operations(self) -> Path:
-        """Write what ``test_operations.py`` measured to ``benchmarks/results/operations``: short rows, there are many."""
+    def write_operations(self, path: Path | None = None) -> Path:
+        """Write what ``test_operations.py`` measured, by default to ``benchmarks/results/operations``: short rows, there are many."""
         record = self.record()
         record["results"] = [
             {
@@ -389,7 +389,8 @@ class Session:
             }
             for result in self.operations
         ]
-        path = RESULTS / "operations" / f"{self.started:%Y-%m-%d}-{record['commit']}.json"
+        if path is None:
+            path = RESULTS / "operations" / f"{self.started:%Y-%m-%d}-{record['commit']}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = ",\n  ".join(json.dumps(row) for row in record.pop("results"))
         path.write_text(json.dumps(record, indent=1)[:-2] + f',\n "results": [\n  {rows}\n ]\n}}\n')
