@@ -589,6 +589,23 @@ def test_key_depends_on_numba_options(monkeypatch):
         store.platform_key.cache_clear()
 
 
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_vectors_are_as_wide_as_the_processor_has_them(monkeypatch, is_wide):
+    """Only a processor with 512-bit vectors is told not to halve them, and objects made with either choice have keys of their own."""
+    features = store.llvm.get_host_cpu_features()
+    features["avx512f"] = is_wide
+    monkeypatch.setattr(store.llvm, "get_host_cpu_features", lambda: features)
+    kept = store.platform_key, store.full_width
+    try:
+        for function in kept:
+            function.cache_clear()
+        assert ("-prefer-256-bit" in store.full_width()) is is_wide
+        assert ("-prefer-256-bit" in store.platform_key()) is is_wide
+    finally:
+        for function in kept:
+            function.cache_clear()
+
+
 def test_numba_version_is_right():
     """The version that is read from a file is the one that the installed package reports."""
     from importlib.metadata import version

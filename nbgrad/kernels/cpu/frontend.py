@@ -28,6 +28,7 @@ from numba.core import (
 from numba.core.typing import templates
 
 from ...collector import CollectorPause
+from .store import full_width
 
 __all__ = ["compile_kernel", "inlined"]
 
@@ -63,6 +64,10 @@ class KernelCodegen(codegen.JITCPUCodegen):
     """Numba's code generator with libraries that wait."""
 
     _library_class = KernelLibrary
+
+    def _customize_tm_features(self) -> str:
+        """The processor's, with all of its width."""
+        return super()._customize_tm_features() + full_width()
 
 
 class KernelTyping(typing.Context):

@@ -51,7 +51,16 @@ def platform_key() -> str:
                if name.startswith("NUMBA_") and name not in IRRELEVANT_OPTIONS]
     return "|".join([f"abi {ABI_VERSION}", f"nbgrad {__version__}", f"numba {numba_version()}",
                      f"llvmlite {llvmlite.__version__}", str(sys.implementation.cache_tag), llvm.get_process_triple(),
-                     llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), *options])
+                     llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), full_width(), *options])
+
+
+@cache
+def full_width() -> str:
+    """What to add to the features of a target so that vectors are as wide as the processor has them.
+
+    LLVM halves them for the sake of processors that slowed down (tan of 1,000,000 0.74 -> 0.63 ms, erf 0.65 -> 0.42).
+    """
+    return ",-prefer-256-bit" if llvm.get_host_cpu_features().get("avx512f") else ""
 
 
 def numba_version() -> str:
@@ -296,8 +305,8 @@ def host_machine() -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(),
-                                        opt=3, jit=True)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(),
+                                        features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True)
 
 
 # The linker makes this one; it is not looked up.
