@@ -378,7 +378,7 @@ class Session:
         }
 
     def write_operations(self, path: Path | None = None) -> Path:
-        """Write what ``test_operations.py`` measured, by default to ``benchmarks/results/operations``: short rows, there are many."""
+        """Write what ``test_operations.py`` measured, to ``benchmarks/results/operations`` by default: short rows, of many."""
         record = self.record()
         record["results"] = [
             {

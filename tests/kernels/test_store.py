@@ -591,7 +591,7 @@ def test_key_depends_on_numba_options(monkeypatch):
 
 @pytest.mark.parametrize("is_wide", [True, False])
 def test_vectors_are_as_wide_as_the_processor_has_them(monkeypatch, is_wide):
-    """Only a processor with 512-bit vectors is told not to halve them, and objects made with either choice have keys of their own."""
+    """Only processors with 512-bit vectors are told not to halve them; objects made with either choice have other keys."""
     features = store.llvm.get_host_cpu_features()
     features["avx512f"] = is_wide
     monkeypatch.setattr(store.llvm, "get_host_cpu_features", lambda: features)
