@@ -32,8 +32,19 @@ from .tensor import Tensor, native, new_meta
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 
-# What getrefcount sees in `accumulate` when only the engine holds g: the engine's variable, our parameter, the argument.
-ENGINE_ALONE = 3
+
+def counted(leaf: Tensor | None, g: object) -> int:
+    """What ``accumulate`` sees of a gradient."""
+    return getrefcount(g)
+
+
+def alone(leaf: Tensor | None, g: object, task: None) -> int:
+    """What ``accumulate`` sees of a gradient that nobody but the engine's ``settle`` holds."""
+    return counted(leaf, g)
+
+
+# The engine's parameter, ours and getrefcount's argument; the first alone since Python 3.14, where callees borrow variables.
+ENGINE_ALONE = alone(None, object(), None)
 OWN_STORAGE = 2         # the tensor's slot and the argument
 OWN_ARRAY = 2           # the storage's slot and the argument
 
@@ -119,7 +130,9 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
 
 def accumulate_by_hand(node: graph.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
     """What calling a leaf's AccumulateGrad does: the pass does so without the node. ``accumulate`` reads grad mode itself."""
+    held = [g]      # the caller's, which Python 3.14 does not count
     accumulate(node._variable_, g)
+    held.clear()
 
 
 graph.leaf_backward = accumulate_by_hand

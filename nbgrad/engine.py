@@ -478,10 +478,11 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
             if changed is not None:
                 g, = replaced("pre-hook", (g,), changed)
         mode.enabled = enabled
+    shown = (g,)        # held while it is accumulated, so that it is copied: hooks were shown it, or will be
     accumulate(leaf, g)
     if rare is not None:
         for hook in tuple(rare.post_hooks.values()):
-            changed = hook((), (g,))
+            changed = hook((), shown)
             if changed is not None:
                 replaced("hook", (), changed)       # a leaf makes no gradients that a hook could replace
     mode.enabled = enabled

@@ -120,7 +120,8 @@ def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[in
 
 
 # Offsets in PyArrayObject, PyTupleObject, PyBytesObject.
-ARRAY_DATA, ARRAY_BASE, TUPLE_ITEMS, BYTES_ITEMS = 16, 48, 24, 32
+ARRAY_DATA, ARRAY_BASE, BYTES_ITEMS = 16, 48, 32
+TUPLE_ITEMS = tuple.__basicsize__       # since Python 3.14 behind the hash
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
 FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "backward", "build",
