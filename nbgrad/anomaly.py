@@ -150,7 +150,7 @@ def induced(place: Place) -> Place | InducedPlace:
 def agrees(walk: bytes | None, frame: FrameType) -> bool:
     """Whether native code walked over ``frame`` and its callers: the addresses of their instructions, in order.
 
-    Python 3.12 and 3.13 mark where C called Python by frames of their own, which nobody else is shown.
+    Python 3.12 and later mark where C called Python by frames of their own, which nobody else is shown.
     """
     walked = iter(struct.unpack(f"{len(walk or b'') // 8}Q", walk or b""))
     expected = [id(code) + CODE_START + offset for code, offset in zip(*stack_of(frame))]

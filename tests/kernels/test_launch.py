@@ -93,7 +93,7 @@ WITHOUT_MEMORY = """
             failed += 1
         result = x.grad = None
         assert [sys.getrefcount(object) for object in (x, y)] == held, name
-        assert refused > 1, name
+        assert refused > 1 or name == "in place" and sys.version_info >= (3, 14), name    # which keeps freed integers at hand
         call()
     print("sound")
 """
