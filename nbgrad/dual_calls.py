@@ -6,11 +6,11 @@ is recorded, tangents of several levels, tangents and operands that other interp
   elementwise   a plan is found by the layouts of the operands and of their tangents. Its kernel is generated from two expressions
                 of the declaration, the result and ``Op.jvp`` with the result put in, so that memory is passed over once;
   movement      the operand's plan, for the tangent too;
-  linear        the operation's ordinary plan, or its run, once for the operands and once for every group of tangents in their
-                places;
-  the others    as forward_ad computes them (``in_steps``).
+  the others    a program, found by the layouts of operands and tangents and by attributes (dual_programs.py), from the third call
+                of a kind on; before, and where there is none: of a linear operation its ordinary plan, or its run, once for the
+                operands and once for every group of tangents in their places, of any other what forward_ad does (``in_steps``).
 
-A product of 16 elements takes 3 us instead of 19, a sum 4 instead of 27 (benchmarks/test_forward.py).
+A product of 16 elements takes 3 us instead of 19, a sum 3 instead of 27 (benchmarks/test_forward.py).
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from typing import Any
 
 from .dispatch import CALLS, find_plan, launched
 from .dtypes import of_default_dtype
+from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special
 from .graph import requires_grad
 from .interpreters import Call, is_marked, quick_calls
@@ -166,29 +167,150 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
 # ---- other operations ----------------------------------------------------------------------------------------------
 
 def general_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
-    """A movement; an operation that is linear in the operands that have tangents; any other by ``tangents_of_call``."""
-    tangents: dict[str, Any] = {}
-    key: list[Any] = []
-    for name, x in zip(op.operands, operands):
-        t = sequence_tangents(x, level) if isinstance(x, (tuple, list)) else operand_tangent(x, level)
-        if t is MANY:
-            return None
-        if t is not None:
-            tangents[name] = t
-        key.append(getattr(x, "layout", None))
-    values = tuple(attributes.values())
+    """A movement; a call of a kind that has a program; an operation that is linear in the operands that have tangents; any other
+    by ``tangents_of_call``.
+    """
     if op.kind == "movement":
-        return viewed(op, operands[0], tangents, level, values)
-    plan = plan_of(op, (*key, *values))
+        x, = operands
+        t = operand_tangent(x, level)
+        return None if t is MANY else viewed(op, x, {} if t is None else {"x": t}, level, tuple(attributes.values()))
+    key: list[Any] = [op]
+    inputs: list[Tensor] = []
+    given: list[Any] = []
+    mask, bit = 0, 1
+    recorded = False
+    for x in (operands if type(operands[0]) is not tuple and type(operands[0]) is not list else (*operands[0], *operands[1:])):
+        if not isinstance(x, Tensor):
+            return None
+        layout = x.layout
+        if layout.special:
+            return None
+        key.append(layout)
+        inputs.append(x)
+        recorded = recorded or x._needs_grad_
+        if x._meta_ is not None:
+            t = sole_tangent(x, level)
+            if t is not None:
+                if t is MANY:
+                    return None
+                mask |= bit
+                key.append(t.layout)
+                given.append(t)
+                recorded = recorded or t._needs_grad_
+        bit <<= 1
+    if not mask:
+        return without_tangents(op, operands, attributes)
+    key.append(mask)
+    for value in attributes.values():
+        kind = type(value)
+        if kind is int or kind is bool or value is None:
+            key += value, kind
+        elif not note_attribute(value, key, inputs):
+            return long_call(op, operands, attributes, level)
+    if recorded and mode.enabled and is_recorded((*inputs, *given)):
+        return long_call(op, operands, attributes, level)
+    try:
+        found = _programs.get(tuple(key))
+    except TypeError:                   # an attribute without a hash
+        return long_call(op, operands, attributes, level)
+    if type(found) is tuple:
+        program, direct = found
+        made = program(*inputs, *given)
+        if made is not None:
+            out, t = made
+            if t is not None:
+                first = out[0] if type(out) is tuple else out
+                if direct:
+                    first._meta_ = dual_meta({level.number: t})
+                    level.keep(first._meta_)
+                else:
+                    attach(first, t, given, level)
+            return out
+    elif found is None:
+        keep(_programs, tuple(key), NEVER if max([x.layout.numel for x in inputs]) > MOST_TRACED else AGAIN)
+    elif found is AGAIN:
+        return settled_call(op, operands, attributes, level, tuple(key), inputs, given)
+    return long_call(op, operands, attributes, level)
+
+
+# By operation, layouts and attributes: a program and whether its tangents are taken as they are; AGAIN where the next call is to
+# make one, NEVER where there is none.
+_programs: dict[tuple, Any] = of_default_dtype({})
+AGAIN, NEVER = "again", "never"
+MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
+
+
+def note_attribute(value: Any, key: list, inputs: list) -> bool:
+    """Add an attribute to the key of a program, a tensor to its inputs; False where it can be part of neither."""
+    if isinstance(value, Tensor):
+        key.append(value.layout)
+        inputs.append(value)
+        return not value.layout.special
+    if type(value) in (tuple, list):
+        key.append(len(value))
+        return all(note_attribute(each, key, inputs) for each in value)
+    if type(value) is float:
+        value = value.hex()             # 0.0 equals -0.0
+    key += value, type(value)
+    return True
+
+
+def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: list, given: list) -> Any:
+    """The long way under the eyes of a tracer, whose program the calls to come will run."""
+    tangents = named_tangents(op, operands, level)
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
+    with Tracer() as tracer:
+        result = beneath(0, result_of, op, plan, operands, attributes)
+        tracer.seen(op, (*operands, *attributes.values()), result)
+        made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
+    found = None
+    if all(t is None for t in made[1:]) and not is_marked((result, made)):
+        found = program_of(tracer, [*inputs, *given], result, made[0])
+    keep(_programs, key, found if found is not None and gives(found[0], (*inputs, *given), result, made[0]) else NEVER)
+    return with_tangents(result, made, flat(tangents), level)
+
+
+def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> bool:
+    """Whether a program gives the bits of what it is to stand for."""
+    made = program(*inputs)
+    if made is None or (made[1] is None) is not (tangent is None):
+        return False
+    return all(beneath(0, same_bits, x, y) for x, y in zip(tensors_in(made), tensors_in((result, tangent)), strict=True))
+
+
+def same_bits(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have one layout and the same elements."""
+    if x.layout is not y.layout or x.layout.conj or x.layout.neg:
+        return False
+    return x.detach().numpy().tobytes() == y.detach().numpy().tobytes()
+
+
+def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
+    """A call that has no program, of operands some of which have tangents."""
+    tangents = named_tangents(op, operands, level)
+    values = tuple(attributes.values())
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
     if plan is None and is_marked(values):
         return None
-    if not tangents:
-        return result_of(op, plan, operands, attributes)
     if plan is not None:
         out = pushed_forward(op, plan, operands, tangents, level, values)
     else:
         out = run_forward(op, operands, tangents, level, attributes) if hasattr(CALLS[op.name], "straight") else None
     return in_steps(op, plan, operands, attributes, tangents, level) if out is None else out
+
+
+def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
+    """A call of operands that have no tangents."""
+    values = tuple(attributes.values())
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
+    return None if plan is None and is_marked(values) else result_of(op, plan, operands, attributes)
+
+
+def named_tangents(op: Any, operands: tuple, level: DualLevel) -> dict[str, Any]:
+    """The tangents of the operands that have one, by name."""
+    found = {name: sequence_tangents(x, level) if isinstance(x, (tuple, list)) else operand_tangent(x, level)
+             for name, x in zip(op.operands, operands)}
+    return {name: t for name, t in found.items() if t is not None}
 
 
 def unseen_call(op: Any, operands: tuple, attributes: dict) -> Any:
@@ -236,7 +358,11 @@ def in_steps(op: Any, plan: Plan | None, operands: tuple, attributes: dict, tang
     """A call beneath all interpreters, then the tangents of its results."""
     result = beneath(0, result_of, op, plan, operands, attributes)
     made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
-    given = flat(tangents)
+    return with_tangents(result, made, flat(tangents), level)
+
+
+def with_tangents(result: Any, made: tuple, given: list[Tensor | None], level: DualLevel) -> Any:
+    """The results, made dual."""
     for x, t in zip(result if type(result) is tuple else (result,), made):
         if t is not None:
             attach(x, t, given, level)

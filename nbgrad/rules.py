@@ -713,7 +713,8 @@ def run_call(op: General, run: Callable) -> Callable:
     """An operation of several steps: ``run`` computes with recording off, then the result gets its node.
 
     The call has two more forms beneath the interpreters: ``plain`` takes arguments in any spelling; ``straight(tensors,
-    attributes)`` takes all of them, checked, and goes by prepared runs.
+    attributes)`` takes all of them, checked, and goes by prepared runs. ``prepared_for(values)`` is the prepared run after a call
+    of such arguments that went well.
     """
 
     checked = [(k, name) for k, name in enumerate(op.operands) if k or not getattr(op, "variadic", False)]
@@ -770,12 +771,22 @@ def run_call(op: General, run: Callable) -> Callable:
         plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if holds else given)
         keep(quick, key, (function, plan))
 
+    def prepared_for(values):
+        if preparing is None:
+            return None
+        count = len(op.operands)
+        prepare(values[:count], dict(zip(attribute_names(op), values[count:])))
+        try:
+            return quick.get(prepared_key(kinds, values), NEW)[0]
+        except TypeError:               # a list
+            return None
+
     quick: dict = {}
     call = bound_function(op, "call", "began(tensors, attributes)",
                           {"began": began, "special": special, "found": quick.get, "mode": mode, "NOTHING": NEW,
                            "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
                           "" if preparing is None else prepared_text(op, kinds))
-    call.plain, call.quick, call.straight = plain, quick, straight
+    call.plain, call.quick, call.straight, call.prepared_for = plain, quick, straight, prepared_for
     return call
 
 

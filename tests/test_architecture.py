@@ -40,8 +40,8 @@ LAYERS = (
     ("tangents", "tangents", "directions of differentiation, and what tensors know of them"),
     ("engine", "graph_task engine graph_tools", "the backward pass, what it shows, and tools on graphs"),
     ("overrides", "overrides numpy_protocol", "types that say what operations mean on them; NumPy's functions"),
-    ("interface", "autograd function_node function_results function jvp dual_calls forward_ad memory tensor_methods install "
-    "threads cache tensor_forms questions cuda anomaly debug _C", "what users call"),
+    ("interface", "autograd function_node function_results function jvp dual_programs dual_calls forward_ad memory "
+    "tensor_methods install threads cache tensor_forms questions cuda anomaly debug _C", "what users call"),
     ("profiler", "stacks profiling profiler", "what ran, and how long"),
     ("recomputation", "recomputing checkpoint", "saved tensors that are computed again"),
     ("transforms", "batch.trees pytree batch.functions vmap functional func", "functions of functions: maps, derivatives"),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dis
+from contextlib import contextmanager
 from types import CodeType, FunctionType
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import nbgrad
 from nbgrad.dispatch import CALLS
 from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.grad_mode import special
+from nbgrad.interpreters import Presence
 from nbgrad.ops.core import OPS, General
 from tests.samples import SAMPLES
 from tests.samples.checking import (
@@ -45,6 +48,17 @@ def strided(x: np.ndarray) -> nbgrad.Tensor:
     memory = np.zeros((*x.shape[::-1], 2), x.dtype)
     memory[..., 0] = x.T
     return nbgrad.from_numpy(memory).select(-1, 0).permute(tuple(range(x.ndim))[::-1])
+
+
+@contextmanager
+def asking():
+    """A mode that does nothing: while it is active nothing is quick, and every interpreter is asked."""
+    mode = Presence()
+    special.append(mode)
+    try:
+        yield
+    finally:
+        special.remove(mode)
 
 
 def dual_operands(arrays: list, directions: list, as_tensor=plain) -> list:
@@ -106,6 +120,35 @@ def test_complex_tangent(name):
 def test_tangent_of_strided_operands(name):
     """The same of operands that are not row-major."""
     check_tangents(name, "float64", strided)
+
+
+def turned(arrays: list) -> list:
+    """Other numbers in the same places: those of each array in reverse order, a little smaller."""
+    return [turned(x) if isinstance(x, list) else np.flip(x) * 0.97 if holds_numbers(x) else x for x in arrays]
+
+
+@pytest.mark.parametrize("name, as_tensor", [(name, how) for name in DIFFERENTIABLE for how in (plain, strided)
+                                             if how is plain or "layout" not in SAMPLES[name].unlike])
+def test_tangents_do_not_depend_on_what_came_before(name, as_tensor):
+    """What is prepared by calls on other numbers, and run again, gives what the first call of all gives."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        arrays = row.arrays(call)
+        others = turned(arrays)
+        directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
+        with dual_level():
+            with asking():
+                want = run(row, dual_operands(arrays, directions, as_tensor), call)
+                want = [*results(want), *tangent_arrays(want)]
+            for _ in range(3):
+                try:
+                    run(row, dual_operands(others, directions, as_tensor), call)
+                except nbgrad.NbgradError:      # no operands of this operation, in the other order
+                    run(row, dual_operands(arrays, directions, as_tensor), call)
+            for _ in range(2):
+                got = run(row, dual_operands(arrays, directions, as_tensor), call)
+                for k, (a, b) in enumerate(zip([*results(got), *tangent_arrays(got)], want, strict=True)):
+                    close(a, b, 1e-12, f"{name}{call}: array {k}")
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
