@@ -20,7 +20,7 @@ from .ops.spellings import NAMES, foreign_names, own_arguments, public_signature
 from .ops.variants import VARIANTS, Variant
 from .outs import require_no_grad, store_results
 from .overrides import functions_of
-from .rules import INPLACE_VIEWS, LOWERINGS, general_call, inplace_view, movement_call
+from .rules import INPLACE_VIEWS, LOWERINGS, PREPARED, composite_call, general_call, inplace_view, movement_call
 from .settled import settled
 from .tensor import Tensor
 
@@ -38,7 +38,8 @@ def install() -> None:
         elif isinstance(op, Movement):
             publish(op, movement_call(op))
         elif isinstance(op, Composite):
-            CALLS[op.name] = call = settled(op) if op.spelling else op.formula
+            formula = settled(op) if op.spelling else op.formula
+            CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
             publish(op, call)
         elif isinstance(op, General):
             if op.name not in LOWERINGS:

@@ -14,6 +14,7 @@ from typing import Any, Callable
 from numpy import generic
 
 from .dispatch import CALLS, compile_text, node_template, saved_output, saved_value
+from .dtypes import DType
 from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, edge_of, next_seq, requires_grad
@@ -74,6 +75,8 @@ def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
     their order that gives the result, or None for a call that must go the long way after all (an index out of range: its error is
     made there). It is None where there is nothing to prepare. In ``layouts`` a sequence of tensors is a tuple of layouts, and so
     are tensors (``tensors`` names the attributes that hold them) in ``attributes``. Marked layouts are never prepared.
+
+    Composites may be prepared too; their first argument is the operand. What their ``quick`` computes it must record as well.
     """
     def register(make):
         for name in names:
@@ -838,6 +841,76 @@ def layouts_of(value):
 
 
 PLAIN = (int, bool, float, str, type(None))        # not a tensor, which may change
+
+
+# Argument by argument, as the formula takes them. Of an optional tensor the layout is None where it is not given.
+COMPOSITE_TEXT = """def call({parameters}):
+    if not (special{given}):
+        try: quick = found(({key}), began)
+        except (AttributeError, TypeError): quick = None
+        if quick is began: return began({passed})
+        if quick is not None:
+            out = quick({names})
+            if out is not None: return out
+    return formula({passed})
+"""
+
+
+def composite_call(op: Op, formula: Callable) -> Callable:
+    """The call of a composite with prepared runs, which are for calls without its rare arguments.
+
+    Rare are those that are given by name alone and are None otherwise.
+    """
+    make, holders = PREPARED[op.name]
+    parameters = op.signature.parameters
+    names = list(parameters)
+    tensors = {names[0], *holders}
+    rare = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is None and n not in tensors}
+    kinds = tuple("one" if name in tensors else None for name in names if name not in rare)
+
+    def began(*args, **named):
+        out = formula(*args, **named)
+        given = {name: value for name, value in zip(names, (*args, *named.values())) if name not in rare}
+        if all(isinstance(value, Tensor) == (name in tensors) or value is None for name, value in given.items()):
+            prepare(given)
+        return out
+
+    def prepare(given):
+        key = prepared_key(kinds, tuple(given.values()))
+        try:
+            if key in quick or not all(map(is_prepared, key)):
+                return
+        except TypeError:               # a list
+            return
+        first, *rest = [value if kind is None or value is None else value.layout for kind, value in zip(kinds, given.values())]
+        keep(quick, key, make(op, (first,), dict(zip(list(given)[1:], rest))))
+
+    quick: dict = {}
+    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "began": began,
+                                                             "formula": formula},
+                         lambda: composite_text(op, tensors, rare), lambda: {"_defaults": default_values(op)})
+    call.__name__, call.__qualname__, call.__module__ = formula.__name__, formula.__qualname__, formula.__module__
+    call.__signature__, call.quick = inspect.signature(formula), quick
+    return call
+
+
+def composite_text(op: Op, tensors: set[str], rare: set[str]) -> str:
+    """The source of a prepared composite's call."""
+    parameters, parts = op.signature.parameters, []
+    for name, p in parameters.items():
+        if name in tensors:
+            parts.append(f"{name}.layout" if p.default is p.empty else f"... if {name} is None else {name}.layout")
+        elif name not in rare:
+            parts.append(f"{name}, type({name})")
+    return COMPOSITE_TEXT.format(
+        parameters=argument_text(op, "_defaults"), given="".join(f" or {n} is not None" for n in parameters if n in rare),
+        key=", ".join([*parts, ""]), names=", ".join(n for n in parameters if n not in rare),
+        passed=", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items()))
+
+
+def is_prepared(part) -> bool:
+    """Whether a part of a key may be one of a prepared composite: no sequence, whose elements may equal those of another one."""
+    return part is ... or type(part) is not tuple and (type(part) is DType or is_plain(part))
 
 
 def is_plain(part) -> bool:

@@ -15,19 +15,23 @@ from ..constants import numbered
 from ..dispatch import CALLS
 from ..dtypes import DType, bool_, finfo, float32, float64, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..grad_mode import mode
+from ..graph import requires_grad
 from ..interop import values_of
 from ..layout import broadcast_shapes, layout_of
 from ..ops.attributes import constant_number, explained
-from ..ops.core import composite, general
+from ..ops.core import OPS, composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum, conjugate
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..rules import lowering, prepared
+from ..rules import GeneralPlan, lowering, prepared, record_result, run_plan
 from ..storage import wrap_array
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor, native, new_tensor
+from .reduce import ready
 from .refused import refused
-from .sort import indices_tensor, quick_indices, rows_of, rows_read
+from .scan import running_plan
+from .sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of, rows_read
 
 __all__: list[str] = []
 
@@ -77,6 +81,9 @@ def missing(rows: np.ndarray) -> np.ndarray:
 @lowering("median_indices", style="run")
 def _median_indices(op, tensors, attributes):
     x, = tensors
+    places = places_in_order(x, attributes["dim"], "median", int(attributes["ignore_nan"]))
+    if places is not None:
+        return places
     rows, dim = rows_of("median", x, attributes["dim"])
     if not rows.shape[-1]:
         raise DimError(f"median: dimension {dim} of {list(x.layout.shape)} has no elements.")
@@ -94,6 +101,9 @@ def _median_indices(op, tensors, attributes):
 
 @prepared("median_indices")
 def _quick_median(op, layouts, attributes):
+    short = quick_places(layouts[0], attributes["dim"], "median", int(attributes["ignore_nan"]))
+    if short is not None:
+        return short
     middle = (layouts[0].shape[attributes["dim"]] - 1) // 2 if layouts[0].ndim else 0
 
     def find(rows):
@@ -140,6 +150,9 @@ def modes(rows: np.ndarray) -> np.ndarray:
 @lowering("mode_indices", style="run")
 def _mode_indices(op, tensors, attributes):
     x, = tensors
+    places = places_in_order(x, attributes["dim"], "mode")
+    if places is not None:
+        return places
     rows, dim = rows_of("mode", x, attributes["dim"])
     if not rows.shape[-1]:
         if not rows.size and all(rows.shape[:-1]):
@@ -155,6 +168,9 @@ def _shared_pick(op, tensors, attributes):
 
 @prepared("mode_indices")
 def _quick_mode(op, layouts, attributes):
+    short = quick_places(layouts[0], attributes["dim"], "mode")
+    if short is not None:
+        return short
     quick = quick_indices(layouts[0], attributes["dim"], modes)
     return quick and (lambda x, *rest: quick(x))
 
@@ -178,6 +194,30 @@ def statistic(name: str, indices: Callable, whole: bool):
         return Extremum(values, without_dim(found, keepdim, dim))
     function.__name__ = function.__qualname__ = name
     return function
+
+
+@prepared("median", "nanmedian", "mode")
+def _quick_statistic(op, layouts, attributes):
+    (x,), dim, name = layouts, attributes["dim"], op.name
+    ignoring = int(name == "nanmedian")
+    if dim is not None:
+        node = f"{name.capitalize()}Backward{int(name != 'mode')}"
+        return in_order(x, dim, attributes["keepdim"], node, "mode" if name == "mode" else "median", ignoring)
+    if not (ready(x) and is_brief(row := x.like(None, (x.numel,)), 0)):
+        return None
+    flat = order_plan(row, 0, "median", (), (1,), ignoring)
+    plan, fresh, node = GeneralPlan(flat.record, flat.outs, (x,)), native.fresh, f"{name.capitalize()}Backward0"
+    shared, reshape, shape = OPS["shared_pick"], CALLS["reshape"], (-1,)
+
+    def quick(x, *rest):
+        if x._needs_grad_ and mode.enabled and requires_grad(x):
+            x = reshape(x, shape)
+            value, index = fresh(flat, x)
+            attributes = {"dim": 0, "node": node}
+            record_result(shared, run_plan(shared, (x, index), attributes, value)[0], (x, index), value)
+            return value
+        return fresh(plan, x)[0]
+    return quick
 
 
 composite("median", statistic("median", lambda x, dim: scalar.median_indices(x, dim, False), True), out=True,
@@ -240,6 +280,23 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         given = f"{nan!r}, {posinf!r} and {neginf!r}"
         raise ArgumentError(f"nan_to_num: nan, posinf and neginf must be numbers, got {given}.") from None
     return scalar.nan_replaced(input, *numbers)
+
+
+@prepared("cummax", "cummin")
+def _quick_running(op, layouts, attributes):
+    (x,), dim = layouts, attributes["dim"]
+    if not (x.ndim and x.numel and ready(x)):
+        return None
+    plan, gather, fresh, new = running_plan(x, dim, op.name == "cummax", True), OPS["gather"], native.fresh, tuple.__new__
+
+    def quick(x, dim):
+        out = values, indices = fresh(plan, x)
+        if x._needs_grad_ and mode.enabled and requires_grad(x):
+            given = {"dim": dim, "index": indices, "sparse_grad": False}
+            made_by, guarded = run_plan(gather, (x,), given, values)
+            record_result(gather, made_by, (x,), values, guarded)
+        return new(Extremum, out)
+    return quick
 
 
 for _function in (cummax, cummin, nansum, nanmean, nan_to_num):

@@ -608,7 +608,7 @@ def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1:])
 
 
-def split_launch(code: int, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int) -> bytes:
+def split_launch(code: int, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1) -> bytes:
     """The record of a kernel over ``[outer, length, width]``; ``own`` are its further words."""
     outer, length, width = split
     tiles = -(-width // TILE) if by_columns else 1
@@ -616,7 +616,7 @@ def split_launch(code: int, split: tuple[int, int, int], operands: int, by_colum
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 8 // max(work, 1))
     words = struct.pack(f"{3 + len(own)}q", length, width, tiles, *own)
-    return pack_record(code, units, grain, 1, (0,) * operands, parallel, words)
+    return pack_record(code, units, grain, outs, (0,) * operands, parallel, words)
 
 
 def arranged(tensors: tuple) -> tuple:

@@ -55,11 +55,19 @@ def _recurrence(op, layouts, attributes):
 
 
 @cache
-def running_kernel(dtype: str, largest: bool, by_columns: bool) -> int:
+def running_kernel(dtype: str, largest: bool, by_columns: bool, values: bool) -> int:
     """Address of the search for the greatest, or smallest, element up to each."""
     memory, ranks, rank = rank_of(dtype, largest, nan_first=True)
     bindings = (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))
-    return address(Program("running", running_loop(memory, ranks, by_columns), dtype, bindings))
+    return address(Program("running", running_loop(memory, ranks, by_columns, values), dtype, bindings))
+
+
+def running_plan(x: Layout, dim: int, largest: bool, values: bool) -> GeneralPlan:
+    """The launch of that search: the indices, and before them the elements themselves if ``values``."""
+    split = split_at(x.shape, wrap("cummax", dim, x.ndim))
+    code = running_kernel(x.dtype.name, largest, split[2] > 1, values)
+    outs = (x.like().template, x.like(int64).template)[1 - values:]
+    return GeneralPlan(split_launch(code, split, 1, split[2] > 1, outs=len(outs)), outs, (x,))
 
 
 @lowering("running_indices")
@@ -67,11 +75,7 @@ def _running_indices(op, layouts, attributes):
     x, = layouts
     if x.dtype.is_complex:
         raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
-    if not ready(x):
-        return prepared
-    split = split_at(x.shape, wrap("cummax", attributes["dim"], x.ndim))
-    code = running_kernel(x.dtype.name, attributes["largest"], split[2] > 1)
-    return GeneralPlan(split_launch(code, split, 1, split[2] > 1), (x.like(int64).template,), layouts)
+    return running_plan(x, attributes["dim"], attributes["largest"], False) if ready(x) else prepared
 
 
 @cache

@@ -19,11 +19,11 @@ from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
 from ..ops.shapes import wrap
-from ..rules import lowering
+from ..rules import lowering, prepared
 from ..tensor import Tensor
 from .compositions import made, require_tensors, shared, without_dim
 from .refused import refused
-from .sort import rows_of
+from .sort import in_order, rows_of
 
 __all__: list[str] = []
 
@@ -113,6 +113,11 @@ def between(rows, ranks, interpolation: str):
         return rows.gather(-1, high)
     weights = ranks - low if interpolation == "linear" else scalar.eq(ranks, ranks).to(rows.dtype) * 0.5
     return scalar.lerp(rows.gather(-1, low.to(int64)), rows.gather(-1, high), weights)
+
+
+@prepared("kthvalue")
+def _quick_kthvalue(op, layouts, attributes):
+    return in_order(*layouts, attributes["dim"], attributes["keepdim"], "KthvalueBackward0", "kth", attributes["k"] - 1)
 
 
 composite("kthvalue", explained(kthvalue), out=True, doc=str(kthvalue.__doc__))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.kernels.templates.select import MOST_BEST
+from nbgrad.kernels.templates.select import MOST_BEST, MOST_SORTED
 
 FLOATS = ("float32", "float64")
 DTYPES = (*FLOATS, "int64", "int32", "int16", "int8", "uint8")
@@ -95,3 +95,42 @@ def test_the_kth_value_takes_the_same_way():
     for k in (1, MOST_BEST, 40, 399, 400):
         value, index = nbgrad.tensor(x).kthvalue(k)
         assert value.item() == k - 1 and x[index.item()] == k - 1
+
+
+@pytest.mark.parametrize("dtype", (*DTYPES, "bool"))
+@pytest.mark.parametrize("length", [1, 8, 9, 37, MOST_SORTED, MOST_SORTED + 1])
+def test_lines_are_sorted_in_a_stable_order(dtype, length):
+    """By a kernel as long as they are short, along each dimension; of equal elements the first one comes first."""
+    rng = np.random.default_rng(4)
+    for dim in range(3):
+        x = numbers("int64", np.insert([2, 3], dim, length), rng) % 2 == 0 if dtype == "bool" else (
+            numbers(dtype, np.insert([2, 3], dim, length), rng))
+        lines = np.moveaxis(x, dim, -1)
+        for descending in (False, True):
+            expected = np.moveaxis(order_of(lines, descending), -1, dim)
+            for _ in range(2):
+                values, indices = nbgrad.tensor(x).sort(dim, descending)
+                np.testing.assert_array_equal(indices.numpy(), expected)
+                np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, expected, dim))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_found_in_short_lines(dtype):
+    """Medians count what is not NaN, or find the first NaN; the mode is the smallest of the most frequent, its index the last."""
+    rng = np.random.default_rng(5)
+    x = numbers(dtype, (40, 9), rng)
+    x[:3] = np.nan if dtype in FLOATS else 1
+    order, lost = order_of(x, False), np.isnan(x.astype(float))
+    counts = (~lost).sum(1)
+    places = {"median": np.where(lost.any(1), counts % 9, (counts - 1) // 2), "nanmedian": np.maximum(counts - 1, 0) // 2}
+    for _ in range(2):
+        for name, place in places.items():
+            found = getattr(nbgrad.tensor(x), name)(1)
+            np.testing.assert_array_equal(found.indices.numpy(), order[np.arange(40), place])
+        values, indices = (each.numpy() for each in nbgrad.tensor(x).mode(1))
+        for row, value, index in zip(x, values, indices):
+            each, times = np.unique(row[~np.isnan(row.astype(float))], return_counts=True)
+            if (times > 1).any() or len(each) == 9:
+                assert value == each[times.argmax()] and index == np.flatnonzero(row == value)[-1]
+            else:
+                assert np.isnan(value) and index == np.isnan(row).argmax()

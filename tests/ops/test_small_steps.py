@@ -165,6 +165,42 @@ def test_a_repeated_call_has_the_gradient_of_the_first(name):
     assert found[0] == found[1] == found[2]
 
 
+CHOICES = {
+    "sort": lambda x: x.sort(0), "sort, descending": lambda x: x.sort(1, True), "msort": lambda x: x.msort(),
+    "topk": lambda x: x.topk(2), "kthvalue": lambda x: x.kthvalue(2, 0, True), "median": lambda x: x.median(),
+    "median, of columns": lambda x: x.median(0), "nanmedian": lambda x: x.nanmedian(1, True), "mode": lambda x: x.mode(1),
+    "max": lambda x: x.max(), "max, of rows": lambda x: x.max(1), "min, of columns": lambda x: x.min(0, True),
+    "cummax": lambda x: x.cummax(0), "cummin": lambda x: x.cummin(1),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_repeated_choice_is_the_first_one(name):
+    """Found and recorded in one launch, or by the way before: the same elements, indices, nodes and gradients of both orders."""
+    call, found = CHOICES[name], []
+    for k in range(4):
+        x = nb.tensor([[3.0, 1.0, 3.0], [2.0, 1.0, 3.0]], requires_grad=k > 0)
+        out = call(x)
+        values, *indices = out if isinstance(out, tuple) else (out,)
+        if k:
+            g, = nb.grad((values ** 3).sum(), x, create_graph=True)
+            found.append((g.tolist(), nb.grad(g.sum(), x)[0].tolist(), type(out), values.grad_fn.name()))
+        found.append((values.tolist(), [index.tolist() for index in indices]))
+    assert all(each == found[k % 2 if k else 0] for k, each in enumerate(found) if k % 2 == 0)
+    assert found[1] == found[3] == found[5]
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "mode", "kthvalue"])
+def test_a_choice_keeps_its_index_as_it_was(name):
+    """The index that is returned is the node's: a write to it is seen by the backward pass."""
+    for _ in range(3):
+        x = nb.rand(3, 4, requires_grad=True)
+        values, index = getattr(x, name)(*((1,) if name == "kthvalue" else ()), 1)
+        index += 0
+        with pytest.raises(nb.VersionError):
+            values.sum().backward()
+
+
 @pytest.mark.parametrize("call", [lambda n: nb.zeros(n), lambda n: nb.ones((n,)), lambda n: nb.ones(2).new_zeros(n)])
 @pytest.mark.parametrize("size", [True, 1.0])
 def test_what_equals_a_size_is_none(call, size):

@@ -6,6 +6,10 @@ ahead. Record words: elements a row, k.
 
 ``running``: over ``[outer, length, width]``, as the scans of ``scan.py``, whose record it has. Of equal elements the last one
 counts.
+
+``order``: of ``[outer, length, width]``, a unit is one line of at most ``MOST_SORTED`` elements. It is sorted on the stack, equal
+elements in their order; what is asked of it is then written: all of it, or one element, with their places. Record words: length,
+width, and two numbers of its own.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -16,9 +20,10 @@ from typing import Callable
 
 from .reduce import KEY_TYPES, TILE, WIDTHS, compile_kernel, int_key_max, int_key_min, key_max, key_min
 
-__all__ = ["MOST_BEST", "best_loop", "rank_of", "running_loop"]
+__all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
 
 MOST_BEST = 16          # k up to which an insertion is cheap even where every element is one
+MOST_SORTED = 256       # elements whose ranks and places lie on the stack, twice
 
 BEST = """
 def kernel(start, stop, args):
@@ -60,32 +65,126 @@ def kernel(start, stop, args):
         column = (unit % tiles) * TILE
         n = min(TILE, width - column)
         base = (unit // tiles) * length * width + column
-        x = at_IN(pointer_word(args, 2), base * SIZE)
+        x = at_IN(pointer_word(args, SOURCE), base * SIZE)
         for j in range(n):
             best[j] = rank(x[j])
         for r in range(length):
-            x = at_IN(pointer_word(args, 2), (base + r * width) * SIZE)
-            out = at_int64(pointer_word(args, 1), (base + r * width) * 8)
+            x = at_IN(pointer_word(args, SOURCE), (base + r * width) * SIZE)
+            out = at_int64(pointer_word(args, PLACES), (base + r * width) * 8)
             for j in range(n):
                 k = rank(x[j])
                 places[j] = r if k >= best[j] else places[j]
                 best[j] = k if k >= best[j] else best[j]
                 out[j] = places[j]
+            VALUES
 """
+COLUMN_VALUES = """values = at_IN(pointer_word(args, 1), (base + r * width) * SIZE)
+            first = at_IN(pointer_word(args, SOURCE), base * SIZE)
+            for j in range(n):
+                values[j] = first[places[j] * width + j]"""
 # One column: what is carried stays in registers.
 RUNNING_LINE = """
 def kernel(start, stop, args):
     length = word(pointer_word(args, 0), 0)
     for outer in range(start, stop):
-        x = at_IN(pointer_word(args, 2), outer * length * SIZE)
-        out = at_int64(pointer_word(args, 1), outer * length * 8)
-        best, place = rank(x[0]), 0
+        x = at_IN(pointer_word(args, SOURCE), outer * length * SIZE)
+        out = at_int64(pointer_word(args, PLACES), outer * length * 8)
+        values = at_IN(pointer_word(args, 1), outer * length * SIZE)
+        best, place, value = rank(x[0]), 0, x[0]
         for r in range(length):
             k = rank(x[r])
             place = r if k >= best else place
+            value = x[r] if k >= best else value
             best = k if k >= best else best
             out[r] = place
+            VALUES
 """
+
+# Eight neighbours are sorted by insertion, then ever longer runs merged, without a branch that is hard to foresee.
+ORDER = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width, first, second = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    ranks, other_ranks = at_ACC(stack(2048), 0), at_ACC(stack(2048), 0)
+    places, other_places = at_int64(stack(2048), 0), at_int64(stack(2048), 0)
+    for line in range(start, stop):
+        outer, column = line // width, line % width
+        x = at_IN(pointer_word(args, 3), (outer * length * width + column) * SIZE)
+        for low in range(0, length, 8):
+            for i in range(low, min(low + 8, length)):
+                r = rank(x[i * width])
+                j = i
+                while j > low and r < ranks[j - 1]:
+                    ranks[j] = ranks[j - 1]
+                    places[j] = places[j - 1]
+                    j -= 1
+                ranks[j] = r
+                places[j] = i
+        size = 8
+        while size < length:
+            for low in range(0, length, 2 * size):
+                middle, high = min(low + size, length), min(low + 2 * size, length)
+                i, j, k = low, middle, low
+                while (i < middle) & (j < high):
+                    a, b, p, q = ranks[i], ranks[j], places[i], places[j]
+                    earlier = a <= b
+                    other_ranks[k] = a if earlier else b
+                    other_places[k] = p if earlier else q
+                    step = int64(earlier)
+                    i += step
+                    j += 1 - step
+                    k += 1
+                while i < middle:
+                    other_ranks[k] = ranks[i]
+                    other_places[k] = places[i]
+                    i += 1
+                    k += 1
+                while j < high:
+                    other_ranks[k] = ranks[j]
+                    other_places[k] = places[j]
+                    j += 1
+                    k += 1
+            ranks, other_ranks = other_ranks, ranks
+            places, other_places = other_places, places
+            size *= 2
+        FOUND
+"""
+WHOLE = """
+        out = at_IN(pointer_word(args, 1), (outer * length * width + column) * SIZE)
+        found = at_int64(pointer_word(args, 2), (outer * length * width + column) * 8)
+        for i in range(length):
+            out[i * width] = x[places[i] * width]
+            found[i * width] = places[i]
+"""
+# ``first`` is its place in the order.
+ONE = """
+        at = first
+        SEARCH
+        at_IN(pointer_word(args, 1), line * SIZE)[0] = x[places[at] * width]
+        at_int64(pointer_word(args, 2), line * 8)[0] = places[at]
+"""
+# ``first``: whether what is missing does not count; else the first of it is found.
+MEDIAN = """
+        count = length
+        while count > 0 and missing(ranks[count - 1]):
+            count -= 1
+        at = max(count - 1, 0) // 2 if (count == length) | (first != 0) else count
+"""
+# The end of the longest run of equal elements; where no element comes twice, the first that is missing.
+MODE = """
+        longest, run = 0, 0
+        at = 0
+        for i in range(1, length):
+            run = run + 1 if (ranks[i] == ranks[i - 1]) & (not missing(ranks[i])) else 0
+            at = i if run > longest else at
+            longest = max(run, longest)
+        if longest == 0 and missing(ranks[length - 1]):
+            at = length - 1
+            while at > 0 and missing(ranks[at - 1]):
+                at -= 1
+"""
+SEARCHES = {"sort": WHOLE, "kth": ONE.replace("        SEARCH\n", ""), **{
+    name: ONE.replace("        at = first\n        SEARCH\n", text[1:]) for name, text in (("median", MEDIAN), ("mode", MODE))}}
 
 
 def rank_largest(bits):
@@ -117,6 +216,29 @@ def rank_of(dtype: str, largest: bool, nan_first: bool = False) -> tuple[str, st
     return "uint8" if dtype == "bool" else dtype, "int64", int_key_max if largest else int_key_min
 
 
+def missing_number(rank):
+    """Whether a rank of ``rank_largest`` is that of NaN."""
+    return rank == MAGNITUDE
+
+
+def never_missing(rank):
+    """Integers are never missing."""
+    return rank != rank
+
+
+def missing_of(dtype: str) -> Callable:
+    """How NaN is known by its rank."""
+    return missing_number if dtype in KEY_TYPES else never_missing
+
+
+@cache
+def order_loop(memory: str, ranks: str, search: str) -> Callable:
+    """``kernel(start, stop, args)``: what ``search``, one of ``SEARCHES``, finds in sorted lines."""
+    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]}
+    text = ORDER.replace("        FOUND\n", SEARCHES[search][1:])
+    return compile_kernel(text, f"order {search} {memory} {ranks}", names)
+
+
 @cache
 def best_loop(memory: str, ranks: str) -> Callable:
     """``kernel(start, stop, args)``: the positions of the ``k`` elements of greatest ``rank``, best first; a unit is a row."""
@@ -125,7 +247,10 @@ def best_loop(memory: str, ranks: str) -> Callable:
 
 
 @cache
-def running_loop(memory: str, ranks: str, by_columns: bool) -> Callable:
-    """``kernel(start, stop, args)``: the position of the element of greatest ``rank`` so far."""
-    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory], "TILE": TILE}
-    return compile_kernel(RUNNING if by_columns else RUNNING_LINE, f"running {memory} {ranks} {by_columns}", names)
+def running_loop(memory: str, ranks: str, by_columns: bool, values: bool) -> Callable:
+    """``kernel(start, stop, args)``: where the element of greatest ``rank`` so far is; if ``values``, first what it is."""
+    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory], "TILE": TILE, "PLACES": 1 + values,
+             "SOURCE": 2 + values}
+    text = RUNNING if by_columns else RUNNING_LINE
+    text = text.replace("VALUES", (COLUMN_VALUES if by_columns else "values[r] = value") if values else "pass")
+    return compile_kernel(text, f"running {memory} {ranks} {by_columns} {values}", names)
