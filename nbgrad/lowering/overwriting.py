@@ -10,11 +10,13 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..grad_mode import mode, special
 from ..graph import requires_grad
 from ..interpreters import is_marked
+from ..ops import shapes
 from ..ops.core import OPS, composite
-from ..rules import lowering
-from ..tensor import Tensor
+from ..rules import lowering, prepared
+from ..tensor import Tensor, native
 from ..views import check_inplace
 from . import compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
+from .join import Part, may_overlap, place_plan
 
 __all__ = ["PARTS", "OVERWRITING"]
 
@@ -32,6 +34,25 @@ def _scatter_to_view(op, tensors, attributes):
         raise ShapeError(f"{op.name}: src has shape {list(src.layout.shape)}, expected {list(part.layout.shape)}.")
     CALLS["copy_"](part, src)
     return out
+
+
+GEOMETRY: dict[str, Callable] = {
+    "slice_scatter": shapes.sliced, "select_scatter": shapes.selected, "diagonal_scatter": shapes.diagonal_of,
+    "as_strided_scatter": lambda x, size, stride, offset: (tuple(size), tuple(stride), offset or 0)}
+
+
+@prepared(*PARTS)
+def _quick_scatter_to_view(op, layouts, attributes):
+    x, src = layouts
+    out = x.like() if op.name == "as_strided_scatter" else x
+    if not (x.dense and src.numel and x.dtype is src.dtype) or x.conj or x.neg or src.conj or src.neg:
+        return None
+    shape, strides, offset = GEOMETRY[op.name](out, *attributes.values())
+    if may_overlap(shape, strides):
+        return None
+    plan = place_plan(out, [Part(x, x.shape, out.strides, 0), Part(src, shape, strides, offset)], zero=False)
+    fresh = native.fresh
+    return lambda x, src, *attributes: fresh(plan, x, src)
 
 
 # ---- the result, copied over the operand -------------------------------------------------------------------------------
