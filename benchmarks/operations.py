@@ -299,7 +299,6 @@ REASONS = {
     "igamma": "series and fractions of NumPy, not yet a kernel",
     "nextafter": "NumPy's function, element by element",
     "frexp": "NumPy's function, element by element",
-    "trace": "a view and a sum of several steps; torch walks the diagonal",
     "isin": "NumPy's function",
     "searchsorted": "NumPy's function",
     "bucketize": "NumPy's function",

@@ -10573,7 +10573,7 @@ The sum of a matrix's diagonal.
 Signature: trace(input)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input: a tensor or a NumPy array (x in formulas).
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: int64.
@@ -10581,13 +10581,18 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    x: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)
 
 Forms: x.trace(...), out=; NumPy: np.trace.
 
->>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]])
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0], [1.5, -0.5, 2.5]], requires_grad=True)
 >>> nbgrad.trace(x)
-tensor(5.5000)
+tensor(5.5000, grad_fn=<TraceBackward0>)
+>>> nbgrad.grad(nbgrad.trace(x), x)
+(tensor([[1., 0., 0.],
+        [0., 1., 0.],
+        [0., 0., 1.]]),)
 """,
     'transpose': """\
 Two dimensions exchanged.

@@ -1,8 +1,9 @@
-"""Composites that only spell another operation: what they come to is found once for a kind of call.
+"""Composites that only spell other operations: what they come to is found once for a kind of call.
 
 NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(...)`` with a shape that follows from the layout of ``x`` and from the
-arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it;
-the next call of that layout and those arguments takes them from a table. Formulas that ask for anything else are run as ever.
+arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it,
+one after another, as far as what is asked of their results is known; the next call of that layout and those arguments takes them
+from a table. Formulas that ask for anything else are run as ever.
 """
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from functools import wraps
 from typing import Any, Callable
 
 from .layout import Layout
-from .ops.core import Composite
+from .ops.core import OPS, Composite, Movement
+from .rules import argument_text, default_values, late_function, view_layout
 from .size import Size
 from .tables import keep
 from .tensor import Tensor
@@ -21,10 +23,21 @@ __all__ = ["settled"]
 class Stand:
     """What stands for a tensor of a layout: it answers questions about that and notes what is done to it."""
 
-    __slots__ = ("layout", "steps")
+    __slots__ = ("known", "steps")
 
-    def __init__(self, layout: Any, steps: tuple = ()):
-        self.layout, self.steps = layout, steps     # of a result no layout is known
+    def __init__(self, layout: Layout | None, steps: tuple = ()):
+        self.known, self.steps = layout, steps      # of most results no layout is known
+
+    @property
+    def layout(self) -> Layout:
+        """The layout.
+
+        Raises:
+            LookupError: it is not known.
+        """
+        if self.known is None:
+            raise LookupError("no layout is known of this result.")
+        return self.known
 
     shape = property(lambda self: self.layout.shape)
     ndim = property(lambda self: self.layout.ndim)
@@ -41,7 +54,47 @@ class Stand:
     def __getattr__(self, name: str) -> Callable:
         if name.startswith("_"):
             raise AttributeError(name)
-        return lambda *args, **named: Stand(None, (*self.steps, (name, args, named)))
+        op = OPS.get(name)
+        if type(op) is Composite:
+            formula = op.formula
+            return lambda *args, **named: formula(self, *args, **named)
+        if type(op) is Movement and op.multiple:
+            return lambda *args, **named: Several((*self.steps, (name, args, named)))
+        return lambda *args, **named: Stand(self.layout_after(op, args), (*self.steps, (name, args, named)))
+
+    def __bool__(self) -> bool:
+        raise LookupError("what a result is like is not known.")
+
+    def layout_after(self, op: Any, args: tuple) -> Layout | None:
+        """The layout of a result: known of a movement and of a row-major copy."""
+        if type(op) is Movement and not op.multiple and self.known is not None:
+            shape, strides, _ = op.formula(self.known, *args, *list(default_values(op).values())[len(args) :])
+            return view_layout(op, self.known, shape, strides, args)
+        return self.known.like() if self.known is not None and op is OPS["contiguous_copy"] else None
+
+
+class Several(Stand):
+    """What stands for the results of a movement that gives several: a formula may return them or their copies, and do no more."""
+
+    __slots__ = ()
+
+    def __init__(self, steps: tuple):
+        super().__init__(None, steps)
+
+    def __getattr__(self, name: str) -> Callable:
+        raise AttributeError(name)
+
+    def contiguous_copy(self) -> Several:
+        """Each of them, copied."""
+        return Several((*self.steps, (COPIES, (), {})))
+
+
+COPIES = "contiguous_copy of each"
+
+
+def copies_of(views: tuple) -> tuple:
+    """Row-major copies of several tensors."""
+    return tuple([x.contiguous_copy() for x in views])
 
 
 def found(op: Composite, layout: Layout, args: tuple) -> tuple | None:
@@ -50,52 +103,107 @@ def found(op: Composite, layout: Layout, args: tuple) -> tuple | None:
         made = op.formula(Stand(layout), *args)
     except Exception:           # of another kind of formula, or of wrong arguments: their own call says so
         return None
-    each = [step_of(one) for one in made] if type(made) is tuple else [step_of(made)]
+    each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
     if not each or None in each:
         return None
-    return several(each) if type(made) is tuple else each[0]
+    return (several, tuple(each)) if type(made) is tuple else each[0]
 
 
-def several(each: list) -> tuple:
-    """The function that gives a tuple of results."""
-    return (lambda x, *steps: tuple([function(x, *rest) for function, rest in steps])), each
+def several(x: Tensor, *each: tuple) -> tuple:
+    """The results of a formula that gives a tuple."""
+    return tuple([function(x, *rest) for function, rest in each])
 
 
-def step_of(made: Any) -> tuple | None:
-    """The only method that was called."""
-    if type(made) is not Stand or len(made.steps) != 1:
+def chained(x: Tensor, *steps: tuple) -> Tensor:
+    """What comes of several methods in a row."""
+    for function, rest in steps:
+        x = function(x, *rest)
+    return x
+
+
+def itself(x: Tensor) -> Tensor:
+    """The operand."""
+    return x
+
+
+def steps_of(made: Any) -> tuple | None:
+    """What the methods that were called come to, as one function and its arguments behind the operand."""
+    if not isinstance(made, Stand):
         return None
-    name, args, named = made.steps[0]
-    function = vars(Tensor).get(name)
-    return None if named or not callable(function) else (function, args)
+    steps = []
+    for name, args, named in made.steps:
+        function = copies_of if name is COPIES else vars(Tensor).get(name)
+        if named or not callable(function):
+            return None
+        steps.append((function, args))
+    if len(steps) < 2:
+        return steps[0] if steps else (itself, ())
+    return chained, tuple(steps)
+
+
+# True and 1.0 equal 1, and would find what that has left.
+CALL_TEXT = """def call({parameters}):
+    {strange}try: function, rest = table[{key}]
+    except (AttributeError, KeyError, TypeError): return settle({passed})
+    return function(x, *rest)
+"""
+STRANGE_TEXT = """if {strange}: return formula({passed})
+    """
+
+
+def is_strange(value: Any) -> bool:
+    """Whether an argument that is no int is none of those that may be part of a key: None, or a tuple of ints."""
+    if type(value) is tuple or type(value) is Size:
+        for size in value:
+            if type(size) is not int:
+                return True
+        return False
+    return value is not None
 
 
 def settled(op: Composite) -> Callable:
     """The call of a composite, quicker where it has been settled."""
-    formula = op.formula
+    formula, parameters = op.formula, list(op.signature.parameters.values())
     table: dict = {}
-    missing: tuple = (None, ())
 
+    def settle(x, *args):
+        out = formula(x, *args)
+        if not any(map(is_strange, [value for value in args if type(value) is not int])) and isinstance(x, Tensor):
+            key = (x.layout, *args) if args else x.layout
+            if not x.layout.special:
+                keep(table, key, found(op, x.layout, args) or (formula, args))
+        return out
+
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+        return of_any_arguments(formula, settle, table)
+    first, *names = [p.name for p in parameters]
+    assert first not in ("table", "settle", "formula", "is_strange")
+
+    def text() -> str:
+        passed, strange = ", ".join([first, *names]), " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
+        return CALL_TEXT.format(
+            parameters=argument_text(op, "_defaults"), key=", ".join([f"{first}.layout", *names]), passed=passed,
+            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "").replace("(x,", f"({first},")
+
+    scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange}
+    call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
+    call.__name__ = call.__qualname__ = formula.__name__
+    call.__signature__, call.__wrapped__ = op.signature, formula
+    return call
+
+
+def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callable:
+    """The call of a formula that takes any number of arguments."""
     @wraps(formula)
     def call(x, *args, **named):
-        for value in args:          # True and 1.0 equal 1, and would find what that has left
-            kind = type(value)
-            if kind is tuple or kind is Size:
-                for size in value:
-                    if type(size) is not int:
-                        return formula(x, *args, **named)
-            elif kind is not int and value is not None:
+        for value in args:
+            if type(value) is not int and is_strange(value):
                 return formula(x, *args, **named)
         if named:
             return formula(x, *args, **named)
         try:
-            function, rest = table.get((x.layout, *args), missing)
-        except AttributeError:
-            return formula(x, *args)
-        if function is not None:
-            return function(x, *rest)
-        out = formula(x, *args)
-        if isinstance(x, Tensor) and not x.layout.special and (x.layout, *args) not in table:
-            keep(table, (x.layout, *args), found(op, x.layout, args) or missing)
-        return out
+            function, rest = table[(x.layout, *args) if args else x.layout]
+        except (AttributeError, KeyError, TypeError):
+            return settle(x, *args)
+        return function(x, *rest)
     return call

@@ -409,7 +409,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     shape = list(input.shape[:-1])
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, size)
-    return scalar.diagonal_backward(input, tuple(shape), offset, dim1, dim2)
+    return input.diagonal_backward(tuple(shape), offset, dim1, dim2)
 
 
 def diag(input, diagonal=0):
@@ -511,7 +511,7 @@ def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
 
 
 for _function in (diag, diag_embed, diagflat, rot90):
-    composite(_function.__name__, _function, out=_function is diag, doc=_function.__doc__)
+    composite(_function.__name__, _function, out=_function is diag, spelling=True, doc=_function.__doc__)
 composite("pad", pad, method=False, doc=str(pad.__doc__))
 composite("block_diag", block_diag, method=False, doc=block_diag.__doc__)
 

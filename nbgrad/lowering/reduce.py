@@ -19,7 +19,7 @@ from typing import Callable, NamedTuple
 
 from ..dispatch import CALLS
 from ..dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
-from ..errors import DimError, DTypeError, RangeError
+from ..errors import DimError, DTypeError, RangeError, ShapeError
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.reduce import (
@@ -51,6 +51,7 @@ from ..kernels.templates.reduce import (
 )
 from ..layout import Layout, layout_of
 from ..ops.reduce import kept_shape, reduced_dims
+from ..ops.shapes import diagonal_of
 from ..rules import GeneralPlan, lowering
 from ..tables import keep
 from ..tensor import Tensor, native
@@ -414,6 +415,19 @@ def _mean(op, layouts, attributes):
     if x.dtype.is_complex and not math.prod(x.shape[d] for d in dims):
         return lambda op, tensors, attributes: CALLS["new_full"](out, complex(math.nan, math.nan))
     return reduction(mean_reduction, x, dims, out)
+
+
+@lowering("trace")
+def _trace(op, layouts, attributes):
+    x, = layouts
+    if x.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, got {list(x.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
+    shape, strides, _ = diagonal_of(x, 0, 0, 1)
+    layout = layout_of(x.dtype, shape, strides, x.device)
+    plan = reduction(sum_reduction, layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
+    if isinstance(plan, GeneralPlan):       # the diagonal begins where the matrix does
+        return GeneralPlan(plan.record, plan.outs, layouts)
+    return lambda op, tensors, attributes: plan(op, (CALLS["diagonal"](tensors[0]),), attributes)
 
 
 @lowering("sum_over")

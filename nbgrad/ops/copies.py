@@ -53,7 +53,8 @@ def copying(view: Callable) -> Callable:
 
 
 for _name, _view in COPIED_VIEWS.items():
-    composite(f"{_name}_copy", copying(_view), method=_name == "narrow", out=True, doc=f"What ``{_name}`` shows, copied.")
+    composite(f"{_name}_copy", copying(_view), method=_name == "narrow", out=True, spelling=True,
+              doc=f"What ``{_name}`` shows, copied.")
 
 # ---- a part of a copy, overwritten -----------------------------------------------------------------------------------
 # Linear in both operands: the cotangent of ``x`` is zero where ``src`` was written, that of ``src`` the part that was.

@@ -287,15 +287,10 @@ def kron(input, other):
     return (x * y).reshape(tuple([m * n for m, n in zip(sizes, others)]))
 
 
-def trace(input):
-    """The sum of a matrix's diagonal."""
-    if input.ndim != 2:
-        raise ShapeError(f"trace: expected a matrix, got {list(input.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
-    return input.diagonal().sum()
-
-
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
-for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron, trace):
+for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
+general("trace", lambda x: x, {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
+        doc="The sum of a matrix's diagonal.")
 composite("ger", outer, out=True, doc=outer.__doc__)
 composite("tensordot", tensordot, method=False, out=True, doc=tensordot.__doc__)

@@ -496,12 +496,13 @@ def iterate(x):
 function: Callable
 for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
-for function in (reshape, permute, broadcast_to, squeeze, narrow, split):
+for function in (reshape, permute, squeeze, split):
     composite(function.__name__, function, doc=str(function.__doc__))
 composite("as_strided", as_strided, doc=str(as_strided.__doc__))
 # Of these the arithmetic of shapes takes longer than a look-up (0.3 us).
-for function in (flatten, ravel, unflatten, chunk, unsafe_chunk, tensor_split, hsplit, vsplit, dsplit, adjoint):
-    composite(function.__name__, function, spelling=True, doc=function.__doc__)
+for function in (flatten, ravel, unflatten, broadcast_to, narrow, adjoint,
+                 chunk, unsafe_chunk, tensor_split, hsplit, vsplit, dsplit):
+    composite(function.__name__, function, spelling=True, doc=str(function.__doc__))
 composite("movedim", movedim, aliases=("moveaxis",), spelling=True, doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
 for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
@@ -633,7 +634,8 @@ def tile(x, *each, dims=None):
     return x.repeat_sizes((1,) * (x.ndim - len(dims)) + tuple(dims))
 
 
-for function in (flip, fliplr, flipud):
-    composite(function.__name__, function, doc=function.__doc__)
+composite("flip", flip, doc=flip.__doc__)
+for function in (fliplr, flipud):
+    composite(function.__name__, function, spelling=True, doc=function.__doc__)
 composite("tile", tile, spelling=True, doc=tile.__doc__)
 composite("repeat", repeat, function=False, doc=repeat.__doc__)

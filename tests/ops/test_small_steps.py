@@ -247,6 +247,71 @@ def test_a_spelling_is_settled_for_a_layout(call):
             assert twice[0] == twice[1]
 
 
+CHAINS = {
+    "diag": (lambda x: nb.diag(x[0]), lambda a: np.diag(a[0])), "diagonal": (nb.diag, np.diag),
+    "diagflat": (nb.diagflat, np.diagflat), "rot90": (nb.rot90, np.rot90),
+    "narrow_copy": (lambda x: x.narrow_copy(1, 1, 2), lambda a: a[:, 1:3]), "trace": (nb.trace, np.trace),
+    "flatten": (nb.flatten, np.ravel), "transpose_copy": (lambda x: nb.transpose_copy(x, 0, 1), np.transpose)}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_of_steps_is_settled(name):
+    """The call that takes its steps from a table gives values and both derivatives like the first, and NumPy's values."""
+    call, reference = CHAINS[name]
+    values = np.arange(9.0).reshape(3, 3) - 4
+    found = []
+    for _ in range(3):
+        x = nb.tensor(values, requires_grad=True)
+        out = call(x)
+        g, = nb.grad((out ** 3).sum(), x, create_graph=True)
+        found.append((out.tolist(), g.tolist(), nb.grad(g.sum(), x)[0].tolist()))
+    assert found[0] == found[1] == found[2]
+    assert np.array_equal(found[0][0], reference(values))
+
+
+@pytest.mark.parametrize("call", [lambda x: nb.split_copy(x, 2), lambda x: nb.unbind_copy(x), lambda x: (x.narrow_copy(0, 0, 2),),
+                                  lambda x: (nb.diag(x),), lambda x: (nb.expand_copy(x, (2, 4, 4)),)])
+def test_settled_copies_share_no_memory(call):
+    """What a caller writes into a copy is not in the operand, in every call."""
+    x = nb.arange(16).reshape(4, 4)
+    for _ in range(3):
+        for part in call(x):
+            part += 100
+    assert x.tolist() == np.arange(16).reshape(4, 4).tolist()
+
+
+@pytest.mark.parametrize("call", [lambda x, k: x.narrow(k, 0, 1), lambda x, k: nb.chunk(x, 2, k), lambda x, k: x.flatten(0, k)])
+def test_what_equals_an_argument_of_a_spelling_is_another_one(call):
+    """What 1 has left in the table is no answer for 1.0: an error, as in the first call."""
+    x = nb.ones(4, 4)
+    call(x, 1), call(x, 1)
+    with pytest.raises((nb.ArgumentError, TypeError)):
+        call(x, 1.0)
+
+
+PIECES = {"split": lambda x: x.split(2), "split_with_sizes": lambda x: x.split_with_sizes((1, 3)), "unbind": lambda x: x.unbind(1),
+          "unsafe_split": lambda x: nb.unsafe_split(x, 2), "unsafe_chunk": lambda x: nb.unsafe_chunk(x, 2),
+          "unsafe_split_with_sizes": lambda x: nb.unsafe_split_with_sizes(x, (1, 3))}
+
+
+@pytest.mark.parametrize("of", ["a base", "a view"])
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_are_views_of_their_operand(name, of):
+    """They show writes to it, have its gradients, and the unsafe ones alone count writes for themselves."""
+    base = nb.arange(16.0).requires_grad_()
+    x = (base * 1).view(4, 4)
+    x = x if of == "a view" else x.clone()
+    for _ in range(2):
+        pieces = PIECES[name](x)
+        g, = nb.grad([piece.sum() for piece in pieces], base, [nb.tensor(float(k)) for k in range(len(pieces))], retain_graph=True)
+        numbers = [np.full(p.shape, float(k)) for k, p in enumerate(pieces)]
+        assert g.tolist() == (np.stack(numbers, 1) if name == "unbind" else np.concatenate(numbers)).ravel().tolist()
+    plain = nb.arange(16.0).reshape(4, 4).clone()
+    pieces = PIECES[name](plain)
+    pieces[0].zero_()
+    assert plain.numpy()[0, 0] == 0 and plain._version == (0 if name.startswith("unsafe") else 1)
+
+
 @pytest.mark.parametrize("dim", [True, 1.0])
 @pytest.mark.parametrize("name", ["sum", "amax"])
 def test_what_equals_a_dimension_is_none(name, dim):
