@@ -167,7 +167,7 @@ def product(call: Call, batch: Batch) -> Any:
     x, y = call.operands[:2]
     ranks = x.layout.ndim, y.layout.ndim
     if RANKS.get(call.op.name, ranks) != ranks or 0 in ranks:
-        CALLS[call.op.name](*(CALLS["new_full"](t.layout.like(), 0) for t in call.operands), **call.attributes)     # raises
+        refuse_shown(call)
     turn_x, turn_y = call.attributes.get("transpose_x", False), call.attributes.get("transpose_y", False)
     if len(call.operands) == 2:
         return multiplied(x, y, turn_x, turn_y, batch)
@@ -194,6 +194,20 @@ def multiplied(x: Tensor, y: Tensor, turn_x: bool, turn_y: bool, batch: Batch) -
     made = CALLS["gemm"](batch.loose(left, ndim), batch.loose(right, ndim), turn_x and ranks[0] > 1, turn_y and ranks[1] > 1)
     made = CALLS["select"](made, -2, 0) if ranks[0] == 1 else made
     return batch.wrap(CALLS["select"](made, -1, 0) if ranks[1] == 1 else made)
+
+
+@batch_rule("trace")
+def trace(call: Call, batch: Batch) -> Any:
+    """The sums of the diagonals of a stack of matrices."""
+    x, = call.operands
+    if x.layout.ndim != 2:
+        refuse_shown(call)
+    return CALLS["sum"](CALLS["diagonal"](x), -1)
+
+
+def refuse_shown(call: Call) -> None:
+    """Call the operation on tensors of the shapes that the call shows, for the error that it raises."""
+    CALLS[call.op.name](*(CALLS["new_full"](x.layout.like(), 0) for x in call.operands), **call.attributes)
 
 
 # ---- joins ---------------------------------------------------------------------------------------------------------
