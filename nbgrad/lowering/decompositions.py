@@ -283,7 +283,7 @@ def exchanges_in_order(x: np.ndarray) -> np.ndarray:
     for place in np.ndindex(x.shape[:-2]):
         a = x[place]
         for k in range(steps):
-            best = k + int((np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)).argmax())      # LAPACK's magnitude
+            best = k + int(np.argmax(np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)))      # LAPACK's magnitude
             found[(*place, k)] = best
             a[[k, best]] = a[[best, k]]
             if a[k, k]:

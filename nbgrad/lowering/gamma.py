@@ -37,7 +37,7 @@ def log_less_itself(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def factor(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """x**a e**-x / gamma(a): where a is large in terms of its distance from x, so that no great numbers cancel."""
-    small = np.exp(a * np.log(x) - x - LOG_GAMMA(a).astype(float))
+    small = np.exp(a * np.log(x) - x - np.asarray(LOG_GAMMA(a), float))
     wide = np.maximum(a, LARGE)
     stirling = sum(c / wide ** (2 * k + 1) for k, c in enumerate(STIRLING))
     large = np.sqrt(wide / (2 * math.pi)) * np.exp(wide * log_less_itself(wide, x) - stirling)
