@@ -5432,9 +5432,9 @@ Forms: NumPy: np.linalg.eig.
 
 >>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
 >>> nbgrad.linalg.eig(x)
-EighResult(eigenvalues=tensor([22.7631+0.j,  9.6793+0.j,  1.3702+0.j]), eigenvectors=tensor([[-0.3174+0.j, -0.8996+0.j, -0.2999+0.j],
-        [ 0.3316+0.j, -0.4015+0.j,  0.8537+0.j],
-        [ 0.8884+0.j, -0.1715+0.j, -0.4258+0.j]]))
+EighResult(eigenvalues=tensor([22.7631+0.j,  9.6792+0.j,  1.3702+0.j]), eigenvectors=tensor([[ 0.3174+0.j,  0.8996+0.j, -0.2999+0.j],
+        [-0.3316+0.j,  0.4015+0.j,  0.8537+0.j],
+        [-0.8884+0.j,  0.1715+0.j, -0.4258+0.j]]))
 """,
     'linalg_eigh': """\
 (eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
@@ -5459,7 +5459,7 @@ Forms: NumPy: np.linalg.eigh.
 
 >>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
 >>> nbgrad.linalg.eigh(x)
-EighResult(eigenvalues=tensor([ 1.3702,  9.6793, 22.7631]), eigenvectors=tensor([[-0.2999, -0.8996, -0.3174],
+EighResult(eigenvalues=tensor([ 1.3702,  9.6792, 22.7631]), eigenvectors=tensor([[-0.2999, -0.8996, -0.3174],
         [ 0.8537, -0.4015,  0.3316],
         [-0.4258, -0.1715,  0.8884]]))
 """,
@@ -5483,7 +5483,7 @@ Forms: NumPy: np.linalg.eigvals.
 
 >>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
 >>> nbgrad.linalg.eigvals(x)
-tensor([22.7631+0.j,  9.6793+0.j,  1.3702+0.j])
+tensor([22.7631+0.j,  9.6792+0.j,  1.3702+0.j])
 """,
     'linalg_eigvalsh': """\
 The eigenvalues of symmetric or Hermitian matrices, in ascending order.
@@ -6088,7 +6088,7 @@ Forms: NumPy: np.linalg.svdvals.
 
 >>> x = nbgrad.tensor([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
 >>> nbgrad.linalg.svdvals(x)
-tensor([4.7711, 3.1111, 1.1705])
+tensor([4.7711, 3.1112, 1.1705])
 """,
     'linalg_tensorinv': """\
 The inverse of a tensor whose first ``ind`` dimensions are seen as rows and the others as columns.

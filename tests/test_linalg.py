@@ -189,6 +189,63 @@ def test_lu_puts_together_what_it_took_apart():
         np.testing.assert_allclose(got.numpy(), want.numpy())
 
 
+def rows_of(names: str, *tensors: str) -> list:
+    """Functions of the same operands."""
+    return [(name, tensors) for name in names.split()]
+
+
+OPERANDS = {
+    "a": RNG.normal(size=(2, 5, 5)) + 4 * np.eye(5), "b": RNG.normal(size=(2, 5, 3)), "tau": RNG.uniform(1, 1.5, (2, 3)),
+    "tall": RNG.normal(size=(2, 5, 3)), "wide": RNG.normal(size=(2, 3, 5)), "low": np.tril(RNG.normal(size=(2, 5, 5))) + 4 * np.eye(5)}
+OPERANDS["s"] = OPERANDS["a"] @ np.swapaxes(OPERANDS["a"], -1, -2)
+AT_ONCE = [
+    *rows_of("inv inv_ex det slogdet lu lu_factor lu_factor_ex svdvals eigvals qr", "a"), *rows_of("solve solve_ex", "a", "b"),
+    *rows_of("cholesky cholesky_ex eigvalsh", "s"), *rows_of("lu svd svdvals qr", "tall"), *rows_of("lu svd svdvals", "wide"),
+    ("householder_product", ("tall", "tau")), ("cholesky_inverse", ("low",)), ("cholesky_solve", ("b", "low")), ("lstsq", ("tall", "b"))]
+ARRANGED = {"by rows": lambda x: x, "by columns": lambda x: x.mT.contiguous().mT if x.ndim == 3 else x,
+            "with gaps": lambda x: nbgrad.stack([x, x], -1)[..., 0], "one": lambda x: x[1]}
+
+
+@pytest.mark.parametrize("arranged", ARRANGED)
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
+@pytest.mark.parametrize("name, operands", AT_ONCE)
+def test_values_do_not_depend_on_who_asks_for_gradients(name, operands, dtype, arranged):
+    """With and without a gradient, of any strides: the same values, dtypes and shapes, and of later calls the same bits."""
+    function = getattr(linalg, name, None) or getattr(nbgrad, name)
+    tensors = [ARRANGED[arranged](nbgrad.tensor(OPERANDS[each]).to(dtype)) for each in operands]
+    first, later = (values_of(function(*tensors)) for _ in range(2))
+    recorded = values_of(function(*[x.clone().requires_grad_() for x in tensors]))
+    for x, again, other in zip(first, later, recorded, strict=True):
+        np.testing.assert_array_equal(x, again)
+        np.testing.assert_allclose(x, other, rtol=1e-3 if dtype is nbgrad.float32 else 1e-10, atol=1e-5)
+        assert x.dtype == other.dtype and x.shape == other.shape
+
+
+def values_of(out) -> list:
+    """The results as arrays."""
+    return [x.detach().numpy() for x in (out if isinstance(out, tuple) else (out,))]
+
+
+@pytest.mark.parametrize("call", [linalg.inv, lambda x: linalg.solve(x, x), linalg.cholesky, linalg.lu_factor])
+def test_a_singular_matrix_after_regular_ones_is_an_error(call):
+    """Whatever calls before have settled."""
+    for _ in range(3):
+        call(nbgrad.eye(3))
+    with pytest.raises(nbgrad.LinAlgError):
+        call(nbgrad.zeros(3, 3))
+
+
+@pytest.mark.parametrize("row", [0, 4, -3])
+@pytest.mark.parametrize("call", [nbgrad.lu_unpack, lambda factors, pivots: linalg.lu_solve(factors, pivots, factors)])
+def test_pivots_that_name_no_row_are_an_error(call, row):
+    """Also where calls of the same layouts went well before."""
+    factors, pivots = linalg.lu_factor(2 * nbgrad.eye(3))
+    for _ in range(2):
+        call(factors, pivots)
+    with pytest.raises(nbgrad.RangeError, match=f"a pivot names row {row}, expected one from 1 to 3"):
+        call(factors, nbgrad.full_like(pivots, row))
+
+
 def test_cholesky_ex_says_where_it_failed():
     """The order of the first part that is not positive definite; 0 where all are."""
     x = nbgrad.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])

@@ -22,8 +22,9 @@ from ..ops.shapes import wrap
 from ..rules import lowering, prepared
 from ..storage import wrap_array
 from ..tables import keep
-from ..tensor import Tensor, new_tensor
+from ..tensor import Tensor, native, new_tensor
 from .compositions import columns_of_powers, made, require_tensors, shared
+from .lapack import at_once, launch, went_well
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
 
@@ -56,8 +57,9 @@ def svd_array(x: np.ndarray, full: bool) -> np.ndarray:
 
 
 def sign_array(x: np.ndarray) -> np.ndarray:
-    """The determinant's sign."""
-    return np.asarray(np.linalg.slogdet(x)[0], x.dtype)
+    """The determinant's sign, and the logarithm of its magnitude."""
+    sign, size = np.linalg.slogdet(x)
+    return np.stack([np.asarray(sign, x.dtype), np.asarray(size, x.dtype)], -1)
 
 
 def products_of_others(s: np.ndarray) -> np.ndarray:
@@ -329,8 +331,7 @@ ARRAYS: dict[str, Callable] = {
     "inverse_matrix": inverse_array, "singular_order": singular_array,
     "solve_system": solved_array, "solve_triangle": triangular_array,
     "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
-    "log_abs_det": lambda x: np.linalg.slogdet(x)[1],
-    "det_sign": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
+    "sign_and_size": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
     "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
     "qr_row": lambda x: packed(*np.linalg.qr(x)),
     "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "row_order": exchanges,
@@ -341,7 +342,7 @@ ARRAYS: dict[str, Callable] = {
 }
 # LAPACK iterates for these: of infinities and NaNs some would never come back.
 ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
-SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "log_abs_det", "det_sign",
+SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "sign_and_size",
           "matrix_exponential", "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
 
 
@@ -349,6 +350,11 @@ SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", 
 def _by_lapack(op, tensors, attributes):
     for x in tensors:
         require_matrices(op.public, x, op.name in SQUARE and x is tensors[0])
+    plan = launch_of(op.name, tuple([x.layout for x in tensors]), attributes)
+    if plan is not None:
+        out = native.fresh(plan, *tensors)
+        if went_well(out):
+            return out[0]
     arrays = [*map(values_of, tensors)]
     if op.name in ITERATIVE:
         require_finite(op.public, arrays[0], attributes.get("upper"))
@@ -360,6 +366,25 @@ def _by_lapack(op, tensors, attributes):
     return shared(found, tensors[0])
 
 
+# The operations that are one launch of LAPACK, and the routine's name; where it reports something, NumPy says what.
+NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle": "triangle", "determinant": "determinant",
+          "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
+          "qr_row": "qr", "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
+_launches: dict[tuple, Any] = {}
+
+
+def launch_of(name: str, layouts: tuple, attributes: dict):
+    """The launch of an operation; None where NumPy does its work."""
+    if name not in NATIVE:
+        return None
+    key = (name, layouts, *attributes.values())
+    found = _launches.get(key, NATIVE)
+    if found is NATIVE:
+        known = {} if name == "cholesky_factor" else attributes
+        found = keep(_launches, key, launch(NATIVE[name], layouts, known, True))
+    return found
+
+
 def read(x: Tensor) -> np.ndarray:
     """The elements, to be read at once."""
     layout, array = x.layout, x._storage_.array
@@ -369,10 +394,23 @@ def read(x: Tensor) -> np.ndarray:
     return array[first:first + layout.numel].reshape(layout.shape)
 
 
+def launched(plan, count: int) -> Callable:
+    """``quick(*values)`` of a launch whose first result is the operation's."""
+    fresh = native.fresh
+
+    def quick(*values):
+        out = fresh(plan, *values[:count])
+        return out[0] if went_well(out) else None
+    return quick
+
+
 @prepared(*ARRAYS)
 def _quick_by_lapack(op, layouts, attributes):
     if any(layout.conj or layout.neg for layout in layouts):
         return None
+    plan = launch_of(op.name, layouts, attributes)
+    if plan is not None:
+        return launched(plan, len(layouts))
     function, iterates = ARRAYS[op.name], op.name in ITERATIVE
     count, device = len(layouts), layouts[0].device
     kinds: dict = {}            # of results
@@ -538,6 +576,13 @@ class LstsqResult(NamedTuple):
     singular_values: Any
 
 
+def shortest_solution(out: tuple) -> LstsqResult:
+    """What ``gelsy`` finds."""
+    x, rank = out[:2]
+    empty = x.new_empty((0,))
+    return LstsqResult(x, empty, rank, empty)
+
+
 class TriangularSolution(NamedTuple):
     """What ``triangular_solve`` returns."""
 
@@ -545,8 +590,29 @@ class TriangularSolution(NamedTuple):
     cloned_coefficient: Any
 
 
+def first(out: tuple):
+    """The first of the results."""
+    return out[0]
+
+
+def several(kind: type, count: int) -> Callable:
+    """What puts so many results together."""
+    return lambda out: tuple.__new__(kind, out[:count])
+
+
+inverse_with_info, result_with_info, low_with_info = several(InverseWithInfo, 2), several(SolveWithInfo, 2), several(WithInfo, 2)
+sign_with_size, svd_triple, q_and_r = several(SlogdetResult, 2), several(SVDResult, 3), several(QRResult, 2)
+lu_pair, lu_with_info, lu_triple = several(LUFactors, 2), several(LUFactorsWithInfo, 3), several(LUResult, 3)
+
+
+def eigen_pair(out: tuple) -> EighResult:
+    """Eigenvalues, and the vectors that come first."""
+    return EighResult(out[1], out[0])
+
+
 # ---- inverses, systems, determinants -----------------------------------------------------------------------------------
 
+@at_once(lambda A: ("inverse", (A,), {}, first))
 def inv(A):
     """The inverse of square matrices.
 
@@ -579,15 +645,23 @@ def regular(name: str, A, check_errors: bool) -> tuple:
     return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), made("eye", A.shape[-1], dtype=A.dtype), A), info
 
 
+@at_once(lambda A, check_errors=False: ("inverse", (A,), {}, inverse_with_info))
 def inv_ex(A, *, check_errors=False):
     """(inverse, info) of square matrices; of singular ones the inverse is NaN, and info the first row without a pivot, from 1 on.
 
     Raises:
         LinAlgError: one is singular, if ``check_errors``.
     """
-    regular_A, info = regular("linalg.inv_ex", A, check_errors)
-    inverse = scalar.inverse_matrix(regular_A)
-    return InverseWithInfo(without_singular(inverse, info, 2) if regular_A is not A else inverse, info)
+    try:
+        return InverseWithInfo(inv(A), nothing_said(A))
+    except LinAlgError:
+        regular_A, info = regular("linalg.inv_ex", A, check_errors)
+    return InverseWithInfo(without_singular(scalar.inverse_matrix(regular_A), info, 2), info)
+
+
+def nothing_said(A):
+    """The reports of matrices that are as they should be."""
+    return made("zeros", A.shape[:-2], dtype=int32)
 
 
 def without_singular(x, info, ndim: int):
@@ -610,6 +684,7 @@ def are_vectors(A, B) -> bool:
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
+@at_once(lambda A, B, left=True: ("solve", (A, B), {}, first) if left and A.ndim == B.ndim else None)
 def solve(A, B, *, left=True):
     """The X with A @ X = B, or X @ A = B; B is a matrix, a vector, or a batch of either.
 
@@ -630,17 +705,22 @@ def solve(A, B, *, left=True):
     return out.squeeze_dim(-1) if is_vector else out if left else out.mT
 
 
+@at_once(lambda A, B, left=True, check_errors=False: ("solve", (A, B), {}, result_with_info) if left and A.ndim == B.ndim else None)
 def solve_ex(A, B, *, left=True, check_errors=False):
     """(result, info) of ``solve``; see ``inv_ex``.
 
     Raises:
         LinAlgError: a matrix is singular, if ``check_errors``.
     """
-    regular_A, info = regular("linalg.solve_ex", A, check_errors)
-    out = solve(regular_A, B, left=left)
-    return SolveWithInfo(without_singular(out, info, 1 if are_vectors(A, B) else 2) if regular_A is not A else out, info)
+    try:
+        return SolveWithInfo(solve(A, B, left=left), nothing_said(A))
+    except LinAlgError:
+        regular_A, info = regular("linalg.solve_ex", A, check_errors)
+    return SolveWithInfo(without_singular(solve(regular_A, B, left=left), info, 1 if are_vectors(A, B) else 2), info)
 
 
+@at_once(lambda A, B, upper, left=True, unitriangular=False:
+         ("triangle", (A, B), {"upper": bool(upper), "unit": bool(unitriangular)}, first) if left and A.ndim == B.ndim else None)
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """``solve`` of a triangle of A; what is on the other side of its diagonal is not looked at.
 
@@ -662,15 +742,17 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
     return TriangularSolution(solve_triangular(x, b, upper=above, unitriangular=unitriangular), A.clone())
 
 
+@at_once(lambda A: ("determinant", (A,), {}, first))
 def det(A):
     """The determinant of square matrices."""
     return scalar.determinant(checked("linalg.det", A, True))
 
 
+@at_once(lambda A: ("slogdet", (A,), {}, sign_with_size))
 def slogdet(A):
     """(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude."""
-    checked("linalg.slogdet", A, True)
-    return SlogdetResult(scalar.det_sign(A), scalar.log_abs_det(A))
+    both = scalar.sign_and_size(checked("linalg.slogdet", A, True))
+    return SlogdetResult(both.select(-1, 0).clone(), own_real(both.select(-1, 1)))
 
 
 def logdet(A):
@@ -701,6 +783,8 @@ def tolerances(A, atol, rtol) -> tuple:
     return rtol, 0.0 if atol is None else atol
 
 
+@at_once(lambda A, B, rcond=None, driver=None: ("gelsy", (A, B), {"rcond": tolerances(A, None, rcond)[0]}, shortest_solution)
+         if driver in (None, "gelsy") and A.ndim == B.ndim and not isinstance(rcond, Tensor) else None)
 def lstsq(A, B, rcond=None, *, driver=None):
     """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
     checked("linalg.lstsq", A)
@@ -726,6 +810,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 # ---- decompositions ----------------------------------------------------------------------------------------------------
 
+@at_once(lambda A, upper=False: ("cholesky", (A,), {"upper": bool(upper)}, first))
 def cholesky(A, *, upper=False):
     """The lower triangle L with A = L @ L^H of positive definite matrices; with ``upper`` L^H.
 
@@ -737,26 +822,35 @@ def cholesky(A, *, upper=False):
     return h(low).resolve_conj() if upper else low
 
 
+@at_once(lambda A, upper=False, check_errors=False: ("cholesky", (A,), {"upper": bool(upper)}, low_with_info))
 def cholesky_ex(A, *, upper=False, check_errors=False):
     """(L, info); info is the order of the first part that is not positive definite, 0 if there is none."""
     checked("linalg.cholesky_ex", A, True)
+    if not check_errors:
+        try:
+            return WithInfo(cholesky(A, upper=upper), nothing_said(A))
+        except LinAlgError:
+            pass
     A = h(A).resolve_conj() if upper else A
     low, info = scalar.cholesky_factor(A, bool(check_errors)), scalar.cholesky_info(A)
     return WithInfo(h(low).resolve_conj() if upper else low, info)
 
 
+@at_once(lambda L, upper=False: ("cholesky_inverse", (L,), {"upper": bool(upper)}, first))
 def cholesky_inverse(L, upper=False):
     """The inverse of L @ L^H."""
     low = h(L).resolve_conj() if upper else L
     return cholesky_solve(made("eye", L.shape[-1], dtype=L.dtype).expand_shape(tuple(L.shape)), low)
 
 
+@at_once(lambda B, L, upper=False: ("cholesky_solve", (L, B), {"upper": bool(upper)}, first) if L.ndim == B.ndim else None)
 def cholesky_solve(B, L, upper=False):
     """The X with L @ L^H @ X = B."""
     low = h(L).resolve_conj() if upper else L
     return solve_triangular(h(low).resolve_conj(), solve_triangular(low, B, upper=False), upper=True)
 
 
+@at_once(lambda A, mode="reduced": ("qr", (A,), {}, q_and_r) if mode == "reduced" else None)
 def qr(A, mode="reduced"):
     """(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
 
@@ -777,6 +871,7 @@ def qr(A, mode="reduced"):
     return QRResult(A.new_empty((0,)), r) if mode == "r" else QRResult(q, r)
 
 
+@at_once(lambda A, UPLO="L": ("eigh", (A,), {"upper": UPLO.upper() == "U"}, eigen_pair))
 def eigh(A, UPLO="L"):
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
 
@@ -797,22 +892,26 @@ def is_upper(name: str, UPLO: str) -> bool:
     return UPLO.upper() == "U"
 
 
+@at_once(lambda A, UPLO="L": ("eigvalsh", (A,), {"upper": UPLO.upper() == "U"}, first))
 def eigvalsh(A, UPLO="L"):
     """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
     return scalar.hermitian_eigenvalues(checked("linalg.eigvalsh", A, True), is_upper("linalg.eigvalsh", UPLO))
 
 
+@at_once(lambda A: ("eig", (A,), {}, eigen_pair))
 def eig(A):
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
     v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
     return EighResult(w.clone(), v.clone())
 
 
+@at_once(lambda A: ("eigvals", (A,), {}, first))
 def eigvals(A):
     """The eigenvalues of square matrices: complex, in no particular order."""
     return scalar.eigenvalues(checked("linalg.eigvals", A, True))
 
 
+@at_once(lambda A, full_matrices=True, driver=None: ("svd", (A,), {"full": bool(full_matrices)}, svd_triple))
 def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
 
@@ -824,6 +923,7 @@ def svd(A, full_matrices=True, *, driver=None):
     return SVDResult(u.clone(), own_real(s), v.clone())
 
 
+@at_once(lambda A, driver=None: ("svdvals", (A,), {}, first))
 def svdvals(A, *, driver=None):
     """The singular values, in descending order."""
     return scalar.singular_values(checked("linalg.svdvals", A))
@@ -879,6 +979,9 @@ def factored(A, pivot: bool) -> tuple:
 def _exchange_rows(op, tensors, attributes):
     x, = tensors
     array, exchanged = values_of(x), values_of(attributes["pivots"])
+    wrong = exchanged[(exchanged < 0) | (exchanged >= array.shape[-2])]
+    if wrong.size:
+        raise RangeError(f"{op.public}: a pivot names row {wrong[0] + 1}, expected one from 1 to {array.shape[-2]}.")
     batch = np.broadcast_shapes(array.shape[:-2], exchanged.shape[:-1])
     order = order_of(exchanged, array.shape[-2])
     order = np.broadcast_to(np.argsort(order, -1) if attributes["back"] else order, (*batch, array.shape[-2]))
@@ -886,6 +989,7 @@ def _exchange_rows(op, tensors, attributes):
     return shared(np.take_along_axis(array, order[..., None], -2), x)
 
 
+@at_once(lambda A, pivot=True: ("lu", (A,), {}, lu_pair) if pivot else None)
 def lu_factor(A, *, pivot=True):
     """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own.
 
@@ -895,6 +999,7 @@ def lu_factor(A, *, pivot=True):
     return LUFactors(*factors_and_info("linalg.lu_factor", A, pivot, True)[:2])
 
 
+@at_once(lambda A, pivot=True, check_errors=False: ("lu", (A,), {}, lu_with_info) if pivot else None)
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
     """(LU, pivots, info) of ``lu_factor``; info is the first row, counted from 1, where the diagonal of U is 0, else 0.
 
@@ -928,6 +1033,7 @@ def triangles(factors) -> tuple:
     return factors.slice(-1, 0, k, 1).tril(-1) + one, factors.slice(-2, 0, k, 1).triu()
 
 
+@at_once(lambda A, pivot=True: ("plu", (A,), {}, lu_triple) if pivot else None)
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P @ L @ U: a permutation, a unit lower and an upper triangle."""
     checked("linalg.lu", A)
@@ -944,6 +1050,8 @@ def permutation(A, pivots):
     return scalar.exchange_rows(one, pivots, True)
 
 
+@at_once(lambda LU, pivots, unpack_data=True, unpack_pivots=True: ("unpack", (LU, pivots), {}, lu_triple)
+         if unpack_data and unpack_pivots else None)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
@@ -951,6 +1059,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     return LUResult(p, low, up)
 
 
+@at_once(lambda LU, pivots, B, left=True, adjoint=False: ("lu_solve", (LU, B, pivots), {}, first)
+         if left and not adjoint and B.ndim == LU.ndim and pivots.ndim == LU.ndim - 1 else None)
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """The X with A @ X = B, or X @ A = B, from what ``lu_factor(A)`` returns; with ``adjoint`` of A^H."""
     if not left:
@@ -1173,6 +1283,7 @@ def tensorsolve(A, B, dims=None):
     return solve(A.reshape((B.numel(), -1)), B.reshape((-1,))).reshape(shape)
 
 
+@at_once(lambda A, tau: ("reflections", (A, tau), {}, first) if tau.ndim == A.ndim - 1 else None)
 def householder_product(A, tau):
     """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
     checked("linalg.householder_product", A)

@@ -158,20 +158,18 @@ general("cofactor_slope", lambda x, y: x, {"x": slope_cotangent, "y": lambda g, 
         operands=("x", "y"), **INTERNAL, public="linalg.det",
         doc="The conjugate of the cofactors' derivative in the direction of y, of singular matrices too: linear in y, and its own "
             "transpose.")
-general("log_abs_det", lambda x: x, {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))}, **INTERNAL,
-        node="LinalgSlogdetBackward0", public="linalg.slogdet", doc="The logarithm of the determinant's magnitude.")
 
 
 def phase_cotangent(g, x, out):
-    """Of a complex sign: only its turning, -i Im(conj(g) out), reaches x; real signs do not turn."""
-    if not x.dtype.is_complex:
-        return x * 0
-    turning = (scalar.conj_physical(g) * out).imag * -1j
-    return turning.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))
+    """Of the logarithm, the transposed inverse; of a complex sign only its turning, -i Im(conj(g) sign): real signs do not turn."""
+    along = real_part(g.select(-1, 1))
+    if x.dtype.is_complex:
+        along = along + (scalar.conj_physical(g.select(-1, 0)) * out.select(-1, 0)).imag * -1j
+    return along.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))
 
 
-general("det_sign", lambda x: x, {"x": phase_cotangent}, **INTERNAL, node="LinalgSlogdetBackward0", public="linalg.slogdet",
-        doc="The determinant divided by its magnitude.")
+general("sign_and_size", lambda x: x, {"x": phase_cotangent}, **INTERNAL, node="LinalgSlogdetBackward0", public="linalg.slogdet",
+        doc="The determinant divided by its magnitude, and the logarithm of that.")
 
 
 def pseudo_cotangent(g, x, out, x_shape):

@@ -80,8 +80,7 @@ row("solve_triangle", lambda x, y, upper, unit: np.linalg.solve(tri(x, upper, un
 row("determinant", np.linalg.det, REAL, case(A), case(B), case(Z), unlike=HALF)
 row("cofactors", lambda x: np.linalg.det(x) * np.linalg.inv(x).T, REAL, case(A), unlike=HALF)
 row("cofactor_slope", cofactor_slope, REAL, case(A, RIGHT @ RIGHT.T + A.T), unlike=HALF, saves="x y")
-row("log_abs_det", lambda x: np.linalg.slogdet(x)[1], REAL, case(A), case(Z), unlike=HALF)
-row("det_sign", lambda x: np.linalg.slogdet(x)[0], REAL, case(A), case(Z), unlike=HALF)
+row("sign_and_size", lambda x: np.stack(np.linalg.slogdet(x), -1), REAL, case(A), case(B), case(Z), unlike=HALF)
 row("pseudo_inverse", lambda x, rtol, atol, hermitian: np.linalg.pinv(x, rtol), REAL, case(TALL, 1e-15, 0.0, False),
     case(TALL.T.copy(), 1e-15, 0.0, False), unlike=HALF)
 row("matrix_exponential", exponential, REAL, case(A / 2), case(Z / 2), unlike=HALF)

@@ -1,0 +1,440 @@
+"""Linear algebra by NumPy's LAPACK, matrix by matrix: kernels that bring operands into its order and call it by address.
+
+A matrix by rows is its transpose to LAPACK, which stores by columns. Where the mathematics allows, that is what it works on (the
+inverse, triangular systems); elsewhere it gets a turned copy. Real matrices only.
+
+NOTE [Record of LAPACK]: int64 words, which LAPACK reads by address; of narrow integers their low halves.
+   0 rows m   1 columns n   2 columns k of the second operand   3 the least of m and n   4, 5 sizes of work   6, 7 letters
+   8 the number 1, for what Fortran adds to letters   9, 10 elements between rows and columns of the first operand
+  11, 12 of the second   13 whether LAPACK's integers have 64 bits   14, 15 flags of the routine   16..19 functions
+  20 for each of three results and the report: which argument, bytes from its beginning, bytes between matrices
+  32 which argument is memory to work in   33 which is the first operand   34 the batch, as in NOTE [Product record]
+A unit of work is one matrix. Its report is an int32: 0 where LAPACK had nothing to say.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Callable
+
+from ..codegen import register_source
+from ..scalars.logarithm import log
+from .gemm import move_to
+
+__all__ = ["lapack_kernel"]
+
+HELPERS = '''
+def result(record, args, which, unit):
+    """Where a result of a matrix goes."""
+    at = 20 + 3 * which
+    return pointer_word(args, word(record, at)) + word(record, at + 1) + unit * word(record, at + 2)
+
+
+def operand(record, args, which, unit):
+    """Where an operand's matrix begins."""
+    return pointer_word(args, word(record, 33) + which) + move_to(record + 272, unit, which)
+
+
+def bring(source, down, across, rows, columns, target):
+    """A copy of a matrix, one column behind the other: in pieces of eight rows, so that few lines of memory are in use."""
+    x, y = at_T(source, 0), at_T(target, 0)
+    if down == 1:
+        for j in range(columns):
+            for i in range(rows):
+                y[j * rows + i] = x[j * across + i]
+    else:
+        low = 0
+        while low + 8 <= rows:
+            for j in range(columns):
+                for i in range(8):
+                    y[j * rows + low + i] = x[(low + i) * down + j * across]
+            low += 8
+        for i in range(low, rows):
+            for j in range(columns):
+                y[j * rows + i] = x[i * down + j * across]
+
+
+def has_strange(source, down, across, rows, columns):
+    """Whether a matrix has NaN or infinities."""
+    x, found = at_T(source, 0), 0
+    for i in range(rows):
+        if across == 1:
+            for j in range(columns):
+                found |= int64(x[i * down + j] * FLOAT(0.0) != FLOAT(0.0))
+        else:
+            for j in range(columns):
+                found |= int64(x[i * down + j * across] * FLOAT(0.0) != FLOAT(0.0))
+    return found
+
+
+def pivot_at(pivots, k, wide):
+    """The row that step k exchanged with its own, from 0 on."""
+    if wide != 0:
+        return word(pivots, k) - 1
+    return int64(at_int32(pivots, 0)[k]) - 1
+
+
+def report(record, args, unit, value):
+    """Say how it went."""
+    at_int32(result(record, args, 3, unit), 0)[0] = value
+
+
+def said(info):
+    """What LAPACK said: an integer, whose low half is in use either way."""
+    return at_int32(info, 0)[0]
+'''
+
+KERNEL = '''
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    m, n, k, least, wide = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 13)
+    M, N, K, LEAST, LWORK, LIWORK = record, record + 8, record + 16, record + 24, record + 32, record + 40
+    A, B = record + 48, record + 56
+    down, across, down_y, across_y = word(record, 9), word(record, 10), word(record, 11), word(record, 12)
+    area = (m * n * SIZE + 63) // 64 * 64
+    f0, f1 = word(record, 16), word(record, 17)
+    flag, other_flag = word(record, 14), word(record, 15)
+    work = pointer_word(args, word(record, 32))
+    info = stack(16)
+    for unit in range(start, stop):
+        set_word(info, 0, 0)
+        x = operand(record, args, 0, unit)
+        out = result(record, args, 0, unit)
+BODY
+        report(record, args, unit, said(info))
+'''
+
+# Of each routine: what is done for one matrix. f0, f1, f2 are functions of LAPACK or BLAS, capitals addresses of sizes.
+BODIES = {
+    # Both triangles, rows exchanged; pivots from 1 on.
+    "lu": '''
+        pivots = work + area
+        bring(x, down, across, m, n, work)
+        call_c(f0, (M, N, work, M, pivots, info))
+        bring(work, m, 1, n, m, out)
+        found = at_int32(result(record, args, 1, unit), 0)
+        for i in range(least):
+            found[i] = pivot_at(pivots, i, wide) + 1
+''',
+    # P, L and U.
+    "plu": '''
+        pivots = work + area
+        order = pivots + least * 8
+        bring(x, down, across, m, n, work)
+        call_c(f0, (M, N, work, M, pivots, info))
+        set_word(info, 0, 0)
+        apart(work, 1, m, m, n, least, at_T(result(record, args, 1, unit), 0), at_T(result(record, args, 2, unit), 0))
+        for i in range(least):
+            at_int32(order, 0)[i] = pivot_at(pivots, i, wide) + 1
+        permutation(order, least, m, order + least * 8, at_T(out, 0))
+''',
+    # P, L and U of what lu found.
+    "unpack": '''
+        apart(x, down, across, m, n, least, at_T(result(record, args, 1, unit), 0), at_T(result(record, args, 2, unit), 0))
+        set_word(info, 0, permutation(operand(record, args, 1, unit), least, m, work, at_T(out, 0)))
+''',
+    # Of rows, the lower triangle is the upper one to LAPACK.
+    "cholesky": '''
+        y = at_T(out, 0)
+        if flag != 0:
+            bring(x, down, across, n, n, out)
+        else:
+            bring(x, across, down, n, n, out)
+        call_c(f0, (A, N, out, N, info, 1))
+        strange = 0
+        for i in range(n):
+            strange |= int64(y[i * n + i] != y[i * n + i])
+            for j in range(i + 1, n):
+                y[i * n + j] = 0.0
+        if strange != 0:
+            set_word(info, 0, n)
+        if flag != 0:
+            for i in range(n):
+                for j in range(i):
+                    y[j * n + i] = y[i * n + j]
+                    y[i * n + j] = 0.0
+''',
+    "inverse": '''
+        bring(x, across, down, n, n, out)
+        pivots = work + word(record, 4) * SIZE
+        call_c(f0, (N, N, out, N, pivots, info))
+        if said(info) == 0:
+            call_c(f1, (N, out, N, pivots, work, LWORK, info))
+''',
+    # By elimination, and two triangular systems with the right sides by rows: BLAS solves those at twice the speed.
+    "solve": '''
+        lower = work + area
+        pivots = lower + area
+        bring(x, down, across, n, n, work)
+        call_c(f0, (N, N, work, N, pivots, info))
+        if said(info) == 0:
+            y, z = operand(record, args, 1, unit), at_T(out, 0)
+            bring(y, across_y, down_y, k, n, out)
+            for i in range(n):
+                other = pivot_at(pivots, i, wide)
+                if other != i:
+                    for j in range(k):
+                        held = z[i * k + j]
+                        z[i * k + j] = z[other * k + j]
+                        z[other * k + j] = held
+            bring(work, n, 1, n, n, lower)
+            call_c(f1, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), lower, n, out, k))
+            call_c(f1, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), lower, n, out, k))
+''',
+    "triangle": '''
+        bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
+        call_c(f0, (101, 141, word(record, 6), word(record, 7), flag, n, k, FLOAT(1.0), x, other_flag, out, k))
+''',
+    "determinant": '''
+        pivots = work + area
+        bring(x, across, down, n, n, work)
+        call_c(f0, (N, N, work, N, pivots, info))
+        set_word(info, 0, 0)
+        a, total, zeros, strange = at_T(work, 0), float64(1.0), 0, 0
+        for i in range(n):
+            value = a[i * n + i]
+            zeros |= int64(value == 0.0)
+            total *= float64(value)
+            if pivot_at(pivots, i, wide) != i:
+                total = -total
+        at_T(out, 0)[0] = total
+        size = fabs(total)
+        if zeros == 0:
+            if not ((size > 1e-290) & (size < 1e290)):
+                set_word(info, 0, 1)
+''',
+    # Sign and logarithm: of numbers between 1/2 and 1, whose powers of two are counted.
+    "slogdet": '''
+        pivots = work + area
+        bring(x, across, down, n, n, work)
+        call_c(f0, (N, N, work, N, pivots, info))
+        set_word(info, 0, 0)
+        a, sign, total, part, strange = at_T(work, 0), 1.0, float64(0.0), float64(1.0), 0
+        for i in range(n):
+            value = float64(a[i * n + i])
+            size = fabs(value)
+            if not ((size > 1e-140) & (size < 1e140)):
+                strange = 1
+            if value < 0.0:
+                sign = -sign
+            if pivot_at(pivots, i, wide) != i:
+                sign = -sign
+            part *= size
+            if not ((part > 1e-140) & (part < 1e140)):
+                total += log(part)
+                part = float64(1.0)
+        total += log(part)
+        at_T(out, 0)[0] = sign
+        at_T(result(record, args, 1, unit), 0)[0] = total
+        set_word(info, 0, strange)
+''',
+    "eigh": '''
+        values = result(record, args, 1, unit)
+        if has_strange(x, down, across, n, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, n, n, work)
+            call_c(f0, (A, B, N, work, N, values, work + area, LWORK, work + (n * n + word(record, 4)) * SIZE, LIWORK, info,
+                        1, 1))
+            bring(work, n, 1, n, n, out)
+''',
+    "eigvalsh": '''
+        if has_strange(x, down, across, n, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, n, n, work)
+            call_c(f0, (A, B, N, work, N, out, work + area, LWORK, work + (n * n + word(record, 4)) * SIZE, LIWORK, info,
+                        1, 1))
+''',
+    "svd": '''
+        if has_strange(x, down, across, m, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            left, right = least, least
+            if flag != 0:
+                left, right = m, n
+            columns = work + area
+            rows = columns + (m * left * SIZE + 63) // 64 * 64
+            rest = rows + (n * right * SIZE + 63) // 64 * 64
+            set_word(info, 1, right)
+            bring(x, down, across, m, n, work)
+            call_c(f0, (A, M, N, work, M, result(record, args, 1, unit), columns, M, rows, info + 8, rest, LWORK,
+                        rest + word(record, 4) * SIZE, info, 1))
+            bring(columns, m, 1, left, m, out)
+            bring(rows, right, 1, n, right, result(record, args, 2, unit))
+''',
+    "svdvals": '''
+        if has_strange(x, down, across, m, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, m, n, work)
+            call_c(f0, (A, M, N, work, M, out, work, M, work, LEAST, work + area, LWORK,
+                        work + (m * n + word(record, 4)) * SIZE, info, 1))
+''',
+    "eig": '''
+        if has_strange(x, down, across, n, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, n, n, work)
+            vectors = work + area
+            values = vectors + area
+            call_c(f0, (A, B, N, work, N, values, values + n * SIZE, work, N, vectors, N, values + 2 * n * SIZE, LWORK, info, 1, 1))
+            re, im, v = at_T(values, 0), at_T(values, n * SIZE), at_T(vectors, 0)
+            to, w = at_T(out, 0), at_T(result(record, args, 1, unit), 0)
+            j = 0
+            while j < n:
+                w[2 * j] = re[j]
+                w[2 * j + 1] = im[j]
+                if im[j] == 0.0:
+                    for i in range(n):
+                        to[2 * (i * n + j)] = v[j * n + i]
+                        to[2 * (i * n + j) + 1] = 0.0
+                    j += 1
+                else:
+                    w[2 * j + 2] = re[j + 1]
+                    w[2 * j + 3] = im[j + 1]
+                    for i in range(n):
+                        to[2 * (i * n + j)] = v[j * n + i]
+                        to[2 * (i * n + j) + 1] = v[(j + 1) * n + i]
+                        to[2 * (i * n + j) + 2] = v[j * n + i]
+                        to[2 * (i * n + j) + 3] = -v[(j + 1) * n + i]
+                    j += 2
+''',
+    "eigvals": '''
+        if has_strange(x, down, across, n, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, n, n, work)
+            values = work + area
+            call_c(f0, (A, B, N, work, N, values, values + n * SIZE, work, N, work, N, values + 2 * n * SIZE, LWORK, info, 1, 1))
+            re, im, w = at_T(values, 0), at_T(values, n * SIZE), at_T(out, 0)
+            for j in range(n):
+                w[2 * j] = re[j]
+                w[2 * j + 1] = im[j]
+''',
+    # Of matrices at least as tall as wide.
+    "qr": '''
+        tau = work + area
+        bring(x, down, across, m, n, work)
+        call_c(f0, (M, N, work, M, tau, tau + n * SIZE, LWORK, info))
+        a, r = at_T(work, 0), at_T(result(record, args, 1, unit), 0)
+        for i in range(n):
+            for j in range(i):
+                r[i * n + j] = 0.0
+            for j in range(i, n):
+                r[i * n + j] = a[j * m + i]
+        call_c(f1, (M, N, N, work, M, tau, tau + n * SIZE, LWORK, info))
+        bring(work, m, 1, n, m, out)
+''',
+    "reflections": '''
+        tau = work + area
+        bring(x, down, across, m, n, work)
+        bring(operand(record, args, 1, unit), down_y, 1, k, 1, tau)
+        call_c(f0, (M, N, K, work, M, tau, tau + k * SIZE, LWORK, info))
+        bring(work, m, 1, n, m, out)
+''',
+    # Of a lower triangle by rows, which is an upper one to LAPACK.
+    # By a decomposition with exchanged columns, whose rank is what the tolerance leaves. ``flag``: the bits of that.
+    "gelsy": '''
+        tall = max(m, n)
+        columns = work + area
+        order = columns + (tall * k * SIZE + 63) // 64 * 64
+        y = operand(record, args, 1, unit)
+        if has_strange(x, down, across, m, n) + has_strange(y, down_y, across_y, m, k) != 0:
+            set_word(info, 0, -1)
+        else:
+            bring(x, down, across, m, n, work)
+            z, source = at_T(columns, 0), at_T(y, 0)
+            for j in range(k):
+                for i in range(m):
+                    z[j * tall + i] = source[i * down_y + j * across_y]
+                for i in range(m, tall):
+                    z[j * tall + i] = 0.0
+            for j in range(n):
+                set_word(order, j, 0)
+            rank = stack(8)
+            set_word(rank, 0, 0)
+            call_c(f0, (M, N, K, work, M, columns, record + 120, order, record + 112, rank, order + n * 8, LWORK, info))
+            at_int64(result(record, args, 1, unit), 0)[0] = said(rank)
+            bring(columns, tall, 1, k, n, out)
+''',
+    "cholesky_inverse": '''
+        y = at_T(out, 0)
+        if flag != 0:
+            bring(x, down, across, n, n, out)
+        else:
+            bring(x, across, down, n, n, out)
+        call_c(f0, (A, N, out, N, info, 1))
+        for i in range(n):
+            for j in range(i):
+                y[j * n + i] = y[i * n + j]
+''',
+    # x is the factor, of which ``flag`` says on which side it lies; y the right sides.
+    "cholesky_solve": '''
+        bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
+        call_c(f0, (101, 141, word(record, 6), word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+        call_c(f0, (101, 141, word(record, 6), 223 - word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+''',
+    "lu_solve": '''
+        exchanged, z = at_int32(operand(record, args, 2, unit), 0), at_T(out, 0)
+        bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
+        for i in range(n):
+            other = int64(exchanged[i]) - 1
+            if (other < i) | (other >= n):
+                set_word(info, 0, 1)
+            elif other != i:
+                for j in range(k):
+                    held = z[i * k + j]
+                    z[i * k + j] = z[other * k + j]
+                    z[other * k + j] = held
+        call_c(f0, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
+        call_c(f0, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+''',
+}
+PARTS = '''
+def apart(source, down, across, m, n, least, low, up):
+    """L and U of both in one matrix."""
+    x = at_T(source, 0)
+    for i in range(m):
+        for j in range(least):
+            low[i * least + j] = 0.0
+        for j in range(min(i, least)):
+            low[i * least + j] = x[i * down + j * across]
+        if i < least:
+            low[i * least + i] = 1.0
+            for j in range(i):
+                up[i * n + j] = 0.0
+            for j in range(i, n):
+                up[i * n + j] = x[i * down + j * across]
+
+
+def permutation(pivots, steps, m, order, to):
+    """The matrix that takes exchanges of rows back; 1 where a row does not exist, else 0."""
+    exchanged = at_int32(pivots, 0)
+    for i in range(m):
+        set_word(order, i, i)
+    for i in range(m * m):
+        to[i] = 0.0
+    for i in range(steps):
+        other = int64(exchanged[i]) - 1
+        if (other < 0) | (other >= m):
+            return 1
+        held = word(order, i)
+        set_word(order, i, word(order, other))
+        set_word(order, other, held)
+    for i in range(m):
+        to[word(order, i) * m + i] = 1.0
+    return 0
+'''
+
+
+@cache
+def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
+    """The kernel of a routine for a real dtype, and what its Program binds."""
+    size = {"float32": "4", "float64": "8"}[dtype]
+    text = HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
+    text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
+    scope: dict = {}
+    exec(compile(text, register_source(text, f"{routine} {dtype}"), "exec"), scope)
+    names = ("result", "operand", "bring", "has_strange", "pivot_at", "report", "said", "apart", "permutation")
+    return scope["kernel"], (*((name, scope[name]) for name in names), ("move_to", move_to), ("log", log))
