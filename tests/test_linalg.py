@@ -196,12 +196,14 @@ def rows_of(names: str, *tensors: str) -> list:
 
 OPERANDS = {
     "a": RNG.normal(size=(2, 5, 5)) + 4 * np.eye(5), "b": RNG.normal(size=(2, 5, 3)), "tau": RNG.uniform(1, 1.5, (2, 3)),
-    "tall": RNG.normal(size=(2, 5, 3)), "wide": RNG.normal(size=(2, 3, 5)), "low": np.tril(RNG.normal(size=(2, 5, 5))) + 4 * np.eye(5)}
+    "tall": RNG.normal(size=(2, 5, 3)), "wide": RNG.normal(size=(2, 3, 5)),
+    "low": np.tril(RNG.normal(size=(2, 5, 5))) + 4 * np.eye(5)}
 OPERANDS["s"] = OPERANDS["a"] @ np.swapaxes(OPERANDS["a"], -1, -2)
 AT_ONCE = [
     *rows_of("inv inv_ex det slogdet lu lu_factor lu_factor_ex svdvals eigvals qr", "a"), *rows_of("solve solve_ex", "a", "b"),
     *rows_of("cholesky cholesky_ex eigvalsh", "s"), *rows_of("lu svd svdvals qr", "tall"), *rows_of("lu svd svdvals", "wide"),
-    ("householder_product", ("tall", "tau")), ("cholesky_inverse", ("low",)), ("cholesky_solve", ("b", "low")), ("lstsq", ("tall", "b"))]
+    *rows_of("householder_product", "tall", "tau"), *rows_of("cholesky_inverse", "low"), *rows_of("cholesky_solve", "b", "low"),
+    *rows_of("lstsq", "tall", "b")]
 ARRANGED = {"by rows": lambda x: x, "by columns": lambda x: x.mT.contiguous().mT if x.ndim == 3 else x,
             "with gaps": lambda x: nbgrad.stack([x, x], -1)[..., 0], "one": lambda x: x[1]}
 
