@@ -985,35 +985,54 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
 
 
 def nary(op: Elementwise) -> Callable:
-    """The call of an operation of more operands, or with defaults."""
-    defaults, names = op.defaults, op.operands
-    empty, plans = op.signature.empty, PLANS[op.name]
-    known = op.policy != "first"        # numbers to be stored are looked at in every call
+    """The call of an operation of more operands, with defaults, or of one that stores numbers."""
+    defaults, plans = op.defaults, PLANS[op.name]
+    empty, count = op.signature.empty, len(op.operands)
+    stores = op.policy == "first"
+    # Found by tuples alone. Where what is stored must be looked at in every call, nothing is found.
+    quick = of_default_dtype({}) if stores or count <= 2 else plans
 
-    def call(*operands, **named):
-        if named or len(operands) != len(names):
-            operands = bind(op, operands, named, defaults, empty)
-        if special:
-            return general(op, operands)
-        # A plan found by these layouts and types leaves nothing to check: clamp(x, 0, 1) takes half the time.
-        plan = plans.get(tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])) if known else None
-        if plan is None:
-            return general(op, operands)
-        try:
-            out = native.fresh(plan, *operands)
-        except OverflowError as error:
-            raise misfit(op, operands, error) from None
-        if any([isinstance(x, Tensor) and x._needs_grad_ for x in operands]) and mode.enabled:  # noqa: C419  (a list is faster)
+    def record(plan, out, *operands):
+        if mode.enabled:
             mask = gradient_mask(op, operands)
             if mask:
                 plan.records[mask](plan, out, *operands)
+
+    def slow(*operands):
+        out = general(op, operands)
+        if quick is not plans and not special and not (stores and looks_at_values(operands)):
+            plan = plans.get(plan_key(operands))
+            if plan is not None:
+                keep(quick, tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands]), plan)
         return out
+
+    bits = tuple(-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable)))
+    run = native.caller_of_many(quick, special, slow, record, mode, bits) if count <= FEW else slow
+
+    def call(*operands, **named):
+        if named or len(operands) != count:
+            operands = bind(op, operands, named, defaults, empty)
+        try:
+            return run(*operands)
+        except OverflowError as error:
+            raise misfit(op, operands, error) from None
     call.__signature__ = op.signature
     return call
 
 
+def looks_at_values(operands: tuple) -> bool:
+    """Whether ``stored_numbers`` has something to do where these operands, or others of their kind, are stored in the first one."""
+    dtype, last = operands[0].layout.dtype, operands[-1]
+    if not isinstance(last, Tensor):
+        return not dtype.differentiable
+    stored = last.layout.dtype
+    return stored.is_complex and not dtype.is_complex or stored.differentiable and not dtype.differentiable
+
+
 def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
     """Complete positional operands with named ones and defaults."""
+    if not named and len(operands) < len(defaults) and defaults[len(operands)] is not empty:     # those behind have one too
+        return (*operands, *defaults[len(operands):])
     values = list(operands)
     named = {name if name in op.operands else target_of(op, name) or name: value for name, value in named.items()}
     for name, default in zip(op.operands[len(values):], defaults[len(values):]):

@@ -88,8 +88,20 @@ def inplace_call(op: Elementwise) -> Callable:
         finish()
         return x
 
-    # What numbers are divided by or stored is looked at in every call.
-    run = slow if op.integer_divisor or op.policy == "first" else native.writer(plans, special, slow, mode)
+    def store(x, *others):
+        slow(x, *others)
+        if not special and not dispatch.looks_at_values((x, *others)):
+            key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in (x, *others)])
+            if key in plans:
+                keep(quick, key, plans[key])
+        return x
+
+    # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
+    quick: dict = of_default_dtype({})
+    if op.policy == "first":
+        run = native.writer(quick, special, store, mode)
+    else:
+        run = slow if op.integer_divisor else native.writer(plans, special, slow, mode, len(names))
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__signature__ = public_signature(op)
     dispatch.CALLS[op.name + "_"] = call

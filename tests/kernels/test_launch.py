@@ -50,7 +50,9 @@ def test_other_kinds_are_refused(call):
 @pytest.mark.parametrize("use", [
     lambda x, y: x * y, lambda x, y: y * x, lambda x, y: x.exp(), lambda x, y: x.mul_(y), lambda x, y: y.mul_(x),
     lambda x, y: 2 * x, lambda x, y: x.detach(), lambda x, y: x[0], lambda x, y: native.alias(x),
-], ids=["first", "second", "unary", "written", "read by a write", "number", "detached", "view", "alias"])
+    lambda x, y: y.lerp(x, 0.5), lambda x, y: y.lerp_(x, 0.5), lambda x, y: x.addcmul_(y, y), lambda x, y: x.zero_(),
+], ids=["first", "second", "unary", "written", "read by a write", "number", "detached", "view", "alias", "one of three",
+        "read with a number", "written with two", "filled"])
 def test_a_tensor_that_was_never_made(use):
     """An object of the class without what makes it a tensor is an error of Python's."""
     with pytest.raises((AttributeError, TypeError)):

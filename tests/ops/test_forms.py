@@ -96,3 +96,83 @@ def test_inplace_cannot_change_the_shape(name):
         CALLS[name + "_"](x, *(y.expand(2, 3) if isinstance(y, nbgrad.Tensor) else y for y in operands[1:]))
     np.testing.assert_array_equal(x.numpy(), before)
     assert x._version == version
+
+
+# ---- calls that are known ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(OPS[n].operands) > 2 or any(OPS[n].fixed)])
+def test_known_calls_are_recorded_as_the_first(name):
+    """The second call of a kind, which is one look-up, has the bits and the gradients of the first."""
+    row, call, operands = usual_operands(name, requires_grad=row_is_differentiable(name))
+    first, second = (run(row, operands, call)[0] for _ in range(2))
+    np.testing.assert_array_equal(second.detach().numpy(), first.detach().numpy())
+    assert (second.grad_fn is None) == (first.grad_fn is None)
+    if first.grad_fn is not None:
+        leaves = [x for x in operands if isinstance(x, nbgrad.Tensor) and x.requires_grad]
+        for g, w in zip(*(nbgrad.grad(out, leaves, nbgrad.ones_like(out), allow_unused=True) for out in (second, first))):
+            assert g is w is None or (g.numpy() == w.numpy()).all()
+
+
+def row_is_differentiable(name):
+    """Whether gradients flow through the operation."""
+    return SAMPLES[name].differentiable and OPS[name].policy != "integer"
+
+
+def test_known_calls_refuse_gradients_by_numbers():
+    """An operand by which there is no derivative is refused in every call, though a number or a constant was taken before."""
+    x, slope = nbgrad.ones(3), nbgrad.tensor(0.5)
+    for _ in range(2):
+        assert nbgrad.celu(x, slope).tolist() == [1.0, 1.0, 1.0]
+    slope.requires_grad_()
+    for _ in range(2):
+        with pytest.raises(nbgrad.NotSupportedError, match="alpha requires grad"):
+            nbgrad.celu(x, slope)
+
+
+@pytest.mark.parametrize("write", [lambda x, value: x.fill_(value), lambda x, value: nbgrad.fill(x, value)], ids=["fill_", "fill"])
+def test_what_is_stored_is_looked_at_in_every_call(write):
+    """A number that the dtype does not hold is refused after one that it does; floats are truncated for integers each time."""
+    x = nbgrad.zeros(3, dtype=nbgrad.uint8)
+    for value, want in ((7, 7), (2.9, 2), (8, 8), (3.9, 3)):
+        assert write(x, value).tolist() == [want] * 3
+        with pytest.raises(nbgrad.NumberError, match="300"):
+            write(x, 300)
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_imaginary_parts_are_never_lost_in_silence():
+    """Each copy of complex numbers into real ones warns."""
+    x, y = nbgrad.zeros(2), nbgrad.tensor([1 + 1j, 2.0])
+    for _ in range(3):
+        with pytest.warns(UserWarning, match="imaginary"):
+            assert x.copy_(y).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("write", [lambda x, y: x.addcmul_(y, y, value=0.5), lambda x, y: x.copy_(y), lambda x, y: x.fill_(2),
+                                   lambda x, y: x.clamp_(-1, 0.5), lambda x, y: x.zero_(), lambda x, y: x.lerp_(y, 0.25)])
+def test_known_writes_count_and_are_seen_by_the_graph(write):
+    """A write that is one look-up counts as one, and a saved value that it changes is found; an expanded operand is refused."""
+    x, y, w = nbgrad.full((3,), 0.75), nbgrad.full((3,), 2.0), nbgrad.ones(3, requires_grad=True)
+    for version in (1, 2, 3):
+        assert write(x, y) is x
+        assert x._version == version
+    out = w * x
+    write(x, y)
+    with pytest.raises(nbgrad.GradError, match="modified in place"):
+        out.sum().backward()
+    with pytest.raises(RuntimeError):
+        write(nbgrad.ones(1).expand(3), y)
+    with nbgrad.no_grad():
+        assert write(w, y) is w
+    with pytest.raises(RuntimeError, match="leaf"):
+        write(w, y)
+
+
+@pytest.mark.parametrize("write", [lambda x, y: x.addcmul_(x, y), lambda x, y: x.copy_(y), lambda x, y: x.lerp_(y, 0.25)])
+def test_known_writes_look_at_the_memory_of_every_call(write):
+    """Operands that share part of the memory are refused after ones that do not."""
+    buffer, other = nbgrad.arange(5.0), nbgrad.ones(4)
+    for _ in range(2):
+        write(buffer[:4].clone(), other)
+    with pytest.raises(nbgrad.InplaceError, match="overlaps"):
+        write(buffer[1:], buffer[:4])

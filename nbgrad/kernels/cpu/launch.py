@@ -18,6 +18,7 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     watch(watcher)                            -> None; switches the noting of places on, or off with None
     nan_finder(sizes, slow)                   -> first_nan(results): the position of the first result that holds a NaN, or None
     caller(plans, ...)                        -> call(*operands): find the plan, launch, record
+    caller_of_many(plans, ...)                -> call(*operands): the same for any number of operands
     writer(plans, ...)                        -> write(x, *others): find the plan, launch into x
     differentiator(...)                       -> backward(node, g, create_graph): check versions, launch the fused kernel
     steps(node_type, ...)                     -> advance(work, node), send(work, node, grads, frees): see engine.py
@@ -124,8 +125,8 @@ ARRAY_DATA, ARRAY_BASE, BYTES_ITEMS = 16, 48, 32
 TUPLE_ITEMS = tuple.__basicsize__       # since Python 3.14 behind the hash
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
-FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "backward", "build",
-             "advance", "send", "look", "write", "first_nan")
+FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "call_many",
+             "backward", "build", "advance", "send", "look", "write", "write_many", "first_nan")
 UNBOUND = FUNCTIONS[:7]
 NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "meta",
               "place")      # that the text names
@@ -313,15 +314,28 @@ class Native:
         bits = struct.pack("2q", *(can << k for k, can in enumerate((*differentiable, False)[:2])))
         return self._bound("call", (plans, special, slow, record, record_second or record, mode, bits, "enabled"))
 
-    def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
+    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
+                       bits: tuple[int, ...]) -> Callable:
+        """``call(*operands)``: ``caller`` for operations of more operands, or with operands by which there is no derivative.
+
+        Args:
+            plans: by a tuple of layouts and types of Python numbers, as long as ``bits``.
+            record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded.
+            bits: for every operand its bit in the mask of those that need a gradient, 0, or -1 where ``record`` is to refuse it.
+        """
+        words = struct.pack(f"{1 + len(bits)}q", len(bits), *bits)
+        return self._bound("call_many", (plans, special, slow, record, mode, words, "enabled"))
+
+    def writer(self, plans: dict, special: list, slow: Callable, mode: Any, operands: int = 2) -> Callable:
         """``write(x)`` or ``write(x, y)``: an in-place call that is not recorded (``x.mul_(y)`` 2.3 -> 0.5 us).
 
         Args:
+            operands: how many there may be.
             plans: by a tuple of layouts and types of Python numbers.
             special: while it is not empty, everything goes to ``slow``.
             slow: ``slow(x, *others)`` for whatever has no plan, is recorded, or may share memory at another place.
         """
-        return self._bound("write", (plans, special, slow, mode, "enabled"))
+        return self._bound("write" if operands <= 2 else "write_many", (plans, special, slow, mode, "enabled"))
 
     def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
                        slots: tuple[int, ...] | None = None) -> Callable:

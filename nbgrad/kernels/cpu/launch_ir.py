@@ -38,6 +38,7 @@ declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 @PyFloat_Type = external global i8
 @PyLong_Type = external global i8
+@PyBool_Type = external global i8
 @_Py_FalseStruct = external global i8
 @_Py_TrueStruct = external global i8
 @PyExc_RuntimeError = external global ptr
@@ -1399,6 +1400,165 @@ fail:
   ret ptr null
 }
 
+; call_many(*operands): what ``call`` does, for any number of operands.
+; self = (plans, list of special modes, slow, record, modes of the thread, words, "enabled"). The words are the number of
+; operands, then for each its bit in the mask of those that need a gradient, or -1 where `record` says that none can flow.
+define ptr @call_many(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [@MOST x ptr]
+  %record_args = alloca [@MOST x ptr]
+  %plans = call ptr @item(ptr %self, i64 0)
+  %special = call ptr @item(ptr %self, i64 1)
+  %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
+  %usual = icmp eq ptr %active, null
+  %words_object = call ptr @item(ptr %self, i64 5)
+  %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
+  %expected = call i64 @word(ptr %words, i64 0)
+  %bits = getelementptr i64, ptr %words, i64 1
+  %complete = icmp eq i64 %count, %expected
+  %begin = and i1 %usual, %complete
+  br i1 %begin, label %new_key, label %slow
+new_key:
+  %key = call ptr @PyTuple_New(i64 %count)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %fail, label %key_items
+key_items:
+  %items = getelementptr i8, ptr %key, i64 @TUPLE_ITEMS
+  %operands_at = getelementptr ptr, ptr %operands, i64 1
+  %recorded_at = getelementptr ptr, ptr %record_args, i64 2
+  br label %key_test
+key_test:
+  %i = phi i64 [0, %key_items], [%next, %key_put]
+  %needy = phi i1 [false, %key_items], [%needy_next, %key_put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %key_one, label %look
+key_one:
+  %x_at = getelementptr ptr, ptr %args, i64 %i
+  %x = load ptr, ptr %x_at
+  %x_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %x_tensor, label %of_tensor, label %of_other
+of_tensor:
+  %layout = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %needs = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %perhaps = icmp ne ptr %needs, @_Py_FalseStruct
+  %needy_x = or i1 %needy, %perhaps
+  %blank = icmp eq ptr %layout, null                           ; object.__new__(Tensor)
+  br i1 %blank, label %drop_key, label %key_put
+of_other:
+  %type = call ptr @slot(ptr %x, i64 8)
+  %is_float = icmp eq ptr %type, @PyFloat_Type
+  %is_int = icmp eq ptr %type, @PyLong_Type
+  %is_bool = icmp eq ptr %type, @PyBool_Type
+  %is_real = or i1 %is_float, %is_int
+  %is_number = or i1 %is_real, %is_bool
+  br i1 %is_number, label %key_put, label %drop_key
+key_put:
+  %part = phi ptr [%layout, %of_tensor], [%type, %of_other]
+  %needy_next = phi i1 [%needy_x, %of_tensor], [%needy, %of_other]
+  call void @hold(ptr %part)
+  %item_at = getelementptr ptr, ptr %items, i64 %i
+  store ptr %part, ptr %item_at
+  %operand_at = getelementptr ptr, ptr %operands_at, i64 %i
+  store ptr %x, ptr %operand_at
+  %next = add i64 %i, 1
+  br label %key_test
+drop_key:
+  call void @Py_DecRef(ptr %key)
+  br label %slow
+look:
+  %plan = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %launch
+launch:
+  call void @hold(ptr %plan)                                   ; another thread may clear the table
+  store ptr %plan, ptr %operands
+  %all = add i64 %count, 1
+  %out = call ptr @fresh(ptr null, ptr %operands, i64 %all)
+  %failed = icmp eq ptr %out, null
+  br i1 %failed, label %drop, label %ask
+ask:
+  br i1 %needy, label %mask_test, label %done
+mask_test:
+  %k = phi i64 [0, %ask], [%k_next, %mask_next]
+  %mask = phi i64 [0, %ask], [%mask_after, %mask_next]
+  %mask_more = icmp slt i64 %k, %count
+  br i1 %mask_more, label %mask_one, label %ask_mode
+mask_one:
+  %y_at = getelementptr ptr, ptr %args, i64 %k
+  %y = load ptr, ptr %y_at
+  %y_recorded = getelementptr ptr, ptr %recorded_at, i64 %k
+  store ptr %y, ptr %y_recorded
+  %y_tensor = call i1 @is_tensor(ptr %y)
+  br i1 %y_tensor, label %mask_flows, label %mask_next
+mask_flows:
+  %flows = call i64 @flows(ptr %y)
+  %bit = call i64 @word(ptr %bits, i64 %k)
+  %bit_of_y = mul i64 %flows, %bit                             ; -1: unknown, or refused
+  %mask_or = or i64 %mask, %bit_of_y
+  %uncertain = icmp slt i64 %flows, 0
+  %mask_y = select i1 %uncertain, i64 -1, i64 %mask_or
+  br label %mask_next
+mask_next:
+  %mask_after = phi i64 [%mask, %mask_one], [%mask_y, %mask_flows]
+  %k_next = add i64 %k, 1
+  br label %mask_test
+ask_mode:
+  %no_operand = icmp eq i64 %mask, 0
+  br i1 %no_operand, label %done, label %read_mode
+read_mode:
+  %modes = call ptr @item(ptr %self, i64 4)
+  %own_modes = call ptr @of_thread(ptr %modes)
+  %no_modes = icmp eq ptr %own_modes, null
+  br i1 %no_modes, label %drop_out, label %have_modes
+have_modes:
+  %mode_name = call ptr @item(ptr %self, i64 6)
+  %enabled = call ptr @PyDict_GetItemWithError(ptr %own_modes, ptr %mode_name)
+  %recording = icmp eq ptr %enabled, @_Py_TrueStruct
+  br i1 %recording, label %choose, label %done
+choose:
+  %to_ask = icmp slt i64 %mask, 0
+  br i1 %to_ask, label %record_slow, label %record_fast
+record_fast:
+  %records = call ptr @slot(ptr %plan, i64 @ELEMENTWISE_RECORDS)
+  %recorders = call ptr @slot(ptr %records, i64 24)              ; ob_item of the list
+  %made_at = getelementptr ptr, ptr %recorders, i64 %mask
+  %made = load ptr, ptr %made_at
+  br label %record
+record_slow:
+  %asking = call ptr @item(ptr %self, i64 3)
+  br label %record
+record:
+  %recorder = phi ptr [%made, %record_fast], [%asking, %record_slow]
+  call void @hold(ptr %recorder)
+  store ptr %plan, ptr %record_args
+  %out_at = getelementptr ptr, ptr %record_args, i64 1
+  store ptr %out, ptr %out_at
+  %record_count = add i64 %count, 2
+  %nothing = call ptr @PyObject_Vectorcall(ptr %recorder, ptr %record_args, i64 %record_count, ptr null)
+  call void @let_go(ptr %recorder)
+  %not_recorded = icmp eq ptr %nothing, null
+  br i1 %not_recorded, label %drop_out, label %recorded
+recorded:
+  call void @let_go(ptr %nothing)
+  br label %done
+done:
+  call void @let_go(ptr %plan)
+  ret ptr %out
+drop_out:
+  call void @Py_DecRef(ptr %out)
+  br label %drop
+drop:
+  call void @let_go(ptr %plan)
+  br label %fail
+slow:
+  %general = call ptr @item(ptr %self, i64 2)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
 ; Whether writing to %x leaves what is still to be read of %y alone: they are one tensor, the same part of one array, or arrays
 ; of which each has its own memory.
 define private i1 @apart(ptr %x, ptr %y) alwaysinline {
@@ -1549,6 +1709,152 @@ pass:
   %to = getelementptr ptr, ptr %operands, i64 %at
   store ptr %operand, ptr %to
   %next = add i64 %i, 1
+  %at_next = add i64 %at, 1
+  br label %pass_test
+launch:
+  %nothing = call ptr @into(ptr null, ptr %operands, i64 %at)
+  call void @let_go(ptr %plan)
+  %failed = icmp eq ptr %nothing, null
+  br i1 %failed, label %fail, label %done
+done:
+  call void @let_go(ptr %nothing)
+  call void @hold(ptr %x)
+  ret ptr %x
+slow:
+  %general = call ptr @item(ptr %self, i64 2)
+  %result = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %count, ptr null)
+  ret ptr %result
+drop:
+  call void @let_go(ptr %plan)
+  br label %fail
+fail:
+  ret ptr null
+}
+
+; write_many(x, *others): what ``write`` does, for any number of operands. self = (plans, list of special modes, slow, modes of the
+; thread, "enabled").
+define ptr @write_many(ptr %self, ptr %args, i64 %count) {
+entry:
+  %operands = alloca [@MOST x ptr]
+  %well_called = icmp sge i64 %count, 1
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
+  %plans = call ptr @item(ptr %self, i64 0)
+  %special = call ptr @item(ptr %self, i64 1)
+  %active = call ptr @slot(ptr %special, i64 16)              ; ob_size
+  %usual = icmp eq ptr %active, null
+  %x = load ptr, ptr %args
+  %few = icmp sle i64 %count, 40
+  %begin = and i1 %usual, %few
+  br i1 %begin, label %ask_x, label %slow
+ask_x:
+  %x_tensor = call i1 @is_tensor(ptr %x)
+  br i1 %x_tensor, label %have_x, label %slow
+have_x:
+  %lx = call ptr @slot(ptr %x, i64 @TENSOR_LAYOUT)
+  %blank_x = icmp eq ptr %lx, null                             ; object.__new__(Tensor)
+  br i1 %blank_x, label %slow, label %whole_x
+whole_x:
+  %storage = call ptr @slot(ptr %x, i64 @TENSOR_STORAGE)
+  %writable = call ptr @slot(ptr %storage, i64 @STORAGE_WRITABLE)
+  %expanded = call ptr @slot(ptr %lx, i64 @LAYOUT_EXPANDED)
+  %free = icmp eq ptr %writable, @_Py_TrueStruct
+  %spread = icmp eq ptr %expanded, @_Py_FalseStruct
+  %allowed = and i1 %free, %spread
+  %needs_x = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
+  %x_plain = icmp eq ptr %needs_x, @_Py_FalseStruct
+  br i1 %allowed, label %new_key, label %slow
+new_key:
+  %key = call ptr @PyTuple_New(i64 %count)
+  %no_key = icmp eq ptr %key, null
+  br i1 %no_key, label %fail, label %key_items
+key_items:
+  %items = getelementptr i8, ptr %key, i64 @TUPLE_ITEMS
+  call void @hold(ptr %lx)
+  store ptr %lx, ptr %items
+  br label %key_test
+key_test:
+  %i = phi i64 [1, %key_items], [%next, %key_put]
+  %plain = phi i1 [%x_plain, %key_items], [%plain_next, %key_put]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %key_one, label %look
+key_one:
+  %y_at = getelementptr ptr, ptr %args, i64 %i
+  %y = load ptr, ptr %y_at
+  %y_tensor = call i1 @is_tensor(ptr %y)
+  br i1 %y_tensor, label %of_tensor, label %of_other
+of_tensor:
+  %ly = call ptr @slot(ptr %y, i64 @TENSOR_LAYOUT)
+  %blank_y = icmp eq ptr %ly, null
+  br i1 %blank_y, label %drop_key, label %ask_memory
+ask_memory:
+  %apart = call i1 @apart(ptr %x, ptr %y)
+  %needs_y = call ptr @slot(ptr %y, i64 @TENSOR_NEEDS_GRAD)
+  %y_without = icmp eq ptr %needs_y, @_Py_FalseStruct
+  %y_plain = and i1 %plain, %y_without
+  br i1 %apart, label %key_put, label %drop_key
+of_other:
+  %type = call ptr @slot(ptr %y, i64 8)
+  %is_float = icmp eq ptr %type, @PyFloat_Type
+  %is_int = icmp eq ptr %type, @PyLong_Type
+  %is_number = or i1 %is_float, %is_int
+  br i1 %is_number, label %key_put, label %drop_key
+key_put:
+  %part = phi ptr [%ly, %ask_memory], [%type, %of_other]
+  %plain_next = phi i1 [%y_plain, %ask_memory], [%plain, %of_other]
+  call void @hold(ptr %part)
+  %item_at = getelementptr ptr, ptr %items, i64 %i
+  store ptr %part, ptr %item_at
+  %next = add i64 %i, 1
+  br label %key_test
+drop_key:
+  call void @Py_DecRef(ptr %key)
+  br label %slow
+look:
+  %plan = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %key)
+  call void @Py_DecRef(ptr %key)
+  %unknown = icmp eq ptr %plan, null
+  br i1 %unknown, label %slow, label %ask_record
+ask_record:
+  call void @hold(ptr %plan)                              ; another thread may clear the table
+  br i1 %plain, label %go, label %ask_mode
+ask_mode:
+  %modes = call ptr @item(ptr %self, i64 3)
+  %own_modes = call ptr @of_thread(ptr %modes)
+  %no_modes = icmp eq ptr %own_modes, null
+  br i1 %no_modes, label %drop, label %read_mode
+read_mode:
+  %name = call ptr @item(ptr %self, i64 4)
+  %enabled = call ptr @PyDict_GetItemWithError(ptr %own_modes, ptr %name)
+  %off = icmp eq ptr %enabled, @_Py_FalseStruct
+  br i1 %off, label %go, label %leave
+leave:
+  call void @let_go(ptr %plan)
+  br label %slow
+go:
+  ; A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
+  %layouts = call ptr @slot(ptr %plan, i64 @PLAN_LAYOUTS)
+  %read_object = call ptr @slot(ptr %layouts, i64 16)          ; ob_size
+  %read = ptrtoint ptr %read_object to i64
+  %skipped = sub i64 %count, %read
+  store ptr %plan, ptr %operands
+  %o1 = getelementptr ptr, ptr %operands, i64 1
+  store ptr %x, ptr %o1
+  br label %pass_test
+pass_test:
+  %k = phi i64 [%skipped, %go], [%k_next, %pass]
+  %at = phi i64 [2, %go], [%at_next, %pass]
+  %pass_more = icmp slt i64 %k, %count
+  br i1 %pass_more, label %pass, label %launch
+pass:
+  %from = getelementptr ptr, ptr %args, i64 %k
+  %operand = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %operands, i64 %at
+  store ptr %operand, ptr %to
+  %k_next = add i64 %k, 1
   %at_next = add i64 %at, 1
   br label %pass_test
 launch:

@@ -189,6 +189,20 @@ class Twin:
             return out
         return call
 
+    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
+                       bits: tuple[int, ...]) -> Callable:
+        """``call(*operands)`` for any number of operands."""
+        def call(*operands):
+            key = tuple(x.layout if isinstance(x, self._tensor) else type(x) for x in operands)
+            plan = None if special else plans.get(key)
+            if plan is None:
+                return slow(*operands)
+            out = self.fresh(plan, *operands)
+            if any(isinstance(x, self._tensor) and x._needs_grad_ is not False for x in operands):
+                record(plan, out, *operands)
+            return out
+        return call
+
     def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
                        slots: tuple[int, ...] | None = None) -> Callable:
         """``backward(node, g, create_graph)``: the general one, which does the same."""
@@ -202,6 +216,6 @@ class Twin:
         """``look(counts, nodes, ends, node)``: the general one, which does the same."""
         return general
 
-    def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
+    def writer(self, plans: dict, special: list, slow: Callable, mode: Any, operands: int = 2) -> Callable:
         """``write(x, *others)``: the general one, which does the same."""
         return slow
