@@ -233,7 +233,7 @@ def captures_of(inputs: tuple) -> Captures:
     for position, x in enumerate(inputs):
         node, nr = place_of("grad", x, position)
         if node is not None:
-            captures.wanted.setdefault(node, {}).setdefault(nr, []).append(position)
+            captures.wanted[node] = (*captures.wanted.get(node, ()), (nr, position))
     return captures
 
 

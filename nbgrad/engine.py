@@ -10,8 +10,9 @@ tensor, its storage or its array, and the memory is the array's own; anything el
 
 NOTE [Parts]: where a pass is about some inputs alone, the cotangents of operands that lead to none of them are no part of its
 result. The nodes that have such operands beside others are found with the nodes that run; their rules give a ``backward`` of the
-part that is wanted, generated from the same declaration (``Rule.part``): nothing is computed, checked for NaN or refused for the
-others, and hooks see None for them. ``x @ w`` of which only ``w`` is wanted costs one product instead of two.
+part that is wanted, generated from the same declaration (``Rule.parts``): nothing is computed, checked for NaN or refused for the
+others, and hooks see None for them. ``x @ w`` of which only ``w`` is wanted costs one product instead of two. What leads to none of
+the inputs is not even visited.
 
 NOTE [Grad mode of a pass]: whether a pass is recorded is one thing for all of it. Whoever calls user code in a pass (hooks here,
 ``backward`` of Functions, unpack hooks, overriding types) puts the mode back afterwards; nobody else looks, so that ordinary nodes
@@ -100,12 +101,12 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
         run: runs nodes that are not plain, with the arguments of ``run_special``, and all nodes while there are watchers.
         step: takes the steps of plain nodes, in the place of ``advance``.
     """
-    nodes, frees, plain = task.roots, not task.keep_graph, task.plain
+    nodes, frees, plain, parts = task.roots, not task.keep_graph, task.plain, task.parts
     needed: Any = task.needed
-    wanted: Any = {*task.wanted, *task.parted} if task.parted else task.wanted
+    wanted: Any = task.wanted
     counts = task.seen = task.seen or count_edges(nodes)
     buffers: dict[Target, Any] = {}
-    work = current, counts, buffers, create_graph, frees
+    work = current, counts, buffers, create_graph, frees, parts, task.leading
     heap: list[tuple[int, int, Target]] = []
     ties = 0
     for edge, g in seeds:
@@ -124,8 +125,6 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 heappush(heap, (-node._seq_, ties, node))
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
-    # Nodes that are plain but for being asked about some of their operands: 1.2 us a node less than by ``run``.
-    parts = parts_of(task) if run is None and task.parted else {}
     run = run or run_special
     usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else (advance, send)
     step = step or usual_step
@@ -136,15 +135,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
             if node._meta_ is None and (plain or (node in needed and node not in wanted)):
                 ready = step(work, node)
             else:
-                g, part = buffers.pop(node, None), parts.get(node)
-                if part is None or g is None or node._meta_ is not None:
-                    g = run(node, g, create_graph, task)
-                else:
-                    current["node"] = node
-                    out, g = g, part(node, g, create_graph)
-                    if node._meta_ is not None:
-                        g = hooked_meanwhile(node, g, out)
-                    out = None
+                g = run(node, buffers.pop(node, None), create_graph, task)
                 ready = send_on(work, node, g, frees and (plain or node in needed))
                 g = None
             if type(ready) is Node:
@@ -166,21 +157,12 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 node = heappushpop(heap, (-node._seq_, ties, node))[2]
 
 
-def parts_of(task: GraphTask) -> dict[Node, Callable]:
-    """The backward of the parts that a pass wants of nodes: NOTE [Parts]."""
-    found = {}
-    for node, chosen in task.parted.items():
-        part = None if node in task.wanted or node._backward_ is freed_backward else node._rule_.part(chosen)
-        if part is not None:
-            found[node] = part
-    return found
-
-
 def advance(work: tuple, node: Node):
     """One step: run a plain node on what has arrived for it, and send its results on.
 
     Args:
-        work: of the pass: this thread's state, counts of edges, buffers, whether it is recorded, whether nodes are freed.
+        work: of the pass: this thread's state, counts of edges, buffers, whether it is recorded, whether nodes are freed, and
+            ``parts`` and ``leading`` of its task.
 
     Returns:
         What ``send`` does. The native step does the same, and comes here for a node at which nothing has arrived.
@@ -190,15 +172,20 @@ def advance(work: tuple, node: Node):
 
 def run_plain(work: tuple, node: Node):
     """The results of a plain node."""
-    current, _, buffers, create_graph, _ = work
+    current, _, buffers, create_graph, _, parts, _ = work
     current["node"] = node
-    return run_alone(node, buffers.pop(node, None), create_graph)
+    return run_alone(node, buffers.pop(node, None), create_graph, parts)
 
 
-def run_alone(node: Node, g, create_graph: bool):
+def run_alone(node: Node, g, create_graph: bool, parts: dict[Node, Callable] | None):
     """The results of a node that nobody has hung anything on, unless its own run did."""
-    results = node._backward_(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
+    results = backward_of(node, parts)(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
     return results if node._meta_ is None else hooked_meanwhile(node, results, g)
+
+
+def backward_of(node: Node, parts: dict[Node, Callable] | None) -> Callable:
+    """What runs a node, or the part of it that the pass is about: NOTE [Parts]."""
+    return node._backward_ if parts is None or node._backward_ is freed_backward else parts.get(node, node._backward_)
 
 
 def hooked_meanwhile(node: Node, results, g):
@@ -221,7 +208,7 @@ def send(work: tuple, node: Node, grads, frees: bool):
     Returns:
         The nodes and leaves for which everything has arrived by now, in the order of the edges; a single Node alone.
     """
-    _, counts, buffers, create_graph, _ = work
+    counts = work[1]
     edges = node._edges_
     how = frees and node._rule_.frees
     if how is not True and how is not False:
@@ -235,17 +222,22 @@ def send(work: tuple, node: Node, grads, frees: bool):
     for edge, g in zip(edges, NOTHING * len(edges) if grads is None else grads):
         if edge is not None:
             below = receive(work, edge, g)
-            left = counts[below] = counts[below] - 1
-            if not left:
-                ready.append(below)
+            if below is not None:
+                left = counts[below] = counts[below] - 1
+                if not left:
+                    ready.append(below)
     return ready
 
 
 def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
-    """Add ``g`` to what is behind an edge; returns the node or leaf there."""
+    """Add ``g`` to what is behind an edge; returns the node or leaf there, None if the pass does not come to it."""
+    _, _, buffers, create_graph, _, _, leading = work
+    below = target(edge)
+    if leading is not None and not leading.get(below):
+        return None
     if g is not None:
-        add_to_buffer(work[2], edge, g, work[3])
-    return target(edge)
+        add_to_buffer(buffers, edge, g, create_graph)
+    return below
 
 
 @cache
@@ -284,21 +276,26 @@ watchers: list[Any] = []
 
 def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
     """What ``walk`` does with a node: run it right here, if it is a plain one."""
-    if node._meta_ is None and (
-            task.needed is None or (node in task.needed and node not in task.wanted and node not in task.parted)):
+    if node._meta_ is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
         state.node = node
-        return run_alone(node, g, create_graph)
+        return run_alone(node, g, create_graph, task.parts)
     return run_special(node, g, create_graph, task)
 
 
 def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf whose gradient is complete: accumulate it, or capture it where it is wanted. Nobody else holds ``g``."""
-    if task.needed is None or leaf in task.needed:
-        meta = leaf._meta_
+    meta, captures = leaf._meta_, task.captures
+    if captures is None:
+        if task.needed is not None and leaf not in task.needed:
+            return
         if meta is None or (meta.hooks is None and meta.accumulator is None):
             accumulate(leaf, g)
             return
     elif leaf not in task.wanted:
+        return
+    elif (meta is None or meta.hooks is None) and g is not None and g._storage_.writable is not LENT:
+        for _, position in task.wanted[leaf]:
+            captures.values[position] = g
         return
     run_leaf(leaf, g, task)
 
@@ -323,10 +320,6 @@ def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> 
 
 def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
-    if node._meta_ is None and node in task.parted and node not in task.wanted:
-        state.node = node
-        results = run_part(node, g, create_graph, task) if g is not None or node._rule_.takes_undefined else None
-        return results if node._meta_ is None else hooked_meanwhile(node, results, g)
     if not task.runs(node):
         return None
     grads = list(g) if node._outputs_ != 1 and g is not None else [g] * 1 if node._outputs_ == 1 else [None] * node._outputs_
@@ -353,28 +346,12 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
     else:
-        whole = run_part if node in task.parted else run_whole
-        results = whole(node, grads[0] if node._outputs_ == 1 else grads, create_graph, task)
+        results = backward_of(node, task.parts)(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
         meta = node._meta_          # the node may have got hooks while it ran
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
         mode.enabled = enabled
     return results
-
-
-def run_whole(node: Node, g, create_graph: bool, task: GraphTask):
-    """The results of a node."""
-    return node._backward_(node, g, create_graph)
-
-
-def run_part(node: Node, g, create_graph: bool, task: GraphTask):
-    """The results of a node for the edges that lead to what the pass runs or captures, None for the others: NOTE [Parts]."""
-    chosen = task.parted[node]
-    part = None if node._backward_ is freed_backward else node._rule_.part(chosen)
-    if part is not None:
-        return part(node, g, create_graph)
-    results = node._backward_(node, g, create_graph)
-    return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
 
 
 def owned(g: Tensor | None) -> Tensor | None:
@@ -390,9 +367,8 @@ def own_copy(g: Tensor) -> Tensor:
 def capture(node: Target, grads: list, task: GraphTask) -> None:
     """Hand the complete cotangents of a node or leaf to the inputs that want them."""
     assert task.captures is not None
-    for nr, positions in task.wanted[node].items():
-        for position in positions:
-            task.captures.values[position] = grads[nr]
+    for nr, position in task.wanted[node]:
+        task.captures.values[position] = grads[nr]
 
 
 def run_post_hooks(node: Node, results, grads: tuple):
@@ -468,7 +444,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         mode.enabled = enabled
     if leaf in task.wanted:
         capture(leaf, [g], task)
-    if task.needed is not None and leaf not in task.needed:
+    if task.captures is not None or (task.needed is not None and leaf not in task.needed):
         return
     node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
     rare = hooks_at_rest(leaf, task) if node is None else node._meta_

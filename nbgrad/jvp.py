@@ -274,7 +274,7 @@ def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     if len(seeds) == 1 and not record and leads_only_to(seeds[0][0], g):
         return run_alone(*seeds[0])
     captures = InternalCaptures(1)
-    captures.wanted[g] = {0: [0]}
+    captures.wanted[g] = ((0, 0),)
     run_backward(seeds, record, record, captures)
     return captures.values[0]
 

@@ -10,7 +10,7 @@ a leaf and step).
 """
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from gc import is_tracked
 from itertools import count
 from typing import Any, Callable
@@ -18,6 +18,7 @@ from weakref import ref
 
 from .errors import ArgumentError
 from .grad_mode import mode, special
+from .tables import keep
 
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
 materialise_leaf: Callable = None           # type: ignore[assignment]
@@ -149,8 +150,13 @@ class Rule:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
         return None
 
+    @cached_property
+    def parts(self) -> Parts:
+        """``backward`` for some of the edges alone, with None for the others, by ``chosen_edges``: NOTE [Parts] in engine.py."""
+        return Parts(self)
+
     def part(self, chosen: tuple[bool, ...]) -> Callable | None:
-        """``backward`` for some of the edges alone, with None for the others; None if all of it has to run: NOTE [Parts]."""
+        """What is to be in ``parts``; None if all of ``backward`` has to run."""
         return None
 
     def slot(self, name: str) -> int | None:
@@ -180,6 +186,30 @@ class Rule:
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value, to hang hooks on."""
         return self.saved(node, name)
+
+
+class Parts(dict):
+    """What runs parts of the nodes of a rule, made when first needed; the keys are numbers, see ``chosen_edges``."""
+
+    def __init__(self, rule: Rule):
+        self.rule = rule
+
+    def __missing__(self, number: int) -> Callable:
+        chosen = chosen_edges(number)
+        return keep(self, number, self.rule.part(chosen) or masked(chosen), 256)
+
+
+def chosen_edges(number: int) -> tuple[bool, ...]:
+    """A choice of edges that was written as a number: a bit an edge, and a 1 above them."""
+    return tuple([bool(number >> k & 1) for k in range(number.bit_length() - 1)])
+
+
+def masked(chosen: tuple[bool, ...]) -> Callable:
+    """A ``backward`` that runs a node and forgets the results that are not of interest."""
+    def part(node: Node, g: Any, create_graph: bool) -> tuple | None:
+        results = node._backward_(node, g, create_graph)
+        return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
+    return part
 
 
 class Placed:

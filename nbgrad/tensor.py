@@ -345,7 +345,8 @@ class _Lazy:
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, Meta, STORAGE_TEMPLATE)
         for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
-                         "caller_of_many", "differentiator", "steps", "looker", "writer", "place", "watch", "nan_finder", "pool"):
+                         "caller_of_many", "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
+                         "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

@@ -22,7 +22,8 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     writer(plans, ...)                        -> write(x, *others): find the plan, launch into x
     differentiator(...)                       -> backward(node, g, create_graph): check versions, launch the fused kernel
     steps(node_type, ...)                     -> advance(work, node), send(work, node, grads, frees): see engine.py
-    looker(node_type, ...)                    -> look(counts, nodes, ends, node): see graph_task.py
+    surveyor(node_type, ...)                  -> survey(counts, nodes, ends): see graph_task.py
+    leader(node_type, ...)                    -> lead(order, leading, needed, parted): see graph_task.py
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
 the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop
@@ -126,7 +127,7 @@ TUPLE_ITEMS = tuple.__basicsize__       # since Python 3.14 behind the hash
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR = 94                                     # index in NumPy's C API table, part of its stable ABI
 FUNCTIONS = ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "place", "view", "record", "call", "call_many",
-             "backward", "build", "advance", "send", "look", "write", "write_many", "first_nan")
+             "backward", "build", "advance", "send", "survey", "lead", "write", "write_many", "first_nan")
 UNBOUND = FUNCTIONS[:7]
 NODE_SLOTS = ("seq", "plan", "edges", "rule", "s0", "s1", "s2", "attrs", "backward", "outputs", "meta",
               "place")      # that the text names
@@ -370,15 +371,24 @@ class Native:
         owner = (node_type, 1, "node", "frees", (), freed, plans, *general, add, plan_sum, *checks)
         return self._bound("advance", owner), self._bound("send", owner)
 
-
-    def looker(self, node_type: type, target: Callable, general: Callable) -> Callable:
-        """``look(counts, nodes, ends, node)``: note in a survey of graph_task.py where the edges of a node lead.
+    def surveyor(self, node_type: type, target: Callable, general: Callable) -> Callable:
+        """``survey(counts, nodes, ends)``: note where the edges of ``nodes`` lead, and of those that come to light.
 
         Args:
             target: what an edge leads to that is neither of ``node_type`` nor a leaf.
             general: the same in Python.
         """
-        return self._bound("look", (node_type, 1, target))
+        return self._bound("survey", (node_type, 1, target))
+
+    def leader(self, node_type: type, target: Callable, through: Callable, general: Callable) -> Callable:
+        """``lead(order, leading, needed, parted)``: which nodes lead to wanted places: see ``graph_task.lead_all``.
+
+        Args:
+            target: what an edge leads to that is neither of ``node_type`` nor a leaf.
+            through: the same for one node, whose edges may be many.
+            general: the same in Python.
+        """
+        return self._bound("lead", (node_type, target, through))
 
 
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")       # the slots that ``view`` fills in

@@ -212,8 +212,12 @@ class Twin:
         """The steps of a pass: the general ones, which do the same, but add nothing in place."""
         return general[0], general[1]
 
-    def looker(self, node_type: type, target: Callable, general: Callable) -> Callable:
-        """``look(counts, nodes, ends, node)``: the general one, which does the same."""
+    def surveyor(self, node_type: type, target: Callable, general: Callable) -> Callable:
+        """``survey(counts, nodes, ends)``: the general one, which does the same."""
+        return general
+
+    def leader(self, node_type: type, target: Callable, through: Callable, general: Callable) -> Callable:
+        """``lead(order, leading, needed, parted)``: the general one, which does the same."""
         return general
 
     def writer(self, plans: dict, special: list, slow: Callable, mode: Any, operands: int = 2) -> Callable:

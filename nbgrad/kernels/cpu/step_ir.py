@@ -1,7 +1,7 @@
 """The machine code of a step of a backward pass, as LLVM IR text: a part of launch_ir.py's module.
 
 A step is what a node does in its turn; which node's turn it is, engine.py decides. ``advance`` and ``send`` there, and
-``look_below`` in graph_task.py, say what is done here, and do it wherever something is unusual; but they add nothing in place.
+``look_around`` and ``lead_all`` in graph_task.py, say what is done here, and do it wherever something is unusual; but they add nothing in place.
 
 NOTE [Sums]: a cotangent is added into the memory of one that arrived before, or the other way round, if nobody else can tell: this
 module alone holds the tensor, the tensor its storage, the storage its array, and the array its memory; it is no part of a graph,
@@ -15,6 +15,9 @@ STEP_IR = """
 declare i32 @PyDict_DelItem(ptr, ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_Append(ptr, ptr)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PySet_Add(ptr, ptr)
 
 @no_count = private constant [90 x i8]
     c"backward: a node has other edges than when the pass began. Hint: hooks must not set them.\\00"
@@ -225,6 +228,8 @@ entry:
   %node_type = call ptr @item(ptr %self, i64 0)
   %one = call ptr @item(ptr %self, i64 1)
   %counts = call ptr @item(ptr %work, i64 1)
+  %leading = call ptr @item(ptr %work, i64 6)
+  %all_lead = icmp eq ptr %leading, @_Py_NoneStruct
   %edges = call ptr @slot(ptr %node, i64 @NODE_EDGES)
   %n_object = call ptr @slot(ptr %edges, i64 16)              ; ob_size
   %n = ptrtoint ptr %n_object to i64
@@ -290,10 +295,16 @@ have_value:
 ask_outputs:
   %outputs = call ptr @slot(ptr %edge, i64 @NODE_OUTPUTS)
   %one_output = icmp eq ptr %outputs, %one
-  br i1 %one_output, label %usual, label %rare
+  br i1 %one_output, label %ask_leads, label %rare
 ask_leaf:
   %is_leaf = call i1 @is_tensor(ptr %edge)
-  br i1 %is_leaf, label %usual, label %rare
+  br i1 %is_leaf, label %ask_leads, label %rare
+ask_leads:
+  br i1 %all_lead, label %usual, label %find_out
+find_out:
+  %answer_found = call ptr @PyDict_GetItemWithError(ptr %leading, ptr %edge)
+  %leads = icmp eq ptr %answer_found, @_Py_TrueStruct
+  br i1 %leads, label %usual, label %again
 usual:
   %no_value = icmp eq ptr %value, @_Py_NoneStruct
   br i1 %no_value, label %count, label %add
@@ -312,7 +323,8 @@ rare:
   br i1 %not_received, label %fail, label %received
 received:
   call void @Py_DecRef(ptr %behind)                           ; the edge holds it
-  br label %count
+  %nowhere = icmp eq ptr %behind, @_Py_NoneStruct
+  br i1 %nowhere, label %again, label %count
 count:
   %below = phi ptr [%edge, %usual], [%edge, %add], [%behind, %received]
   %count_object = call ptr @PyDict_GetItemWithError(ptr %counts, ptr %below)
@@ -440,7 +452,21 @@ begin:
   %sound = icmp eq i32 %failures, 0
   br i1 %sound, label %run, label %drop
 run:
-  %backward = call ptr @slot(ptr %node, i64 @NODE_BACKWARD)
+  %whole = call ptr @slot(ptr %node, i64 @NODE_BACKWARD)
+  %parts = call ptr @item(ptr %work, i64 5)
+  %no_parts = icmp eq ptr %parts, @_Py_NoneStruct
+  br i1 %no_parts, label %have_backward, label %ask_freed
+ask_freed:
+  %freed = call ptr @item(ptr %self, i64 5)
+  %was_freed = icmp eq ptr %whole, %freed
+  br i1 %was_freed, label %have_backward, label %ask_part
+ask_part:
+  %found = call ptr @PyDict_GetItemWithError(ptr %parts, ptr %node)
+  %undivided = icmp eq ptr %found, null
+  %part = select i1 %undivided, ptr %whole, ptr %found
+  br label %have_backward
+have_backward:
+  %backward = phi ptr [%whole, %run], [%whole, %ask_freed], [%part, %ask_part]
   call void @hold(ptr %backward)
   store ptr %node, ptr %operands
   %o1 = getelementptr ptr, ptr %operands, i64 1
@@ -510,10 +536,11 @@ fail:
   ret ptr null
 }
 
-; look(counts, nodes, ends, node) -> None; self = (class of nodes, 1, target): `look_below` of graph_task.py.
-define ptr @look(ptr %self, ptr %args, i64 %count) {
+; survey(counts, nodes, ends) -> None; self = (class of nodes, 1, target): `look_around` of graph_task.py.
+define ptr @survey(ptr %self, ptr %args, i64 %count) {
 entry:
-  %well_called = icmp eq i64 %count, 4
+  %argument = alloca ptr
+  %well_called = icmp eq i64 %count, 3
   br i1 %well_called, label %begin_call, label %misused
 misused:
   %misuse = call ptr @misuse()
@@ -524,19 +551,25 @@ begin_call:
   %nodes = load ptr, ptr %nodes_at
   %ends_at = getelementptr ptr, ptr %args, i64 2
   %ends = load ptr, ptr %ends_at
-  %node_at = getelementptr ptr, ptr %args, i64 3
-  %node = load ptr, ptr %node_at
-  %argument = alloca ptr
   %node_type = call ptr @item(ptr %self, i64 0)
   %one = call ptr @item(ptr %self, i64 1)
+  br label %turn
+turn:
+  %k = phi i64 [0, %begin_call], [%next_turn, %looked]
+  %length = call i64 @PyList_Size(ptr %nodes)                 ; grows meanwhile
+  %left = icmp slt i64 %k, %length
+  br i1 %left, label %look, label %done
+look:
+  %next_turn = add i64 %k, 1
+  %node = call ptr @PyList_GetItem(ptr %nodes, i64 %k)        ; the list holds it
   %edges = call ptr @slot(ptr %node, i64 @NODE_EDGES)
   call void @hold(ptr %edges)
   %n_object = call ptr @slot(ptr %edges, i64 16)              ; ob_size
   %n = ptrtoint ptr %n_object to i64
   br label %test
 test:
-  %i = phi i64 [0, %begin_call], [%next, %again]
-  %alive = phi i1 [false, %begin_call], [%alive_now, %again]
+  %i = phi i64 [0, %look], [%next, %again]
+  %alive = phi i1 [false, %look], [%alive_now, %again]
   %more = icmp slt i64 %i, %n
   br i1 %more, label %take, label %finish
 take:
@@ -586,14 +619,162 @@ again:
   br label %test
 finish:
   call void @let_go(ptr %edges)
-  br i1 %alive, label %done, label %end
+  br i1 %alive, label %looked, label %end
 end:
   %not_ended = call i32 @PyList_Append(ptr %ends, ptr %node)
   %ended = icmp eq i32 %not_ended, 0
-  br i1 %ended, label %done, label %give_up
+  br i1 %ended, label %looked, label %give_up
+looked:
+  br label %turn
 done:
   call void @hold(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
+fail:
+  call void @let_go(ptr %edges)
+  br label %give_up
+give_up:
+  ret ptr null
+}
+
+; lead(order, leading, needed, parted) -> bool; self = (class of nodes, target, lead_through): `lead_all` of graph_task.py.
+define ptr @lead(ptr %self, ptr %args, i64 %count) {
+entry:
+  %arguments = alloca [4 x ptr]
+  %well_called = icmp eq i64 %count, 4
+  br i1 %well_called, label %begin_call, label %misused
+misused:
+  %misuse = call ptr @misuse()
+  ret ptr null
+begin_call:
+  %order = load ptr, ptr %args
+  %leading_at = getelementptr ptr, ptr %args, i64 1
+  %leading = load ptr, ptr %leading_at
+  %needed_at = getelementptr ptr, ptr %args, i64 2
+  %needed = load ptr, ptr %needed_at
+  %parted_at = getelementptr ptr, ptr %args, i64 3
+  %parted = load ptr, ptr %parted_at
+  %node_type = call ptr @item(ptr %self, i64 0)
+  br label %turn
+turn:
+  %k = phi i64 [0, %begin_call], [%next_turn, %looked]
+  %length = call i64 @PyList_Size(ptr %order)
+  %left = icmp slt i64 %k, %length
+  br i1 %left, label %look, label %done
+look:
+  %next_turn = add i64 %k, 1
+  %node = call ptr @PyList_GetItem(ptr %order, i64 %k)        ; the list holds it
+  %edges = call ptr @slot(ptr %node, i64 @NODE_EDGES)
+  %n_object = call ptr @slot(ptr %edges, i64 16)              ; ob_size
+  %n = ptrtoint ptr %n_object to i64
+  %few = icmp slt i64 %n, 60
+  br i1 %few, label %begin, label %general
+general:                                                      ; more edges than a word has bits
+  store ptr %node, ptr %arguments
+  %a1 = getelementptr ptr, ptr %arguments, i64 1
+  store ptr %leading, ptr %a1
+  %a2 = getelementptr ptr, ptr %arguments, i64 2
+  store ptr %needed, ptr %a2
+  %a3 = getelementptr ptr, ptr %arguments, i64 3
+  store ptr %parted, ptr %a3
+  %through = call ptr @item(ptr %self, i64 2)
+  %answer = call ptr @PyObject_Vectorcall(ptr %through, ptr %arguments, i64 4, ptr null)
+  %well = icmp eq ptr %answer, @_Py_TrueStruct
+  br i1 %well, label %drop_answer, label %give_answer
+drop_answer:
+  call void @Py_DecRef(ptr %answer)
+  br label %looked
+give_answer:                                                  ; False, or null: an error
+  ret ptr %answer
+begin:
+  call void @hold(ptr %edges)
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%next, %again]
+  %chosen = phi i64 [0, %begin], [%chosen_now, %again]
+  %elsewhere = phi i1 [false, %begin], [%elsewhere_now, %again]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %take, label %finish
+take:
+  %next = add i64 %i, 1
+  %edge = call ptr @item(ptr %edges, i64 %i)
+  %no_edge = icmp eq ptr %edge, @_Py_NoneStruct
+  br i1 %no_edge, label %again, label %kind
+kind:
+  %type = call ptr @slot(ptr %edge, i64 8)
+  %is_node = icmp eq ptr %type, %node_type
+  br i1 %is_node, label %ask, label %ask_leaf
+ask_leaf:
+  %is_leaf = call i1 @is_tensor(ptr %edge)
+  br i1 %is_leaf, label %ask, label %rare
+rare:
+  store ptr %edge, ptr %arguments
+  %target = call ptr @item(ptr %self, i64 1)
+  %behind = call ptr @PyObject_Vectorcall(ptr %target, ptr %arguments, i64 1, ptr null)
+  %failed = icmp eq ptr %behind, null
+  br i1 %failed, label %fail, label %have_behind
+have_behind:
+  call void @Py_DecRef(ptr %behind)                           ; the edge holds it
+  %behind_leaf = call i1 @is_tensor(ptr %behind)
+  br label %ask
+ask:
+  %below = phi ptr [%edge, %kind], [%edge, %ask_leaf], [%behind, %have_behind]
+  %leaf = phi i1 [false, %kind], [true, %ask_leaf], [%behind_leaf, %have_behind]
+  %known = call ptr @PyDict_GetItemWithError(ptr %leading, ptr %below)
+  %unknown = icmp eq ptr %known, null
+  br i1 %unknown, label %ask_order, label %ask_leads
+ask_order:
+  br i1 %leaf, label %again, label %out_of_order
+ask_leads:
+  %leads = icmp eq ptr %known, @_Py_TrueStruct
+  %bit = shl i64 1, %i
+  %with = or i64 %chosen, %bit
+  %chosen_then = select i1 %leads, i64 %with, i64 %chosen
+  %elsewhere_then = select i1 %leads, i1 %elsewhere, i1 true
+  br label %again
+again:
+  %chosen_now = phi i64 [%chosen, %take], [%chosen, %ask_order], [%chosen_then, %ask_leads]
+  %elsewhere_now = phi i1 [%elsewhere, %take], [true, %ask_order], [%elsewhere_then, %ask_leads]
+  br label %test
+finish:
+  call void @let_go(ptr %edges)
+  %any = icmp ne i64 %chosen, 0
+  br i1 %any, label %is_needed, label %ask_wanted
+ask_wanted:
+  %wanted = call ptr @PyDict_GetItemWithError(ptr %leading, ptr %node)
+  %unwanted = icmp eq ptr %wanted, null
+  br i1 %unwanted, label %pass_by, label %looked
+pass_by:
+  %not_passed = call i32 @PyDict_SetItem(ptr %leading, ptr %node, ptr @_Py_FalseStruct)
+  %passed = icmp eq i32 %not_passed, 0
+  br i1 %passed, label %looked, label %give_up
+is_needed:
+  %not_led = call i32 @PyDict_SetItem(ptr %leading, ptr %node, ptr @_Py_TrueStruct)
+  %not_added = call i32 @PySet_Add(ptr %needed, ptr %node)
+  %failures = or i32 %not_led, %not_added
+  %sound = icmp eq i32 %failures, 0
+  br i1 %sound, label %ask_parted, label %give_up
+ask_parted:
+  br i1 %elsewhere, label %part, label %looked
+part:
+  %end = shl i64 1, %n
+  %code = or i64 %chosen, %end
+  %object = call ptr @PyLong_FromSsize_t(i64 %code)
+  %no_object = icmp eq ptr %object, null
+  br i1 %no_object, label %give_up, label %put_part
+put_part:
+  %not_put = call i32 @PyDict_SetItem(ptr %parted, ptr %node, ptr %object)
+  call void @Py_DecRef(ptr %object)
+  %was_put = icmp eq i32 %not_put, 0
+  br i1 %was_put, label %looked, label %give_up
+looked:
+  br label %turn
+done:
+  call void @hold(ptr @_Py_TrueStruct)
+  ret ptr @_Py_TrueStruct
+out_of_order:
+  call void @let_go(ptr %edges)
+  call void @hold(ptr @_Py_FalseStruct)
+  ret ptr @_Py_FalseStruct
 fail:
   call void @let_go(ptr %edges)
   br label %give_up
