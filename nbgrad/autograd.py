@@ -142,9 +142,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     if create_graph:
         create_graph = True         # what native code asks for
     run_backward(seeds, create_graph if retain_graph is None else retain_graph, create_graph, captures)
-    results = tuple(result_of(x, g, create_graph, allow_unused, materialize_grads, position)
-                    for position, (x, g) in enumerate(zip(places, captures.values)))
-    return dict(zip(inputs, results)) if type(inputs) is dict else results
+    results = captures.values
+    for position, g in enumerate(results):
+        if g is None or (g._needs_grad_ and not create_graph):
+            results[position] = result_of(places[position], g, create_graph, allow_unused, materialize_grads, position)
+    return dict(zip(inputs, results)) if type(inputs) is dict else tuple(results)
 
 
 def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
@@ -201,14 +203,18 @@ def as_inputs(op: str, inputs) -> tuple:
     """
     if isinstance(inputs, Tensor):
         return (inputs,)
-    if type(inputs) is dict:
-        inputs = tuple(inputs.values())
-    elif type(inputs) not in (tuple, list) and isinstance(inputs, Mapping):     # the abstract class takes 0.3 us to ask
+    kind = type(inputs)
+    if kind is list or kind is tuple:
+        found = tuple(inputs)
+    elif kind is dict:
+        found = tuple(inputs.values())
+    elif isinstance(inputs, Mapping):       # the abstract class takes 0.3 us to ask
         raise ArgumentError(f"{op}: inputs must be a dict if it is a mapping, got {type(inputs).__name__}.")
-    inputs = as_sequence(op, "inputs", inputs)
-    if not inputs:
+    else:
+        found = as_sequence(op, "inputs", inputs)
+    if not found:
         raise GradError(f"{op}: inputs is empty; expected at least one tensor.")
-    return inputs
+    return found
 
 
 def place_of(op: str, x, position: int) -> tuple[Target, int]:
@@ -230,17 +236,26 @@ def place_of(op: str, x, position: int) -> tuple[Target, int]:
 def captures_of(inputs: tuple) -> Captures:
     """Where the gradients of ``inputs`` are to be collected."""
     captures = Captures(len(inputs))
+    wanted = captures.wanted
     for position, x in enumerate(inputs):
-        node, nr = place_of("grad", x, position)
-        if node is not None:
-            captures.wanted[node] = (*captures.wanted.get(node, ()), (nr, position))
+        if isinstance(x, Tensor) and x._needs_grad_ is True and x._edge_ is None:
+            node, nr = x, 0         # a leaf
+        else:
+            node, nr = place_of("grad", x, position)
+        if node in wanted:
+            wanted[node] += (nr, position),
+        elif node is not None:
+            wanted[node] = (nr, position),
     return captures
 
 
 def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Tensor | None]]:
     """``(edge, cotangent)`` of every root; ``recorded``: of a pass that is."""
-    if isinstance(roots, Tensor) and cotangents is None:
-        return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]
+    if isinstance(roots, Tensor):
+        if cotangents is None:
+            return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]
+        if isinstance(cotangents, Tensor):
+            return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
     roots = as_sequence(op, "roots", roots)
     cotangents = (None,) * len(roots) if cotangents is None else as_sequence(op, "the cotangents", cotangents)
     if len(cotangents) < len(roots):
@@ -326,7 +341,10 @@ def new_one(layout: Layout) -> Tensor:
 
 def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
     """A given cotangent, checked and cast to the root's dtype."""
-    if not isinstance(g, Tensor):
+    if isinstance(g, Tensor):
+        if g.layout is layout:
+            return g
+    else:
         raise ArgumentError(f"{op}: the cotangent of root {position} must be a Tensor or None, got {type(g).__name__}.")
     if g.layout.shape != layout.shape:
         raise ShapeError(f"{op}: the cotangent of root {position} has shape {list(g.layout.shape)}, expected {list(layout.shape)}.")

@@ -40,7 +40,7 @@ def survey(roots: Iterable[Target]) -> tuple[dict[Target, int], list[Node], list
         How many edges lead to each node and leaf; the nodes; those of them from which no edge leads.
     """
     counts: dict[Target, int] = dict.fromkeys(roots, 0)
-    nodes: list[Node] = [root for root in counts if not isinstance(root, Tensor)]
+    nodes: list[Node] = [root for root in counts if type(root) is Node or not isinstance(root, Tensor)]
     ends: list[Node] = []
     surveyor()(counts, nodes, ends)
     return counts, nodes, ends
@@ -84,11 +84,15 @@ def nodes_needed(counts: dict[Target, int], nodes: list[Node],
         they lie on another path; of those among them from which an edge leads elsewhere, which of the edges do not, see
         ``chosen_edges``: NOTE [Parts] in engine.py.
     """
-    wanted, lead = tuple(wanted), leader()
-    leading, needed, parted = dict.fromkeys(wanted, True), set(), {}
+    leading: dict[Target, bool] = dict.fromkeys(wanted, True)
+    needed: set[Target] = set()
+    parted: dict[Node, int] = {}
+    lead = leader()
     # Numbers follow the edges, unless somebody has changed one or the other.
-    if not lead(sorted(nodes, key=NUMBER), leading, needed, parted):
-        leading, needed, parted = dict.fromkeys(wanted, True), set(), {}
+    if not lead(sorted(nodes, key=NUMBER) if len(nodes) > 1 else nodes, leading, needed, parted):
+        leading = dict.fromkeys(wanted, True)
+        needed.clear()
+        parted.clear()
         lead(from_below(counts, nodes), leading, needed, parted)
     return leading, needed, parted
 

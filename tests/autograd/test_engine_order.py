@@ -1,6 +1,8 @@
 """The order in which nodes run, depth, nested passes, exceptions and final callbacks."""
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import nbgrad
@@ -115,6 +117,50 @@ def test_nodes_that_lead_to_no_input_do_not_run():
     a, b = logged(x * 2, "a", log), logged(w * 3, "b", log)
     nbgrad.grad(a + b, x)
     assert log == ["a"]
+
+
+def test_numbers_that_do_not_follow_the_edges():
+    """Which nodes lead to an input does not depend on sequence numbers, which a program may set: d(3ac + bc)/da = 3c."""
+    a, b, c = leaf(2.0), leaf(5.0), leaf(7.0)
+    first = a * c
+    second = 3 * first
+    last = second + b * c
+    first.grad_fn._set_sequence_nr(last.grad_fn._sequence_nr() + 1)
+    assert nbgrad.grad(last, [a], retain_graph=True)[0].item() == 21.0
+    last.backward(inputs=[a])
+    assert a.grad.item() == 21.0 and b.grad is None and c.grad is None
+
+
+@pytest.mark.parametrize("many", [59, 60, 61, 130])
+def test_one_input_of_many_operands(many):
+    """Of a node with more edges than a word has bits, the one input asked for gets its gradient and runs alone."""
+    xs, log = [leaf(float(k)) for k in range(many)], []
+    parts = [logged(x * x, k, log) for k, x in enumerate(xs)]
+    total = nbgrad.stack(parts).sum()
+    for k in (0, many // 2, many - 1):
+        del log[:]
+        g, = nbgrad.grad(total, xs[k], retain_graph=True)
+        assert g.item() == 2.0 * k and log == [k]
+
+
+def test_roots_that_lead_to_no_input_do_not_run():
+    """Of several roots only those run that an input lies behind; a root may be the input itself."""
+    x, y, log = leaf(2.0), leaf(3.0), []
+    first, second = logged(x * x, "first", log), logged(y * y, "second", log)
+    assert [g.item() for g in nbgrad.grad([first, second], [x], retain_graph=True)] == [4.0] and log == ["first"]
+    assert [g.item() for g in nbgrad.grad([first, second], [second], retain_graph=True)] == [1.0] and log == ["first"]
+    assert [g.item() for g in nbgrad.grad([first, second, x], [x], retain_graph=True)] == [5.0]
+
+
+def test_a_part_of_a_freed_node():
+    """A pass about one operand of a node that was freed says so; what it did not come to is not freed."""
+    x, y = leaf(2.0), leaf(3.0)
+    product, other = x * y, y.exp()
+    total = product + other
+    assert nbgrad.grad(total, [x])[0].item() == 3.0
+    with pytest.raises(nbgrad.errors.GradError, match="second time"):
+        nbgrad.grad(total, [x])
+    assert nbgrad.grad(other, [y])[0].item() == pytest.approx(math.exp(3.0))
 
 
 def test_diamond_sums_before_it_runs():

@@ -1,7 +1,8 @@
 """The machine code of a step of a backward pass, as LLVM IR text: a part of launch_ir.py's module.
 
 A step is what a node does in its turn; which node's turn it is, engine.py decides. ``advance`` and ``send`` there, and
-``look_around`` and ``lead_all`` in graph_task.py, say what is done here, and do it wherever something is unusual; but they add nothing in place.
+``look_around`` and ``lead_all`` in graph_task.py, say what is done here, and do it wherever something is unusual; but they add
+nothing in place.
 
 NOTE [Sums]: a cotangent is added into the memory of one that arrived before, or the other way round, if nobody else can tell: this
 module alone holds the tensor, the tensor its storage, the storage its array, and the array its memory; it is no part of a graph,
