@@ -28,7 +28,7 @@ from .graph import grad_dtype_of
 from .layout import Layout, layout_of
 from .locks import new_rlock
 from .tables import keep
-from .tensor import Tensor, native, new_meta
+from .tensor import Tensor, meta_of, native
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 
@@ -100,7 +100,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                             "recorded changed it after this graph was made. Hint: change leaves under no_grad().")
         if leaf._needs_grad_:
             if meta is None:
-                meta = leaf._meta_ = new_meta()
+                meta = meta_of(leaf)
             with LOCKS[id(leaf) >> 4 & 63]:
                 held = meta.grad
                 if held is None:

@@ -38,7 +38,7 @@ from .node import LeafHooks, by_operand, name_of
 from .saved import freed_backward, hooks_entered, leave_hooks
 from .storage import LENT, wrap_array
 from .tangents import dual_levels
-from .tensor import Tensor, native, new_meta
+from .tensor import Tensor, meta_of, native
 
 __all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]
 
@@ -339,7 +339,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     if node in task.wanted:
         capture(node, grads, task)
     if meta is not None:
-        for nr, reference in meta.retains.items():
+        for nr, reference in tuple(meta.retains.items()):
             retain(reference(), grads[nr])
     if task.needed is not None and node not in task.needed:
         return None
@@ -391,7 +391,7 @@ def run_post_hooks(node: Node, results, grads: tuple):
 
 def run_tensor_hooks(node: Node, grads: list) -> None:
     """Call the hooks of every output, in order of output and registration."""
-    for nr, hooks in node._meta_.tensor_hooks.items():
+    for nr, hooks in tuple(node._meta_.tensor_hooks.items()):
         for hook in tuple(hooks.values()):
             grads[nr] = call_tensor_hook(hook, grads[nr])
 
@@ -436,8 +436,9 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
     """Add to the gradient that a non-leaf keeps."""
     if tensor is None or g is None:
         return
-    meta = tensor._meta_ = tensor._meta_ or new_meta()
-    meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
+    meta = meta_of(tensor)
+    with accumulation.LOCKS[id(tensor) >> 4 & 63]:
+        meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
 
 
 def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:

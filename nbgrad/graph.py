@@ -12,9 +12,9 @@ from . import node as node_module
 from .dtypes import DType
 from .errors import GradError
 from .grad_mode import refuse_in_transform
-from .locks import new_rlock
+from .locks import made_once, new_rlock
 from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, NodeMeta, RemovableHandle, Rule, add_hook, blank_node, node_meta, shown
-from .tensor import ASK, Tensor, native, new_meta
+from .tensor import ASK, Tensor, meta_of, native
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
            "get_gradient_edge", "requires_grad"]
@@ -105,9 +105,7 @@ def accumulator_builder() -> Callable:
 def new_accumulator(leaf: Tensor) -> AccumulateGrad:
     """Make the leaf's AccumulateGrad; of two threads that meet here the second one gets the first one's."""
     with _making_accumulators:
-        meta = leaf._meta_
-        if meta is None:
-            meta = leaf._meta_ = new_meta()
+        meta = meta_of(leaf)
         node = meta.accumulator() if meta.accumulator is not None else None
         if node is None:
             node = (_new_accumulator or accumulator_builder())(leaf)
@@ -181,17 +179,12 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
         return add_hook(leaf_hooks(edge._variable_), hook)
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
     hooks = node_meta(node).tensor_hooks
-    if nr not in hooks:
-        hooks[nr] = Hooks()
-    return add_hook(hooks[nr], hook)
+    return add_hook(hooks.setdefault(nr, Hooks()), hook)
 
 
 def leaf_hooks(leaf: Tensor) -> LeafHooks:
     """The leaf's hooks, made on first use; a leaf that has them, even none, is no longer an ordinary one to the engine."""
-    meta = leaf._meta_ = leaf._meta_ or new_meta()
-    if meta.hooks is None:
-        meta.hooks = LeafHooks()
-    return meta.hooks
+    return made_once(meta_of(leaf), "hooks", LeafHooks)
 
 
 def grad_dtype_of(leaf: Tensor) -> DType | None:
@@ -206,9 +199,7 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable) -> RemovableHa
         raise GradError("register_post_accumulate_grad_hook: expected a leaf that requires grad. "
                         "Hint: register_hook works on other tensors.")
     leaf_hooks(x)       # the engine announces the leaf's node to hooks
-    if x._meta_.post_hooks is None:
-        x._meta_.post_hooks = Hooks()
-    return add_hook(x._meta_.post_hooks, hook)
+    return add_hook(made_once(meta_of(x), "post_hooks", Hooks), hook)
 
 
 def retain_grad(x: Tensor) -> None:
@@ -223,8 +214,7 @@ def retain_grad(x: Tensor) -> None:
     edge = edge_of(x)
     if edge is x or is_leaf_edge(edge):
         return
-    meta = x._meta_ = x._meta_ or new_meta()
-    meta.retains = True
+    meta_of(x).retains = True
     note_retained(x, edge)
 
 

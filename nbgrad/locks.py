@@ -14,9 +14,10 @@ import importlib
 import os
 import sys
 import threading
+from typing import Any, Callable
 from weakref import WeakSet
 
-__all__ = ["allow_imports", "new_lock", "new_rlock", "no_imports"]
+__all__ = ["allow_imports", "made_once", "new_lock", "new_rlock", "no_imports"]
 
 PACKAGES = {"nbgrad", "numba", "llvmlite", "numpy", "scipy", "ml_dtypes"} | sys.stdlib_module_names     # what calls import
 
@@ -35,6 +36,22 @@ def new_rlock():
     lock = threading.RLock()
     _locks.add(lock)
     return lock
+
+
+_making = new_rlock()
+
+
+def made_once(owner: Any, slot: str, make: Callable[[], Any]):
+    """What is in a slot of ``owner``, made when it is first asked for: threads that meet here get the same one."""
+    value = getattr(owner, slot)
+    if value is None:
+        made = make()
+        with _making:
+            value = getattr(owner, slot)
+            if value is None:
+                setattr(owner, slot, made)
+                value = made
+    return value
 
 
 def open_all() -> None:

@@ -18,6 +18,7 @@ from weakref import ref
 
 from .errors import ArgumentError
 from .grad_mode import mode, special
+from .locks import made_once, new_rlock
 from .tables import keep
 
 # Makes a leaf's AccumulateGrad; set by graph.py, which knows tensors.
@@ -413,13 +414,18 @@ def class_named(name: str, wide: bool) -> type[Node]:
     return type(name, (kind,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
 
 
+_tracking = new_rlock()
+
+
 def node_meta(node: Node) -> NodeMeta:
     """The node's NodeMeta, made on first use. What users hang on it may lead back to the node, so the collector sees that."""
-    if node._meta_ is None:
-        node._meta_ = NodeMeta()
-        if not is_tracked(node):        # see NOTE [Collector] in kernels/cpu/launch.py
-            show_collector()(node)
-    return node._meta_
+    meta = node._meta_
+    if meta is None:
+        meta = made_once(node, "_meta_", NodeMeta)
+        with _tracking:
+            if not is_tracked(node):        # see NOTE [Collector] in kernels/cpu/launch.py; twice is fatal
+                show_collector()(node)
+    return meta
 
 
 @cache

@@ -33,7 +33,7 @@ from .interpreters import Presence, bystanders
 from .layout import layout_of
 from .locks import new_lock
 from .saved import SavedTensor
-from .tensor import META_TEMPLATE, Meta, Tensor, native, new_meta
+from .tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
 from .views import CopySlicesRule, replay
 
 __all__ = ["dual_levels", "push_level", "pop_level", "visible_levels", "beneath", "sight", "are_tangents_seen", "set_tangents_seen",
@@ -381,10 +381,9 @@ def share_with_saved(x: Tensor, level: int) -> None:
         if isinstance(saved, SavedTensor):
             saved.tangent = x._meta_.tangent
         elif isinstance(saved, Tensor) and saved._storage_ is x._storage_:
-            if saved._meta_ is None:
-                saved._meta_ = new_meta()
-            saved._meta_.tangent = x._meta_.tangent
-            level_of(level).keep(saved._meta_)
+            meta = meta_of(saved)
+            meta.tangent = x._meta_.tangent
+            level_of(level).keep(meta)
 
 
 def share_with_overwritten(x: Tensor, name: str, tangents: dict[int, Tensor]) -> None:

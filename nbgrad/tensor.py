@@ -23,13 +23,14 @@ from .dtypes import DType, get_default_dtype
 from .errors import ArgumentError, DimError, DTypeError, ShapeError
 from .kernels.cpu import LARGE, use_blocks
 from .layout import Layout
+from .locks import made_once
 from .memory_format import order_of, strides_agree, strides_of
 from .ops.expr import Operators
 from .size import Size
 from .storage import STORAGE_TEMPLATE, Storage, wrap_array
 
-__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "native", "new_meta", "new_tensor", "put_layout", "wrap_dim",
-           "require_differentiable"]
+__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "meta_of", "native", "new_meta", "new_tensor", "put_layout",
+           "require_differentiable", "wrap_dim"]
 
 
 # One call of one operation, by name; set by dispatch.py, which knows the operations. A tensor of data; set by creation.py.
@@ -94,6 +95,11 @@ def new_meta() -> Meta:
     meta.base = meta.chain = meta.creation = meta.version = meta.node = None
     meta.retains = False
     return meta
+
+
+def meta_of(x: Tensor) -> Meta:
+    """The tensor's Meta, made on first use."""
+    return made_once(x, "_meta_", new_meta)
 
 
 class Tensor(Operators):

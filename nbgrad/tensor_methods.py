@@ -18,7 +18,7 @@ from .graph import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge,
 from .graph_task import target
 from .memory import get_data, resize_, resize_as_, set_, set_data
 from .node import node_meta, shown
-from .tensor import ASK, Tensor, native, new_meta, require_differentiable
+from .tensor import ASK, Tensor, meta_of, native, require_differentiable
 from .views import base_of, is_view
 
 __all__ = ["install"]
@@ -115,8 +115,7 @@ def detach_(x: Tensor) -> Tensor:
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
     node = node_of(x)
     if node is not None:
-        meta = x._meta_ = x._meta_ or new_meta()
-        meta.version = node._seq_
+        meta_of(x).version = node._seq_
     x._edge_, x._needs_grad_ = None, False
     if x._meta_ is not None:
         x._meta_.retains, x._meta_.tangent = False, None
@@ -144,9 +143,7 @@ def set_grad(x: Tensor, grad: Tensor | None) -> None:
     """
     if grad is not None:
         check_grad(x, grad)
-    if x._meta_ is None:
-        x._meta_ = new_meta()
-    x._meta_.grad = grad
+    meta_of(x).grad = grad
 
 
 def check_grad(x: Tensor, grad: Tensor) -> None:

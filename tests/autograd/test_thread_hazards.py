@@ -148,6 +148,51 @@ def test_hooks_come_and_go_while_others_accumulate():
     assert x.grad.tolist() == [320.0] * 3
 
 
+def together(*bodies: Callable[[], object]) -> None:
+    """Run each in a thread of its own, begun at the same time."""
+    ready = threading.Barrier(len(bodies))
+    in_threads(len(bodies), lambda k: (ready.wait(), bodies[k]()))
+
+
+def test_what_is_made_once_is_one_for_all_threads():
+    """Threads that are all about to make it get the same one."""
+    found, owner, late = [], nbgrad.ones(2), threading.Barrier(3)
+    owner.made = None
+
+    def make() -> list:
+        late.wait()         # until every thread has seen that there is none
+        return []
+
+    in_threads(3, lambda k: found.append(locks.made_once(owner, "made", make)))
+    assert len(found) == 3 and len(set(map(id, found))) == 1 and owner.made is found[0]
+
+
+def test_first_gradients_and_hooks_of_a_leaf_at_the_same_time():
+    """What a leaf keeps is made once: neither a gradient nor a hook is lost where threads need it for the first time."""
+    for _ in range(60):
+        x, log = nbgrad.zeros(3, dtype=F64, requires_grad=True), []
+        first, second = (x * 2).sum(), (x * 3).sum()
+        together(first.backward, lambda x=x, log=log: (x.register_hook(lambda g: log.append(1)),
+                                                       x.register_post_accumulate_grad_hook(lambda leaf: log.append(2))),
+                 second.backward)
+        assert x.grad.tolist() == [5.0] * 3
+        log.clear()
+        x.sum().backward()
+        assert log == [1, 2]
+
+
+@pytest.mark.parametrize("register", ["register_hook", "retain_grad", "node"])
+def test_first_hooks_of_a_result_at_the_same_time(register):
+    """The same of what a node has: hooks of its result and of itself, and the gradient that the result keeps."""
+    for _ in range(60):
+        y, log = nbgrad.ones(2, requires_grad=True) * 2, []
+        body = {"register_hook": lambda y=y, log=log: y.register_hook(lambda g: log.append(1)), "retain_grad": y.retain_grad,
+                "node": lambda y=y, log=log: y.grad_fn.register_hook(lambda grads, gs: log.append(1))}[register]
+        together(body, body, y.retain_grad)
+        y.sum().backward()
+        assert y.grad.tolist() == [1.0, 1.0] and len(log) == (0 if register == "retain_grad" else 2)
+
+
 def test_walk_from_within_a_hook_of_a_leaf():
     """Post-accumulate hooks that walk into other leaves, in threads that meet these in opposite orders, end."""
     leaves = [nbgrad.ones(2, requires_grad=True) for _ in range(70)]         # more than there are locks
