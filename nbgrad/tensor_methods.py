@@ -143,7 +143,7 @@ def set_grad(x: Tensor, grad: Tensor | None) -> None:
     """
     if grad is not None:
         check_grad(x, grad)
-    meta_of(x).grad = grad
+    (x._meta_ or meta_of(x)).grad = grad
 
 
 def check_grad(x: Tensor, grad: Tensor) -> None:
