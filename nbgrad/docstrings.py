@@ -568,7 +568,8 @@ Raises:
     DimError: such as for ([2, 3], dim=2).
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: The cotangent of an extremum, shared evenly among the elements that attain it
+    x: The cotangent of an extremum, shared evenly among the elements that attain it; 0 for the others,
+        whatever it is
 
 Forms: x.amax(...), out=; NumPy: np.amax.
 
@@ -596,7 +597,8 @@ Raises:
     DimError: such as for ([2, 3], dim=2).
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: The cotangent of an extremum, shared evenly among the elements that attain it
+    x: The cotangent of an extremum, shared evenly among the elements that attain it; 0 for the others,
+        whatever it is
 
 Forms: x.amin(...), out=; NumPy: np.amin.
 
@@ -6703,7 +6705,8 @@ Raises:
     DimError: a dimension out of range.
 
 Derivative (g: the cotangent of the result, out: the result):
-    x: g exp(x - out); 0 where every element is -inf
+    x: g exp(x - out), over the sum of these, which is 1 but for the rounding of ``out``; 0 where every
+        element is -inf
 
 Forms: x.logsumexp(...), out=.
 

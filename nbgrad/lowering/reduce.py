@@ -325,8 +325,9 @@ def total_int(hi, lo, times, over):
 
 
 def total_complex(hi, lo, times, over):
-    """The sum."""
-    return (hi + lo) * times
+    """The sum, by parts: an infinite real part is not to make NaN of the imaginary one."""
+    total = hi + lo
+    return complex(total.real * float64(times), total.imag * float64(times))
 
 
 def mean_float(hi, lo, times, over):
@@ -336,8 +337,9 @@ def mean_float(hi, lo, times, over):
 
 
 def mean_complex(hi, lo, times, over):
-    """The sum over the count."""
-    return (hi + lo) * float64(times) / float64(over)
+    """The sum over the count, by parts."""
+    total = hi + lo
+    return complex(total.real * float64(times) / float64(over), total.imag * float64(times) / float64(over))
 
 
 def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:

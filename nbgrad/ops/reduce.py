@@ -70,6 +70,11 @@ def conjugate(x):
     return scalar.conj_physical(x) if x.dtype.is_complex else x
 
 
+def wide(x):
+    """``x`` in single precision if it is of a half type, whose products and powers overflow on the way."""
+    return cast(x, float32) if x.dtype.compute != x.dtype.name else x
+
+
 def count_of(shape, dim) -> int:
     """How many elements each result of a reduction comes from."""
     count = 1
@@ -134,10 +139,16 @@ general("log_softmax_backward", lambda x, y, dim: x,
         doc="Cotangent x of a log_softmax y, taken back to its operand.")
 
 
+elementwise("exp_of_difference", lambda x, y: scalar.where(x == y, 1.0, scalar.exp(x - y)),
+            {"x": lambda out: out, "y": lambda out: -out}, policy="floating", method=False, function=False, inplace=False, out=False,
+            node="ExpBackward0", public="logsumexp", doc="exp(x - y); 1 of two equal infinities.")
+
+
 def logsumexp_cotangent(g, x, out, x_shape, dim):
-    """g exp(x - out); 0 where every element is -inf."""
-    shift = scalar.where(out == -math.inf, 0.0, out)
-    return scalar.spread(g, x_shape, dim) * conjugate(scalar.exp(x - scalar.spread(shift, x_shape, dim)))
+    """g exp(x - out), over the sum of these, which is 1 but for the rounding of ``out``; 0 where every element is -inf."""
+    shift = scalar.spread(scalar.where(out == -math.inf, 0.0, out), x_shape, dim)
+    shares = scalar.conj_physical(scalar.exp(x - shift)) if x.dtype.is_complex else scalar.exp_of_difference(x, shift)
+    return scalar.spread(quotient_or_zero(g, shares.sum(dim, g.ndim == len(x_shape))), x_shape, dim) * shares
 
 
 reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
@@ -165,9 +176,10 @@ elementwise("attains", lambda x, y: (x == y) | (scalar.isnan(x) & scalar.isnan(y
 
 
 def even_cotangent(g, x, out, x_shape, x_dtype, dim):
-    """The cotangent of an extremum, shared evenly among the elements that attain it."""
-    attained = scalar.attains(x, scalar.spread(out, x_shape, dim)).to_dtype(x_dtype)
-    return scalar.spread(g / attained.sum(dim, g.ndim == len(x_shape)), x_shape, dim) * attained
+    """The cotangent of an extremum, shared evenly among the elements that attain it; 0 for the others, whatever it is."""
+    attained = scalar.attains(x, scalar.spread(out, x_shape, dim))
+    count = attained.to_dtype(x_dtype).sum(dim, g.ndim == len(x_shape))
+    return scalar.where(attained, scalar.spread(g / count, x_shape, dim), 0.0)
 
 
 def named_by_dim(whole: str, along_dims: str):
@@ -393,9 +405,7 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
         raise ArgumentError(f"norm: p must be a number, inf, -inf or 'fro', got {type(p).__name__}.") from None
     if infinite:
         return (scalar.amax if p > 0 else scalar.amin)(scalar.abs(x), () if dim is None else dim, keepdim)
-    if x.dtype.compute != x.dtype.name:     # powers of half types overflow where their norm does not
-        return cast(scalar.power_norm(cast(x, float32), float(p), dim, keepdim), x.dtype)
-    return scalar.power_norm(x, float(p), dim, keepdim)
+    return cast(scalar.power_norm(wide(x), float(p), dim, keepdim), x.dtype)
 
 
 composite("norm", norm, out=True, doc=norm.__doc__)
@@ -414,7 +424,7 @@ general("scan_sum", lambda x, dim, dtype, reverse: x,
 
 def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
     """(product of those before) times the recurrence of g; see NOTE [Products]."""
-    x = conjugate(x if dtype is None else cast(x, dtype))
+    x, g = wide(conjugate(x if dtype is None else cast(x, dtype))), wide(g)
     before = scalar.scan_product(x, dim, None, True, reverse)
     following = scalar.recurrence(x, g, dim, not exclusive, not reverse)
     if exclusive:
@@ -477,7 +487,7 @@ def others_over(x, dims):
 
 def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     """g times the product of all other elements."""
-    x = conjugate(x if dtype is None else cast(x, dtype))
+    x = wide(conjugate(x if dtype is None else cast(x, dtype)))
     dims = reduced_dims("prod", len(x_shape), dim)
     others = others_along(x, dims[0] if dims else 0) if len(dims) < 2 else others_over(x, dims)
     return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)

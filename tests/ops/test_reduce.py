@@ -159,6 +159,14 @@ def test_infinite_and_nan_sums():
     assert math.isnan(nbgrad.tensor([math.inf, -math.inf]).sum().item())
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_infinite_parts_of_complex_sums(dtype):
+    """An infinite real part makes nothing of the imaginary one: NumPy's sums of the parts."""
+    x = nbgrad.tensor([complex(-math.inf, 2), complex(1, 2)], dtype=dtype)
+    for got, imaginary in ((x.sum(), 4), (x.sum(0), 4), (x.mean(), 2), (nbgrad.stack([x, x], 1).mean(0)[1], 2)):
+        assert got.real.item() == -math.inf and got.imag.item() == imaginary
+
+
 @pytest.mark.parametrize("call", [
     lambda x: x.sum(2), lambda x: x.softmax(-3), lambda x: x.cumsum(5)])
 def test_dim_out_of_range_is_an_index_error(call):

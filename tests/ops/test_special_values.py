@@ -447,3 +447,42 @@ def test_mixed_derivative_of_a_power_at_exponent_0():
     by_x, by_y = grad(x ** y, (x, y), create_graph=True)
     assert grad(by_x, y, retain_graph=True)[0].item() == 0.25
     assert grad(by_y, x)[0].item() == 0.25
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "max", "min", "median", "nanmedian"])
+@pytest.mark.parametrize("g", [inf, nan])
+def test_infinite_cotangents_reach_extrema_alone(name, g):
+    """What does not attain an extremum gets 0, whatever the extremum gets."""
+    x = nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = getattr(x, name)()
+    got, = grad(y, x, nbgrad.tensor(g))
+    attained = x.detach().numpy() == y.item()
+    np.testing.assert_array_equal(got.numpy(), np.where(attained, g, 0.0))
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("float32", 1e5), ("float16", 1e4), ("bfloat16", 1e4)])
+def test_shares_of_a_logarithm_of_sums_add_up(dtype, value):
+    """The gradient of ``logsumexp`` of great equal numbers: one n-th each, though the result is rounded by more than log(n)."""
+    x = nbgrad.full((4, 2), value, dtype=dtype, requires_grad=True)
+    for y, share in ((x.logsumexp(0), 0.25), (x.logsumexp((0, 1)), 0.125)):
+        np.testing.assert_allclose(grad(y.sum(), x)[0].double().numpy(), share, rtol=1e-6)
+    np.testing.assert_allclose(tangent(lambda t: t.logsumexp(0), [x.detach()], 0).double().numpy(), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("values", "shares"), [((inf, 1.0), (1, 0)), ((inf, inf), (0.5, 0.5)), ((-inf, -inf), (0, 0)),
+                                                ((-inf, 1.0), (0, 1))])
+def test_shares_of_a_logarithm_of_infinite_sums(values, shares):
+    """The limits: equal infinities share alike; nothing has a share in nothing."""
+    x = nbgrad.tensor(values, requires_grad=True)
+    g, = grad(x.logsumexp(0), x, create_graph=True)
+    assert g.tolist() == list(shares) and grad(g.sum(), x)[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_of_halves_may_overflow_on_the_way(dtype):
+    """The gradient of a product whose partial products a half type does not hold is that in double precision, rounded."""
+    values = np.array([300.0] * 4 + [0.001] * 4)
+    x = nbgrad.tensor(values.tolist(), dtype=dtype, requires_grad=True)
+    exact = x.detach().double().numpy()
+    for y in (x.prod(), x.reshape(2, 2, 2).prod((0, 1)).prod(), x.cumprod(0)[-1]):
+        np.testing.assert_allclose(grad(y, x)[0].double().numpy(), exact.prod() / exact, rtol=0.02, atol=1e-7)

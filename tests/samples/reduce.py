@@ -95,6 +95,7 @@ row("aminmax", lambda x, dim=None, keepdim=False: (x.min(dim, keepdims=keepdim),
     case((2, 3)),
     case((2, 3), dim=1), case((2, 3), dim=0, keepdim=True))
 row("attains", np.equal)
+row("exp_of_difference", lambda x, y: np.exp(x - y), REAL)
 row("pick", lambda x, index, dim: np.take_along_axis(x, index, dim), REAL, case((3, 4), np.array([[0, 2, 1, 1]]), 0))
 row("place", lambda x, index, dim, size: placed(x, index, dim, size), REAL,
     case((1, 4), np.array([[0, 2, 1, 1]]), dim=0, size=3))
