@@ -140,8 +140,8 @@ general("log_softmax_backward", lambda x, y, dim: x,
 
 
 elementwise("exp_of_difference", lambda x, y: scalar.where(x == y, 1.0, scalar.exp(x - y)),
-            {"x": lambda out: out, "y": lambda out: -out}, policy="floating", method=False, function=False, inplace=False, out=False,
-            node="ExpBackward0", public="logsumexp", doc="exp(x - y); 1 of two equal infinities.")
+            {"x": lambda out: out, "y": lambda out: -out}, policy="floating", method=False, function=False, inplace=False,
+            out=False, node="ExpBackward0", public="logsumexp", doc="exp(x - y); 1 of two equal infinities.")
 
 
 def logsumexp_cotangent(g, x, out, x_shape, dim):
