@@ -24,7 +24,7 @@ from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .node import Rule, blank_node, saved_slots
 from .ops.attributes import refuse_wrong_kind
-from .ops.core import General, Movement, Op
+from .ops.core import OPS, General, Movement, Op
 from .ops.shown import CONSTANTS, NAMES, shown
 from .ops.spellings import RENAMED, foreign_names, own_arguments, public_signature
 from .saved import (
@@ -892,6 +892,31 @@ def composite_call(op: Op, formula: Callable) -> Callable:
     call.__name__, call.__qualname__, call.__module__ = formula.__name__, formula.__qualname__, formula.__module__
     call.__signature__, call.quick = inspect.signature(formula), quick
     return call
+
+
+def run_beneath(name: str, *values) -> Callable | None:
+    """``run(*arguments)``, which records too: what is prepared of another operation; None where nothing is.
+
+    Args:
+        values: of a call of it that went well, a layout for each tensor.
+    """
+    op = OPS[name]
+    kinds = prepared_kinds(op, PREPARED[name][1])
+    key = tuple([part for kind, value in zip(kinds, values) for part in ((value, type(value)) if kind is None else (value,))])
+    function, plan = CALLS[name].quick.get(key, NEW)
+    if function is None:
+        return None
+    count, names = len(op.operands), attribute_names(op)
+
+    def run(*given):
+        out = function(*given)
+        if out is not None and mode.enabled:
+            for x in given[:count]:
+                if x._needs_grad_:
+                    record_prepared(op, plan, given[:count], out, dict(zip(names, given[count:])))
+                    break
+        return out
+    return run
 
 
 def composite_text(op: Op, tensors: set[str], rare: set[str]) -> str:

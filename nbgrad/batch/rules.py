@@ -44,7 +44,7 @@ AS_A_ROW = "argmax argmin prod roll".split()
 # No rule: one call for every element of the batch.
 LOOPED = """
     masked_scatter masked_scatter_backward masked_select_backward as_strided_backward as_strided_within
-    insertion_places are_members scatter_extremum scatter_product as_strided_scatter bin_counts nonzero_places
+    put_source insertion_places are_members scatter_extremum scatter_product as_strided_scatter bin_counts nonzero_places
 """.split()
 
 

@@ -18,16 +18,17 @@ from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..grad_mode import mode
 from ..graph import requires_grad
 from ..interop import values_of
-from ..layout import broadcast_shapes, layout_of
+from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops.attributes import constant_number, explained
 from ..ops.core import OPS, composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum, conjugate
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..rules import GeneralPlan, lowering, prepared, record_result, run_plan
+from ..rules import GeneralPlan, lowering, prepared, record_result, run_beneath, run_plan
 from ..storage import wrap_array
 from ..tensor import Tensor, native, new_tensor
+from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
 from .reduce import ready
 from .refused import refused
 from .scan import running_plan
@@ -587,27 +588,43 @@ for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_
 
 # ---- reductions by index -----------------------------------------------------------------------------------------------
 
+# ``index`` has a place for every element of ``src``; or, of a tensor of more dimensions, is a vector with one for each slice.
+
+def read_at(x, dim, index):
+    """The elements or slices at an index."""
+    return x.gather(dim, index) if index.ndim == x.ndim or x.ndim < 2 else x.index_select(dim, index)
+
+
+def added_at(x, src, dim, index):
+    """Elements or slices added at an index."""
+    return x.scatter_add_src(src, dim, index) if index.ndim == x.ndim or x.ndim < 2 else x.index_add_source(src, dim, index)
+
+
+def zeroed_at(x, dim, index):
+    """Zeros at an index."""
+    return x.scatter_value(dim, index, 0) if index.ndim == x.ndim or x.ndim < 2 else x.index_fill_value(dim, index, 0)
+
+
 def shares(x, src, out, dim, index, include_self):
     """Which elements of x and of src attain the extremum that they went into, and how many do so together."""
-    chosen = scalar.eq(src, out.gather(dim, index)).to_dtype(out.dtype)
-    nothing = (x != x).to_dtype(out.dtype) * 0
+    chosen = scalar.eq(src, read_at(out, dim, index)).to_dtype(out.dtype)
     own = scalar.eq(x, out).to_dtype(out.dtype)
     if not include_self:
-        own = own.scatter_value(dim, index, 0)
-    return own, chosen, own + nothing.scatter_add_src(chosen, dim, index)
+        own = zeroed_at(own, dim, index)
+    return own, chosen, added_at(own, chosen, dim, index)
 
 
 def own_share(g, x, src, out, dim, index, include_self):
     """g shared evenly among the elements that attain the extremum: the part of x."""
     own, _, count = shares(x, src, out, dim, index, include_self)
     part = g / count * own
-    return part if include_self else part.scatter_value(dim, index, 0)      # a NaN is 0 / 0
+    return part if include_self else zeroed_at(part, dim, index)            # a NaN is 0 / 0
 
 
 def source_share(g, x, src, out, dim, index, include_self):
     """g shared evenly among the elements that attain the extremum: the part of src."""
     _, chosen, count = shares(x, src, out, dim, index, include_self)
-    return (g / count).gather(dim, index) * chosen
+    return read_at(g / count, dim, index) * chosen
 
 
 general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x, {"x": own_share, "src": source_share},
@@ -630,18 +647,34 @@ def extremes(dtype: DType) -> tuple:
     return (False, True) if dtype is bool_ else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
 
 
+def walk_to(layout: Layout, index: Layout) -> Callable:
+    """How an index of elements, or of slices, leads."""
+    return along_walk if index.ndim == layout.ndim or layout.ndim < 2 else rows_walk
+
+
 @lowering("scatter_extremum", style="run")
 def _scatter_extremum(op, tensors, attributes):
-    x, src = map(values_of, tensors)
-    places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
-    out, dtype = x.copy(), tensors[0].layout.dtype
-    if dtype.is_complex:
-        raise DTypeError(f"scatter_reduce: complex numbers have no order, got {dtype}.")
+    x, src = tensors
+    largest, dim = attributes["largest"], wrap("scatter_reduce", attributes["dim"], x.layout.ndim)
+    if x.layout.dtype.is_complex:
+        raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.layout.dtype}.")
+    index = int64_index("scatter_reduce", attributes["index"], strict=True)
+    out, walk = CALLS["clone_like"](x, copied_layout(x.layout)), walk_to(x.layout, index.layout)
     if not attributes["include_self"]:
-        out[places] = extremes(dtype)[0 if attributes["largest"] else 1]
-    with np.errstate(invalid="ignore"):         # NumPy warns of NaN
-        (np.maximum if attributes["largest"] else np.minimum).at(out, places, src)
-    return shared(out, tensors[0], tensors[0].layout.dtype)
+        nothing = scalar_values(op, x, extremes(x.layout.dtype)[0 if largest else 1])
+        write("scatter_reduce", out, index, nothing, "set", True, walk, dim)
+    write("scatter_reduce", out, index, src, "amax" if largest else "amin", True, walk, dim)
+    return out
+
+
+@prepared("scatter_extremum", tensors=("index",))
+def _quick_scatter_extremum(op, layouts, attributes):
+    (x, src), index, dim = layouts, attributes["index"], attributes["dim"]
+    if not attributes["include_self"] or type(index) is not Layout:
+        return None
+    reduction, dim = "amax" if attributes["largest"] else "amin", wrap("scatter_reduce", dim, x.ndim)
+    launch = prepared_write(x, copied_layout(x), index, src, reduction, walk_to(x, index), dim)
+    return launch and (lambda x, src, dim, index, *rest: launch(x, index, src))
 
 
 # The product of those of its factors that are not zero, how many are and their sum: what the derivative by each factor is made of.
@@ -717,9 +750,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     src = src[tuple(slice(0, size) for size in index.shape)] if src.shape != index.shape else src
     if reduce == "mean" and input.dtype is bool_:
         raise DTypeError("scatter_reduce: the mean of bools is no bool. Hint: x.to(nbgrad.float32).")
-    if reduce in EXTREMA or reduce == "prod":
-        scalar.gather(input, dim, index)        # refuses an index that does not fit
     if reduce == "prod":
+        scalar.gather(input, dim, index)        # refuses an index that does not fit
         return CALLS["scatter_product"](input, src, dim, index, include_self)
     if reduce in EXTREMA:
         return CALLS["scatter_extremum"](input, src, dim, index, reduce == "amax", include_self)
@@ -731,6 +763,11 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     ones = src.detach().new_full(src.shape, 1, dtype=dtype)
     counts = input.detach().new_full(input.shape, int(include_self), dtype=dtype).scatter_add(dim, index, ones).clamp_min(1)
     return total / counts if total.dtype.differentiable else total // counts
+
+
+def sides_of(shape, dim: int) -> tuple:
+    """The sizes but one."""
+    return shape[:dim], shape[dim + 1:]
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -746,9 +783,33 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     if index.ndim > 1 or source.ndim != input.ndim or index.numel() != (source.shape[at] if source.ndim else 1):
         raise ShapeError(f"index_reduce: index {list(index.shape)}, source {list(source.shape)}; expected a vector with an index "
                          f"for each slice of dimension {dim}.")
+    alike = source.dtype is input.dtype and sides_of(source.shape, at) == sides_of(input.shape, at)
+    if reduce in EXTREMA and input.ndim > 1 and alike:
+        return CALLS["scatter_extremum"](input, source, dim, index.reshape((-1,)), reduce == "amax", include_self)
     column = (index.numel(),) + (1,) * (input.ndim - at - 1)
     spread = index.reshape(column).expand(source.shape) if source.ndim else index.reshape(())
     return scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
+
+
+@prepared("scatter_reduce", tensors=("index", "src"))
+def _quick_scatter_reduce(op, layouts, attributes):
+    index, src, reduce = attributes["index"], attributes["src"], attributes["reduce"]
+    if reduce not in EXTREMA or src.shape != index.shape:
+        return None
+    largest = reduce == "amax"
+    run = run_beneath("scatter_extremum", *layouts, src, attributes["dim"], index, largest, attributes["include_self"])
+    return run and (lambda x, dim, index, src, reduce, include_self: run(x, src, dim, index, largest, include_self))
+
+
+@prepared("index_reduce", tensors=("index", "source"))
+def _quick_index_reduce(op, layouts, attributes):
+    (x,), index, source, reduce = layouts, attributes["index"], attributes["source"], attributes["reduce"]
+    at = wrap("index_reduce", attributes["dim"], x.ndim)
+    if reduce not in EXTREMA or index.ndim != 1 or x.ndim < 2 or sides_of(source.shape, at) != sides_of(x.shape, at):
+        return None
+    largest = reduce == "amax"
+    run = run_beneath("scatter_extremum", *layouts, source, attributes["dim"], index, largest, attributes["include_self"])
+    return run and (lambda x, dim, index, source, reduce, include_self: run(x, source, dim, index, largest, include_self))
 
 
 composite("scatter_reduce", scatter_reduce, out=True, doc=str(scatter_reduce.__doc__))

@@ -23,7 +23,7 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops import shapes
-from ..rules import GeneralPlan, lowering, prepared
+from ..rules import GeneralPlan, lowering, prepared, run_beneath
 from ..storage import wrap_array
 from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
@@ -892,6 +892,53 @@ def _take_backward(op, tensors, attributes):
     index = int64_index("take", attributes["index"])
     write("take", out, index, g, "add", True, flat_walk)
     return out
+
+
+@lowering("put_source", style="run")
+def _put(op, tensors, attributes):
+    x, source = tensors
+    if x.layout.dtype is not source.layout.dtype:
+        raise DTypeError(f"put: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+                         "Hint: source.to(x.dtype).")
+    index, out = int64_index("put", attributes["index"]), CALLS["clone_like"](x, x.layout.like())
+    values = CALLS["reshape"](source, index.layout.shape)
+    write("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)
+    return out
+
+
+@prepared("put_source", tensors=("index",))
+def _quick_put(op, layouts, attributes):
+    (x, source), index = layouts, attributes["index"]
+    if type(index) is not Layout or source.shape != index.shape:
+        return None
+    launch = prepared_write(x, x.like(), index, source, "add" if attributes["accumulate"] else "set", flat_walk)
+    return launch and (lambda x, source, index, accumulate: launch(x, index, source))
+
+
+# ---- prepared composites ---------------------------------------------------------------------------------------------
+
+
+@prepared("put", tensors=("index", "source"))
+def _quick_composite_put(op, layouts, attributes):
+    run = run_beneath("put_source", *layouts, attributes["source"], attributes["index"], attributes["accumulate"])
+    return run and (lambda x, index, source, accumulate: run(x, source, index, accumulate))
+
+
+@prepared("scatter", "scatter_add", tensors=("index", "src"))
+def _quick_composite_scatter(op, layouts, attributes):
+    src, dim, index = attributes["src"], attributes["dim"], attributes["index"]
+    if type(src) is not Layout or src.shape != index.shape:
+        return None
+    run = run_beneath(f"{op.name}_src", *layouts, src, dim, index)
+    return run and (lambda x, dim, index, src: run(x, src, dim, index))
+
+
+@prepared("index_add", "index_copy", tensors=("index", "source"))
+def _quick_composite_index(op, layouts, attributes):
+    if attributes.get("alpha", 1) != 1:
+        return None
+    run = run_beneath(f"{op.name}_source", *layouts, attributes["source"], attributes["dim"], attributes["index"])
+    return run and (lambda x, dim, index, source, *alpha: run(x, source, dim, index))
 
 
 # ---- masks ---------------------------------------------------------------------------------------------------------

@@ -165,6 +165,27 @@ general(
     doc="The transpose of take.",
 )
 
+general(
+    "put_source",
+    lambda x, source, index, accumulate: x,
+    {
+        "x": lambda g, index, accumulate: g if accumulate else zeroed_in_row(g, index),
+        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
+    },
+    operands=("x", "source"),
+    method=False,
+    **INTERNAL,
+    node="PutBackward0",
+    public="put",
+    doc="x, seen as one row, with the elements of source written (or added) where index says.",
+)
+
+
+def zeroed_in_row(g, index):
+    """``g``, seen as one row, with zeros where ``index`` says."""
+    return g.reshape((-1,)).index_zeroed((index.reshape((-1,)),)).reshape(g.shape)
+
+
 # ---- masks ---------------------------------------------------------------------------------------------------------
 
 elementwise(
@@ -248,7 +269,7 @@ def put(x, index, source, accumulate=False):
     """
     if index.numel() != source.numel():
         raise shapes.ShapeError(f"put: {source.numel()} elements for {index.numel()} indices, expected as many of each.")
-    return x.reshape((-1,)).index_put((index.reshape((-1,)),), source.reshape((-1,)), accumulate).reshape(x.shape)
+    return scalar.put_source(x, source, index, accumulate)
 
 
 def take_along_dim(x, indices, dim=None):

@@ -663,6 +663,50 @@ def test_extrema_by_index_of_every_dtype(dtype, include_self, reduce):
         assert out.dtype is dtype and out.tolist() == want
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_extrema_of_many_elements_by_index(reduce, dim):
+    """Those of ``np.maximum.at``, NaN among them, of elements and of slices; a repeated call is another way."""
+    rng = np.random.default_rng(0)
+    x, src = (rng.integers(-9, 9, (40, 50)).astype(np.float32) for _ in range(2))
+    src[3, 7] = x[20, 20] = np.nan
+    index = rng.integers(0, 40, (40, 50))
+    rows = np.broadcast_to(np.expand_dims(index[dim], 1 - dim)[:50 if dim else 40], src.shape) if dim else (
+        np.broadcast_to(index[:, :1], src.shape))
+    for include_self in (True, False):
+        for chosen in (index, rows):
+            want = x.copy()
+            places = tuple(chosen if d == dim else each for d, each in enumerate(np.indices(src.shape)))
+            if not include_self:
+                want[places] = -np.inf if reduce == "amax" else np.inf
+            with np.errstate(invalid="ignore"):
+                (np.maximum if reduce == "amax" else np.minimum).at(want, places, src)
+            for _ in range(2):
+                t, s = nbgrad.tensor(x), nbgrad.tensor(src)
+                out = t.scatter_reduce(dim, nbgrad.tensor(chosen.copy()), s, reduce, include_self=include_self)
+                np.testing.assert_array_equal(out.numpy(), want)
+                if chosen is rows:
+                    vector = nbgrad.tensor(rows[0].copy() if dim else rows[:, 0].copy())
+                    out = t.index_reduce(dim, vector, s, reduce, include_self=include_self)
+                    np.testing.assert_array_equal(out.numpy(), want)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_gradients_of_extrema_of_slices(reduce, include_self):
+    """Of both orders and both modes; elements that tie share the gradient."""
+    x = nbgrad.tensor([[1.0, 5.0], [2.0, 2.0], [3.0, 0.5]], dtype=nbgrad.float64, requires_grad=True)
+    src = nbgrad.tensor([[4.0, 1.0], [0.0, 7.0], [2.5, 6.0]], dtype=nbgrad.float64, requires_grad=True)
+    index = nbgrad.tensor([0, 2, 0])
+
+    def extremum(x, src):
+        return x.index_reduce(0, index, src, reduce, include_self=include_self) ** 2
+    assert nbgrad.gradcheck(extremum, (x, src), check_forward_ad=True) and nbgrad.gradgradcheck(extremum, (x, src))
+    tied = nbgrad.tensor([[2.0, 9.0]], requires_grad=True), nbgrad.tensor([[2.0, 1.0], [2.0, 1.0]], requires_grad=True)
+    gradients = nbgrad.grad(tied[0].index_reduce(0, nbgrad.tensor([0, 0]), tied[1], "amax").sum(), tied)
+    assert [g[:, 0].tolist() for g in gradients] == [[pytest.approx(1 / 3)], [pytest.approx(1 / 3)] * 2]
+
+
 @pytest.mark.parametrize("reduce, want", [("prod", 6.0), ("mean", 2.5), ("amax", 3.0), ("amin", 2.0)])
 def test_a_number_is_reduced_by_index(reduce, want):
     """A 0-d tensor has one place, and an index may be 0-d or of one element."""

@@ -137,7 +137,12 @@ def test_sort_along_any_dimension(dim):
 READS = {
     "gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
     "subscript": lambda x, i: x[i], "index_add": lambda x, i: x.index_add(0, i, x[:2]),
-    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:2]), "index_put": lambda x, i: x.index_put((i,), x[:2]),
+    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:2]), "scatter": lambda x, i: x.scatter(0, i, x[:2]),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:2]), "put": lambda x, i: x.put(i, x[:2]),
+    "put, adding": lambda x, i: x.put(i, x[:2], True), "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, x[:2], "amax"),
+    "scatter_reduce, of what is sent": lambda x, i: x.scatter_reduce(0, i, x[:2], "amin", include_self=False),
+    "index_reduce": lambda x, i: x[:, None].index_reduce(0, i, x[:2, None], "amin"),
+    "index_put": lambda x, i: x.index_put((i,), x[:2]),
 }
 
 

@@ -128,6 +128,8 @@ for _name in ("index_fill", "index_fill_"):
 row("take", lambda x, index: x.ravel()[index], REAL, case((3, 4), np.array([[0, 7], [11, 7]])))
 row("take_backward", lambda g, shape, index: put(np.zeros(12), (index,), g, True).reshape(shape), REAL,
     case((3,), shape=(3, 4), index=np.array([7, 0, 7])))
+row("put_source", lambda x, source, index, accumulate: put(x.ravel(), (index,), source, accumulate).reshape(x.shape), REAL,
+    *(case((3, 4), (3,), index=np.array([7, 0, -1]), accumulate=add) for add in (False, True)))
 row("take_along_dim", lambda x, indices, dim: gather(x, dim, indices), REAL, case((3, 4), GRID, 0))
 row("repeat_interleave", np.repeat, REAL, case((2, 3), 2), case((2, 3), 2, 1))
 

@@ -116,6 +116,9 @@ REDUCTIONS = {
     "set": "{v}",
     "add": "{o} + {v}",
     "or": "{o} | {v}",
+    # A NaN is neither greater nor less: it is taken where it comes, and stays.
+    "amax": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
+    "amin": "{v} if ({v} < {o}) | ({v} != {v}) else {o}",
 }
 
 SCATTER = """def scatter(start, stop, args):
