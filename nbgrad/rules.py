@@ -900,7 +900,7 @@ def run_beneath(name: str, *values) -> Callable | None:
     Args:
         values: of a call of it that went well, a layout for each tensor.
     """
-    op = OPS[name]
+    op: Any = OPS[name]
     kinds = prepared_kinds(op, PREPARED[name][1])
     key = tuple([part for kind, value in zip(kinds, values) for part in ((value, type(value)) if kind is None else (value,))])
     function, plan = CALLS[name].quick.get(key, NEW)
