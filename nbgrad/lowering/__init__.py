@@ -17,6 +17,7 @@ def load() -> None:
         join,
         linalg,
         losses,
+        masks,
         overwriting,
         reduce,
         scan,

@@ -31,6 +31,7 @@ from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
 from ..views import check_inplace, rebase
 from .indexing import WRITERS, array_of, points_shape, positions_tensor
+from .masks import positions_finder
 
 __all__ = ["getitem", "setitem"]
 
@@ -53,17 +54,25 @@ def getitem(x, key):
         if 0 < len(key) <= x.layout.ndim and all(is_points(x, part) for part in key):
             return CALLS["index"](x, key)
     elif kind is Tensor and key.layout.dtype is bool_ and is_whole_mask(x.layout, key.layout):
-        positions = positions_tensor(array_of(key).reshape(-1).nonzero()[0])
-        return CALLS["index"](CALLS["view_shape"](x, (x.layout.numel,)), (positions,))
+        if not (x._needs_grad_ and mode.enabled):
+            return CALLS["masked_select"](x, key)
+        row = x if key.layout.ndim == 1 else CALLS["view_shape"](x, (x.layout.numel,))
+        return CALLS["index"](row, (true_positions(key),))
     view, indices = (x, (key,)) if is_points(x, key) else place(x, key)
     if not indices:
         return CALLS["alias"](view) if view is x else view
     return CALLS["index"](view, indices)
 
 
+def true_positions(mask: Tensor) -> Tensor:
+    """Where a mask is true, seen as one row."""
+    find = positions_finder(mask.layout, True, True)
+    return positions_tensor(np.flatnonzero(array_of(mask))) if find is None else find(mask)
+
+
 def is_whole_mask(layout: Layout, mask: Layout) -> bool:
     """Whether a mask has a truth value for every element of a row-major tensor."""
-    return (mask.shape == layout.shape and layout.contiguous and mask.contiguous and mask.ndim > 1
+    return (mask.shape == layout.shape and layout.contiguous and mask.contiguous and mask.ndim > 0
             and not (layout.special or mask.special or special))
 
 
@@ -256,14 +265,17 @@ def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tens
     if ndim > 1:
         flat = (*shape[:dim], item.layout.numel, *shape[dim + ndim :])
         if view_strides(shape, x.layout.strides, flat) is not None:
-            return CALLS["view_shape"](x, flat), (positions_tensor(np.flatnonzero(array_of(item))),)
+            return CALLS["view_shape"](x, flat), (true_positions(item),)
     return x, mask_indices(item, x, dim)
 
 
 def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Where a mask is true: an index for each dimension that it meets from ``dim`` on."""
     check_mask(mask, x, dim)
-    return tuple(map(positions_tensor, np.nonzero(array_of(mask))))
+    find = positions_finder(mask.layout, True)
+    if find is None:
+        return tuple(map(positions_tensor, np.nonzero(array_of(mask))))
+    return find(mask) if mask.layout.ndim > 1 else (find(mask),)
 
 
 def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
@@ -529,6 +541,10 @@ def put(calls: dict, x, indices, values, accumulate):
 def nonzero(x, *, as_tuple=False):
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
     check_is_tensor("nonzero", x)
+    find = positions_finder(x.layout, bool(as_tuple))
+    if find is not None:
+        found = find(x)
+        return tuple(map(made, found)) if type(found) is tuple else (made(found),) if as_tuple else made(found)
     array = array_of(x)
     if as_tuple:
         return tuple(made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
@@ -555,7 +571,7 @@ def _nonzero_places(op, tensors, attributes):
 def where(condition, input=None, other=None, *, out=None):
     """``input`` where ``condition`` is true, else ``other``; of a condition alone, its positions."""
     if input is None and other is None:
-        return nonzero(condition, as_tuple=True)
+        return CALLS["nonzero"](condition, as_tuple=True)
     if out is not None:
         from ..inplace import write_result
 

@@ -759,3 +759,64 @@ def test_a_number_of_uint8_is_a_truth_value(chosen):
     assert x[index].shape == expected.shape and x[index].tolist() == expected.tolist()
     x[index] = 7.0
     assert x.tolist() == ([7.0] * 3 if chosen else [0.0, 1.0, 2.0])
+
+
+# ---- kernels of masks --------------------------------------------------------------------------------------------------
+
+SHAPES = [(1,), (0,), (16,), (1500,), (3, 0), (4, 4), (7, 1100), (2, 3, 5), (70, 80)]
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool", "complex64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_positions_of_what_is_not_zero(dtype, shape):
+    """As in NumPy: NaN is not zero and -0.0 is, in every layout; the next tensor of the layout has its own number of them."""
+    rng = np.random.default_rng(0)
+    for density in (0.5, 0.0, 1.0, 0.01):
+        array = np.where(rng.random(shape) < density, rng.integers(1, 100, shape), 0)
+        x = nbgrad.tensor(array).to(getattr(nbgrad, dtype))
+        if x.is_floating_point() and array.size > 8:
+            array = array.astype(float)
+            array.reshape(-1)[:2] = np.nan, -0.0
+            x = nbgrad.tensor(array).to(x.dtype)
+        for t, want in ((x, array), (x.transpose(0, -1), array.swapaxes(0, -1))):
+            np.testing.assert_array_equal(nbgrad.nonzero(t).numpy(), np.argwhere(want))
+            np.testing.assert_array_equal(nbgrad.argwhere(t).numpy(), np.argwhere(want))
+            places, other = nbgrad.where(t), t.nonzero(as_tuple=True)
+            assert len(places) == len(other) == len(shape)
+            for place, again, expected in zip(places, other, np.nonzero(want)):
+                np.testing.assert_array_equal(place.numpy(), expected)
+                np.testing.assert_array_equal(again.numpy(), expected)
+
+
+MOVES = {
+    "masked_scatter": lambda x, mask, source: x.masked_scatter(mask, source),
+    "masked_select": lambda x, mask, source: x.masked_select(mask) * source.reshape(-1)[: int(mask.sum())],
+    "a mask as an index": lambda x, mask, source: x[mask] * 2,
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("shape", [(5,), (3, 4)])
+def test_moves_through_masks_repeat(name, shape):
+    """By kernels as by NumPy: values and gradients of both orders of the second call are the first one's."""
+    rng, found = np.random.default_rng(0), []
+    arrays, mask = [rng.normal(size=shape) for _ in range(2)], nbgrad.tensor(rng.random(shape) < 0.6)
+    for _ in range(3):
+        x, source = (nbgrad.tensor(a, requires_grad=True) for a in arrays)
+        out = MOVES[name](x, mask, source)
+        gradients = nbgrad.grad((out ** 3).sum(), (x, source), create_graph=True, allow_unused=True)
+        seconds = nbgrad.grad(gradients[0].sum(), x, allow_unused=True)
+        found.append([out.tolist(), *(None if g is None else g.tolist() for g in (*gradients, *seconds))])
+        assert nbgrad.gradcheck(lambda x, y: MOVES[name](x, mask, y), (x, source), check_forward_ad=True)
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_mask_of_the_same_layout_may_be_too_large():
+    """A source of too few elements is refused in every call, and x stays as it was."""
+    x, source = nbgrad.zeros(4), nbgrad.tensor([1.0, 2.0])
+    few, many = nbgrad.tensor([True, False, True, False]), nbgrad.tensor([True, False, True, True])
+    for _ in range(2):
+        assert x.masked_scatter(few, source).tolist() == [1, 0, 2, 0]
+        with pytest.raises(nbgrad.ShapeError, match="selects 3 elements, source has 2"):
+            x.masked_scatter(many, source)
+    assert x.tolist() == [0, 0, 0, 0]

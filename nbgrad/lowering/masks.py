@@ -1,0 +1,133 @@
+"""Positions of what is not zero, and prepared runs of what moves through masks: one launch each."""
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache, lru_cache
+from typing import Callable
+
+import numpy as np
+
+from ..dispatch import CALLS
+from ..dtypes import bool_, int64
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import pack_record
+from ..kernels.templates.mask import masked_loop, positions_loop
+from ..kernels.templates.reduce import WIDTHS
+from ..layout import Layout, layout_of
+from ..rules import GeneralPlan, prepared
+from ..tables import keep
+from ..tensor import Tensor, native
+from .copy import _as_bits as as_bits
+from .indexing import ONE_STATUS, checked
+
+__all__ = ["positions_finder"]
+
+# ---- positions ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def positions_kernel(memory: str) -> int:
+    """Address of the search for what is not zero."""
+    return address(Program("positions", positions_loop(memory), None))
+
+
+def positions_plan(x: Layout, shape: tuple, count: int, apart: bool) -> GeneralPlan:
+    """The launch that writes ``count`` positions of an operand seen in a shape: a row each, or ``apart`` a vector a dimension."""
+    words = struct.pack(f"{4 + len(shape)}q", math.prod(shape[:-1]), shape[-1], len(shape), count, int(apart), *shape[:-1])
+    outs = (layout_of(int64, (count,), None, x.device).template,) * len(shape) if apart else (
+        layout_of(int64, (count, len(shape)), None, x.device).template,)
+    record = pack_record(positions_kernel("uint8" if x.dtype is bool_ else x.dtype.name), 1, 1, len(outs), (0,), 0, words)
+    return GeneralPlan(record, outs, (x,))
+
+
+SEEN_BY_NUMPY = 1 << 12         # elements up to which NumPy counts floats sooner than a kernel
+
+
+def counter(x: Layout) -> Callable[[Tensor], int]:
+    """``count(x)``: how many elements of a contiguous tensor are not zero."""
+    width, size, descr, count = x.dtype.itemsize, x.numel, x.descr, np.count_nonzero
+
+    def of_array(x: Tensor) -> int:
+        first, array = x._offset_ // width, x._storage_.array
+        return int(count((array if array.dtype == descr else array.view(descr))[first:first + size]))
+    if x.dtype is bool_ or size <= SEEN_BY_NUMPY:
+        return of_array
+    return lambda x: int(CALLS["count_nonzero"](x)._storage_.array[0])
+
+
+@lru_cache(maxsize=512)
+def positions_finder(x: Layout, apart: bool, flat: bool = False) -> Callable | None:
+    """``find(x)``: the positions of what is not zero, of all elements in a row if ``flat``; None where NumPy must find them."""
+    if not (x.ndim and x.contiguous) or x.neg or x.special or x.dtype.compute != ("uint8" if x.dtype is bool_ else x.dtype.name):
+        return None
+    if x.dtype.is_complex or x.dtype is not bool_ and x.dtype.name not in WIDTHS:
+        return None
+    plans: dict[int, GeneralPlan] = {}
+    count, fresh, shape = counter(x), native.fresh, (x.numel,) if flat else x.shape
+
+    def find(x):
+        number = count(x)
+        plan = plans.get(number) or keep(plans, number, positions_plan(x.layout, shape, number, apart), 256)
+        return fresh(plan, x)
+    return find
+
+
+def positions_quick(x: Layout, as_tuple: bool) -> Callable | None:
+    """``quick(x, ...)`` of ``nonzero``."""
+    find = positions_finder(x, as_tuple)
+    if find is None:
+        return None
+    return (lambda x, *rest: (find(x),)) if as_tuple and x.ndim == 1 else lambda x, *rest: find(x)
+
+
+@prepared("nonzero")
+def _quick_nonzero(op, layouts, attributes):
+    return positions_quick(*layouts, bool(attributes["as_tuple"]))
+
+
+@prepared("argwhere")
+def _quick_argwhere(op, layouts, attributes):
+    return positions_quick(*layouts, False)
+
+
+# ---- moves -------------------------------------------------------------------------------------------------------------
+
+@cache
+def masked_kernel(name: str, bits: str) -> int:
+    """Address of a move through a mask."""
+    return address(Program(f"masked_{name}", masked_loop(name, bits), None))
+
+
+def masked_launch(name: str, out: Layout, operands: tuple[Layout, ...], mask: Layout, room: int) -> Callable | None:
+    """``launch(*operands)`` -> the result; None where the mask has more true elements than there is room for."""
+    if any(x.conj or x.neg or not x.contiguous for x in operands) or mask.dtype is not bool_ or not (room and mask.numel):
+        return None
+    words = struct.pack("2q", mask.numel, room)
+    record = pack_record(masked_kernel(name, as_bits(out).dtype.name), 1, 1, 2, (0,) * len(operands), 0, words)
+    return checked(GeneralPlan(record, (out.template, ONE_STATUS.template), operands))
+
+
+@prepared("masked_scatter")
+def _quick_masked_scatter(op, layouts, attributes):
+    x, mask, source = layouts
+    if mask.shape != x.shape or source.dtype is not x.dtype:
+        return None
+    return masked_launch("scatter", x.like(), layouts, mask, source.numel)
+
+
+@prepared("masked_scatter_backward")
+def _quick_masked_scatter_backward(op, layouts, attributes):
+    g, mask = layouts
+    out = layout_of(g.dtype, tuple(attributes["shape"]), None, g.device)
+    launch = masked_launch("pack", out, layouts, mask, out.numel) if mask.shape == g.shape else None
+    return launch and (lambda g, mask, shape: launch(g, mask))
+
+
+@prepared("masked_select_backward", tensors=("mask",))
+def _quick_masked_select_backward(op, layouts, attributes):
+    (g,), mask, shape = layouts, attributes["mask"], tuple(attributes["shape"])
+    if type(mask) is not Layout or mask.shape != shape:
+        return None
+    launch = masked_launch("spread", layout_of(g.dtype, shape, None, g.device), (g, mask), mask, g.numel)
+    return launch and (lambda g, shape, mask: launch(g, mask))
