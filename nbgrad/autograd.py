@@ -11,7 +11,7 @@ from typing import Any
 from .batch.grad import with_batched_cotangents, with_batched_tensors
 from .batch.tensors import has_batched
 from .dispatch import CALLS
-from .engine import describe, own_copy, run_backward
+from .engine import describe, run_backward
 from .errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
 from .grad_mode import mode, refuse_in_transform, special, unusual
 from .graph import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
@@ -327,7 +327,7 @@ def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:
         one = new_one(layout)
         one._storage_.writable = LENT
         keep(_lent, layout, one, 256)
-    return own_copy(one) if recorded else one
+    return CALLS["clone"](one) if recorded else one
 
 
 def new_one(layout: Layout) -> Tensor:

@@ -11,7 +11,7 @@ import math
 import operator
 import warnings
 from functools import cache
-from typing import Any, Callable, NamedTuple, cast
+from typing import Any, Callable, Collection, Iterable, NamedTuple, cast
 from weakref import ReferenceType
 
 import numpy as np
@@ -557,15 +557,12 @@ class ElementwiseRule(Rule):
         """``backward`` of some of the operands, by the rule for those alone."""
         return part_of(self, chosen) if len(chosen) == len(self.wanted) else None
 
-    def differentiable(self, node: Node, g: Tensor, values: dict, places: tuple[int, ...] = ()) -> Any:
-        """The cotangents by operations on tensors, so that they are recorded in turn.
+    def rounds_at(self, compute: DType) -> bool:
+        """Whether steps in that dtype would be rounded on the way."""
+        return self.rounds and compute.compute != compute.name
 
-        Args:
-            places: which edges of the node those are of, if not all.
-        """
-        for place, k in zip(places or range(len(self.wanted)), self.wanted):
-            if self.op.operands[k] in values:
-                require_history(node, place, values[self.op.operands[k]])
+    def differentiable(self, node: Node, g: Tensor, values: dict) -> Any:
+        """The cotangents by operations on tensors, so that they are recorded in turn."""
         if "out" in values:
             values["out"] = saved_output(node, values["out"])
         if self.symbolic is None:
@@ -574,7 +571,7 @@ class ElementwiseRule(Rule):
         compute = plan.compute
         if plan.reduced:
             values = {name: self.as_computed(name, x, compute) for name, x in values.items()}
-        if self.rounds and compute.compute != compute.name:
+        if self.rounds_at(compute):
             results = self.in_wide_steps(compute, g, values)
         else:
             results = self.symbolic(g, *values.values())
@@ -702,8 +699,12 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         out = geometry.of(base)
         out._meta_.tangent = tangents_of(alias)
         return out
-    out = alias_with(alias, tangents_of(alias))
-    out._edge_, out._needs_grad_ = node, True
+    if alias._meta_ is None:        # 0.4 -> 0.2 us
+        out = native.tensor(alias.layout.template, alias._storage_, alias._offset_, True, None)
+    else:
+        out = alias_with(alias, tangents_of(alias))
+        out._needs_grad_ = True
+    out._edge_ = node
     return out
 
 
@@ -772,15 +773,15 @@ def node_class(saved: int) -> type[Node]:
 
 def generate(rule: ElementwiseRule) -> Callable:
     """``record(plan, out, *operands)`` for a rule, with its ``backward``: text compiled once per operation and subset."""
-    scope = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "backward": refuse_gradient}
+    backward: Callable = refuse_gradient
     if not rule.op.refuses_gradient:
-        exec(compile_text(backward_text(rule), f"{rule.name} backward {rule.mask:b}"), scope)
+        backward = made_of_text(rule, backward_text(rule), f"{rule.name} backward {rule.mask:b}")
         # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
         numbers = tuple(rule.is_number(name) for name in rule.saved_names)
         if len(rule.op.operands) <= FEW:
             kind = node_class(len(rule.saved_names))
-            scope["backward"] = native.differentiator(kind, rule.mask, numbers, kernel_places(rule), scope["backward"])
-    template = node_template(rule, scope["backward"], len(rule.saved_names))
+            backward = native.differentiator(kind, rule.mask, numbers, kernel_places(rule), backward)
+    template = node_template(rule, backward, len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
     return native.recorder(template, rule.wanted, saved, edge_of)
@@ -794,21 +795,25 @@ def part_of(rule: ElementwiseRule, chosen: tuple[bool, ...]) -> Callable:
     places = tuple(k for k, of_interest in enumerate(chosen) if of_interest)
     own = rule_of(rule.op, sum(1 << rule.wanted[k] for k in places), rule.numbers, rule.is_complex)
     slots = tuple(rule.saved_names.index(name) for name in own.saved_names)
-    scope = {"rule": own, "unpack": unpack, "fresh": native.fresh, "places": places}
-    exec(compile_text(backward_text(own, slots, ", places"), f"{rule.name} backward {own.mask:b} of {rule.mask:b}"), scope)
-    backward = scope["backward"]
-
-    def part(node: Node, g: Tensor, create_graph: bool) -> tuple:
-        found = backward(node, g, create_graph)
-        found = iter((found,) if len(places) == 1 else found)
-        return tuple([next(found) if of_interest else None for of_interest in chosen])
-
+    backward = made_of_text(own, backward_text(own, rule, chosen), f"{rule.name} backward {own.mask:b} of {rule.mask:b}")
+    if len(rule.op.operands) > FEW:
+        return backward
     numbers, results = tuple(own.is_number(name) for name in own.saved_names), iter(kernel_places(own))
     parts = tuple([next(results) if of_interest else -2 for of_interest in chosen])
-    if len(rule.op.operands) > FEW:
-        return part
-    made: Callable = native.differentiator(node_class(len(rule.saved_names)), own.mask, numbers, parts, part, slots)
+    made: Callable = native.differentiator(node_class(len(rule.saved_names)), own.mask, numbers, parts, backward, slots)
     return made
+
+
+def made_of_text(rule: ElementwiseRule, text: str, label: str) -> Callable:
+    """The function ``backward`` of a text, with what it calls."""
+    def symbolic(*values):
+        rule.symbolic = scope["symbolic"] = rule.symbolic or rule.generate_symbolic()
+        return rule.symbolic(*values)
+
+    scope: dict[str, Any] = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "require_history": require_history,
+                             "saved_output": saved_output, "symbolic": symbolic}
+    exec(compile_text(text, label), scope)
+    return scope["backward"]
 
 
 def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
@@ -840,34 +845,60 @@ def no_derivative_by(op: str, name: str) -> NotSupportedError:
                              f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal).")
 
 
-def backward_text(rule: ElementwiseRule, slots: tuple[int, ...] | None = None, places: str = "") -> str:
+def backward_text(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> str:
     """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel.
 
     Args:
-        slots: where the rule's saved values are, if not one behind the other.
-        places: a further argument of ``differentiable``.
+        whole, chosen: the node's rule, and which of its edges ``rule`` is for, if not all: the results have None for the others.
     """
-    lines = ["def backward(node, g, create_graph):", "    hooked = None"]
-    for i, name in zip(range(len(rule.saved_names)) if slots is None else slots, rule.saved_names):
+    whole = whole or rule
+    lines, give = (spreading_text(chosen), "return spread({})") if chosen else ([], "return {}")
+    lines += ["def backward(node, g, create_graph):", "    hooked = None"]
+    for name in rule.saved_names:
+        i = whole.saved_names.index(name)
         lines.append(f"    {name} = node._s{i}_")
         if not rule.is_number(name):
             lines.append(f"    if {name}._storage_.version != node._v{i}_: {name} = hooked = unpack(node, {i})")
     saved = "".join(f", {name}" for name in rule.saved_names)
     values = ", ".join(f"{name!r}: {name}" for name in rule.saved_names)
-    lines.append(f"    if create_graph: return rule.differentiable(node, g, {{{values}}}{places})")
+    by_calls = give.format(f"rule.differentiable(node, g, {{{values}}})")
+    lines += ["    if create_graph:",
+              *history_steps([whole.op.operands[k] for k in whole.wanted], rule.saved_names),
+              f"        if node._plan_.reduced{' or rule.rounds_at(node._plan_.compute)' if rule.rounds else ''}: {by_calls}",
+              *["        out = saved_output(node, out)"] * ("out" in rule.saved_names),
+              f"        {give.format(f'symbolic(g{saved})')}"]
     if rule.computed:
         lines += [f"    try: back = node._plan_.backs[{rule.mask}][g.layout]",
                   "    except (TypeError, KeyError): back = None",
                   "    if back is None or hooked is not None:",
-                  f"        if g.layout.special: return rule.differentiable(node, g, {{{values}}}{places})",
+                  f"        if g.layout.special: {by_calls}",
                   f"        back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
                   f"    r = fresh(back, g{saved})"]
     many = len(rule.computed) > 1
     parts = ["g" if result is symbol("g") else f"r[{position(rule.computed, result)}]" if many else "r"
              for result in rule.results]
     value = "r" if many and parts == [f"r[{k}]" for k in range(len(parts))] else ", ".join(parts)
-    lines += [f"    value = {value}", "    if node._plan_.reduced: return rule.reduce(node._plan_, value)", "    return value"]
+    lines += [f"    value = {value}", f"    if node._plan_.reduced: {give.format('rule.reduce(node._plan_, value)')}",
+              f"    {give.format('value')}"]
     return "\n".join(lines) + "\n"
+
+
+def spreading_text(chosen: tuple[bool, ...]) -> list[str]:
+    """Source of ``spread(value)``: the results of the chosen edges, or the only one, in their places, with None in the others."""
+    names = [f"v{k}" for k, of_interest in enumerate(chosen) if of_interest]
+    spread = [f"v{k}" if of_interest else "None" for k, of_interest in enumerate(chosen)]
+    return ["def spread(value):", f"    {', '.join(names)} = value", f"    return {', '.join(spread)}"]
+
+
+def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
+    """Source, for a derivative to be differentiated: what it is made of must still have its history.
+
+    Args:
+        operands: those that the node has edges for, in their order; also those of which the derivative is not asked for.
+        used: the saved values that the derivative is made of.
+    """
+    return [f"        if not {name}._needs_grad_: require_history(node, {place}, {name})" for place, name in enumerate(operands)
+            if name in used]
 
 
 @cache

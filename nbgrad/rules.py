@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from numpy import generic
 
-from .dispatch import CALLS, compile_text, node_template, saved_output, saved_value
+from .dispatch import CALLS, compile_text, history_steps, node_template, saved_output, saved_value
 from .dtypes import DType
 from .errors import ArgumentError
 from .grad_mode import mode, special
@@ -297,10 +297,10 @@ class GeneralRule(Rule):
 
     def histories(self, used: set[str]) -> list[str]:
         """For a derivative to be differentiated: the saved result gets its history back, and operands must still have theirs."""
-        steps = ["out = saved_output(node, out)"] if "out" in used else []
-        steps += [f"require_history(node, {place}, {name})" for place, name in enumerate(self.wanted)
-                  if name in used and name in self.saved_names and not self.spread]
-        return ["    if create_graph: " + "; ".join(steps)] if steps else []
+        used = used & {*self.saved_names}
+        steps = [] if self.spread else history_steps(self.wanted, used)
+        steps += ["        out = saved_output(node, out)"] * ("out" in used)
+        return ["    if create_graph:", *steps] if steps else []
 
 
 @cache

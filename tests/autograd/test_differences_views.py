@@ -126,6 +126,21 @@ def test_second_derivative_through_a_tensor_detached_in_place(f):
         nbgrad.grad(z, x, create_graph=True)
 
 
+@pytest.mark.parametrize("f", [lambda w, y: w * y, lambda w, y: nbgrad.lerp(y, 2 * y, w), lambda w, y: w @ y],
+                         ids=["mul", "lerp", "dot"])
+def test_one_gradient_beside_a_tensor_detached_in_place(f):
+    """So would the gradient of the other operand, asked for alone."""
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * 2
+    z = f(w, y).sum()
+    first, = nbgrad.grad(z, w, retain_graph=True)
+    y.detach_()
+    again, = nbgrad.grad(z, w, retain_graph=True)
+    assert again.tolist() == first.tolist()
+    with pytest.raises(RuntimeError, match="detached in place"):
+        nbgrad.grad(z, w, create_graph=True)
+
+
 def test_elements_cannot_be_deleted():
     """``del x[0]`` is a TypeError."""
     x = nbgrad.ones(2)
