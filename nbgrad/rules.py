@@ -284,13 +284,21 @@ class GeneralRule(Rule):
         source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in params for p in names}
         calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
                  for k, names in enumerate(params)]
+        scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
+                                 **{f"f{k}": f for k, f in enumerate(self.formulas)}}
+        for k, (name, names) in enumerate(zip(self.wanted, params)):
+            other, rest = getattr(self.op, "after", {}).get(name, (None, None))
+            if names and other in self.wanted and params[place := self.wanted.index(other)]:
+                last = tuple(inspect.signature(rest).parameters)[1:]
+                lines.append(f"    r{place} = {calls[place]}")
+                calls[place] = f"r{place}"
+                calls[k] = f"a{k}({', '.join([f'r{place}', *(p if p in known else source[p] for p in last)])})"
+                scope[f"a{k}"] = rest
         if self.spread:
             lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
                       "    return results[0] if len(node._edges_) == 1 else results"]
         else:
             lines.append(f"    return {', '.join(calls)}")
-        scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
-                                 **{f"f{k}": f for k, f in enumerate(self.formulas)}}
         wanted = [name for k, name in enumerate(self.wanted) if chosen is None or chosen[k]]
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(wanted)}"), scope)
         return scope["backward"]

@@ -189,6 +189,32 @@ def test_lu_puts_together_what_it_took_apart():
         np.testing.assert_allclose(got.numpy(), want.numpy())
 
 
+@pytest.mark.parametrize("function", [linalg.eigvalsh, linalg.svdvals])
+def test_values_that_tie_have_gradients_of_every_order(function):
+    """What the forward pass knows of vectors serves the first order alone: a recorded cotangent has its own history."""
+    x = nbgrad.tensor(np.diag([3.0, 2.0, 1.0]) + 0.1, requires_grad=True)
+    g, = nbgrad.grad((function(x) ** 3).sum(), x, create_graph=True)
+    np.testing.assert_allclose(g.detach().numpy(), 3 * np.linalg.matrix_power(x.detach().numpy(), 2), atol=1e-12)
+    t = np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T
+    slope, = nbgrad.grad((g * nbgrad.tensor(t)).sum(), x)
+    want = 3 * (x.detach().numpy() @ t + t @ x.detach().numpy())
+    np.testing.assert_allclose((slope + slope.mT).numpy() / 2, want, atol=1e-9)
+
+
+@pytest.mark.parametrize("function", [linalg.solve, lambda x, y: linalg.solve_triangular(x, y, upper=True),
+                                      lambda x, y: nbgrad.cholesky_solve(y, x)])
+def test_cotangents_of_both_operands_are_those_of_each(function):
+    """A node that gives both solves one system; the numbers are those of nodes that give one."""
+    x, y, g = (nbgrad.tensor(OPERANDS[name]) for name in ("a", "b", "tall"))
+
+    def gradients(*wanted: bool) -> list:
+        """Those of the operands that are wanted."""
+        operands = [each.clone().requires_grad_(is_wanted) for each, is_wanted in zip((x, y), wanted)]
+        return [each.numpy() for each in nbgrad.grad(function(*operands), [each for each in operands if each.requires_grad], g)]
+    for got, want in zip(gradients(True, True), (*gradients(True, False), *gradients(False, True)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def rows_of(names: str, *tensors: str) -> list:
     """Functions of the same operands."""
     return [(name, tensors) for name in names.split()]

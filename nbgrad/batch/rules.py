@@ -35,7 +35,8 @@ BY_NAMES = """
     slice_scatter select_scatter diagonal_scatter running_logsumexp binary_exponent
     inverse_matrix singular_order solve_system solve_triangle determinant cofactors cofactor_slope sign_and_size
     pseudo_inverse matrix_exponential cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row
-    row_order hermitian_eigenvalues eigenvalues singular_values exchange_rows
+    lu_row inverse_of_factored solve_factored known_hermitian_eigenvalues known_eigenvalues known_singular_values
+    hermitian_eigenvalues eigenvalues singular_values exchange_rows
 """.split()
 # Their operands broadcast, each from its last dimension on.
 BROADCASTING = "complex adjacent igamma_pair igammac_pair".split()

@@ -10,16 +10,17 @@ from ..batch.levels import whole
 from ..dispatch import CALLS
 from ..dtypes import dtype_of, float32, int32, int64
 from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
+from ..grad_mode import mode, special
 from ..interop import array_of, values_of
 from ..kernels.cpu.blas import eliminated, triangular_solver
 from ..layout import broadcast_shapes, layout_of
 from ..ops.attributes import constant_number
 from ..ops.core import composite
-from ..ops.decompositions import eigh_parts, parts_of, qr_parts, svd_parts
+from ..ops.decompositions import eigh_parts, lu_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
 from ..ops.linalg import kron  # noqa: F401  (declared before what is written here)
 from ..ops.shapes import wrap
-from ..rules import lowering, prepared
+from ..rules import lowering, needs_gradient, prepared
 from ..storage import wrap_array
 from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
@@ -194,6 +195,20 @@ def triangular_array(x: np.ndarray, y: np.ndarray, upper: bool, unit: bool) -> n
     return out
 
 
+def factored_array(x: np.ndarray, y: np.ndarray, upper: bool) -> np.ndarray:
+    """Solve a system of x @ x^H, or of x^H @ x of an upper triangle."""
+    turned = np.swapaxes(x, -1, -2).conj()
+    low, up = (turned, x) if upper else (x, turned)
+    return triangular_array(up, triangular_array(low, y, False, False), True, False)
+
+
+def lu_array(x: np.ndarray) -> np.ndarray:
+    """L and U in one, and the pivots as numbers, from 1 on."""
+    pivots = exchanges(x)
+    rows = np.take_along_axis(x, order_of(pivots, x.shape[-2])[..., None], -2)
+    return packed(elimination(rows), (pivots + 1).astype(x.dtype))
+
+
 def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Solve a system; of larger matrices by elimination and two triangular systems, of which BLAS makes twice the speed of gesv.
 
@@ -334,7 +349,9 @@ ARRAYS: dict[str, Callable] = {
     "sign_and_size": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
     "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
     "qr_row": lambda x: packed(*np.linalg.qr(x)),
-    "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "row_order": exchanges,
+    "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "lu_row": lu_array,
+    "inverse_of_factored": lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
+    "solve_factored": factored_array,
     "hermitian_eigenvalues": lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"),
     "eigenvalues": lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
     "singular_values": lambda x: np.linalg.svd(x, compute_uv=False),
@@ -342,8 +359,9 @@ ARRAYS: dict[str, Callable] = {
 }
 # LAPACK iterates for these: of infinities and NaNs some would never come back.
 ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
-SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "determinant", "sign_and_size",
-          "matrix_exponential", "cholesky_factor", "eigh_row", "eig_row", "hermitian_eigenvalues", "eigenvalues")
+SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "inverse_of_factored", "solve_factored",
+          "determinant", "sign_and_size", "matrix_exponential", "cholesky_factor", "eigh_row", "eig_row",
+          "hermitian_eigenvalues", "eigenvalues")
 
 
 @lowering(*ARRAYS, style="run")
@@ -369,7 +387,8 @@ def _by_lapack(op, tensors, attributes):
 # The operations that are one launch of LAPACK, and the routine's name; where it reports something, NumPy says what.
 NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle": "triangle", "determinant": "determinant",
           "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
-          "qr_row": "qr", "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
+          "qr_row": "qr", "lu_row": "lu_row", "inverse_of_factored": "cholesky_inverse", "solve_factored": "cholesky_solve",
+          "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
 _launches: dict[tuple, Any] = {}
 
 
@@ -429,6 +448,39 @@ def _quick_by_lapack(op, layouts, attributes):
         return new_tensor(wrap_array(found.reshape(-1)), layout)
 
     return quick
+
+
+def values_in(name: str, shape: tuple) -> slice:
+    """Where the values are in a decomposition with all parts in a row."""
+    m, n = shape[-2:]
+    k = min(m, n)
+    start = m * k if name == "known_singular_values" else n * n
+    return slice(start, start + k)
+
+
+def known_values(name: str, layout) -> Callable:
+    """``take(known)``: the values of a decomposition, in memory of their own; without an imaginary part where that is 0."""
+    part = values_in(name, layout.shape)
+    cut, copy = CALLS["slice"], CALLS["contiguous_copy"]
+    if layout.dtype.is_complex and name != "known_eigenvalues":
+        return lambda known: copy(cut(known, -1, part.start, part.stop, 1).real)
+    return lambda known: copy(cut(known, -1, part.start, part.stop, 1))
+
+
+@lowering("known_hermitian_eigenvalues", "known_eigenvalues", "known_singular_values", style="run")
+def _known_values(op, tensors, attributes):
+    return known_values(op.name, tensors[0].layout)(attributes["known"])
+
+
+@prepared("known_hermitian_eigenvalues", "known_eigenvalues", "known_singular_values", tensors=("known",))
+def _quick_known_values(op, layouts, attributes):
+    take = known_values(op.name, layouts[0])
+    return lambda x, known, *rest: take(known)
+
+
+def is_recorded(x: Tensor) -> bool:
+    """Whether a call is recorded and no more than that: its backward pass may use what the call found on the way."""
+    return mode.enabled and not special and not x.layout.special and needs_gradient(x)
 
 
 PASSED: dict[tuple, bool] = {}      # what require_matrices has found to be right
@@ -839,15 +891,16 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
 @at_once(lambda L, upper=False: ("cholesky_inverse", (L,), {"upper": bool(upper)}, first))
 def cholesky_inverse(L, upper=False):
     """The inverse of L @ L^H."""
-    low = h(L).resolve_conj() if upper else L
-    return cholesky_solve(made("eye", L.shape[-1], dtype=L.dtype).expand_shape(tuple(L.shape)), low)
+    return scalar.inverse_of_factored(checked("cholesky_inverse", L, True), bool(upper))
 
 
 @at_once(lambda B, L, upper=False: ("cholesky_solve", (L, B), {"upper": bool(upper)}, first) if L.ndim == B.ndim else None)
 def cholesky_solve(B, L, upper=False):
     """The X with L @ L^H @ X = B."""
-    low = h(L).resolve_conj() if upper else L
-    return solve_triangular(h(low).resolve_conj(), solve_triangular(low, B, upper=False), upper=True)
+    checked("cholesky_solve", L, True), checked("cholesky_solve", B)
+    if B.shape[-2] != L.shape[-1]:
+        raise ShapeError(f"cholesky_solve: L {list(L.shape)} and B {list(B.shape)} do not go together.")
+    return scalar.solve_factored(*same_batch("cholesky_solve", L, B), bool(upper))
 
 
 @at_once(lambda A, mode="reduced": ("qr", (A,), {}, q_and_r) if mode == "reduced" else None)
@@ -895,7 +948,10 @@ def is_upper(name: str, UPLO: str) -> bool:
 @at_once(lambda A, UPLO="L": ("eigvalsh", (A,), {"upper": UPLO.upper() == "U"}, first))
 def eigvalsh(A, UPLO="L"):
     """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
-    return scalar.hermitian_eigenvalues(checked("linalg.eigvalsh", A, True), is_upper("linalg.eigvalsh", UPLO))
+    upper = is_upper("linalg.eigvalsh", UPLO)
+    if is_recorded(checked("linalg.eigvalsh", A, True)):
+        return scalar.known_hermitian_eigenvalues(A, scalar.eigh_row(A.detach(), upper), upper)
+    return scalar.hermitian_eigenvalues(A, upper)
 
 
 @at_once(lambda A: ("eig", (A,), {}, eigen_pair))
@@ -908,7 +964,9 @@ def eig(A):
 @at_once(lambda A: ("eigvals", (A,), {}, first))
 def eigvals(A):
     """The eigenvalues of square matrices: complex, in no particular order."""
-    return scalar.eigenvalues(checked("linalg.eigvals", A, True))
+    if is_recorded(checked("linalg.eigvals", A, True)):
+        return scalar.known_eigenvalues(A, scalar.eig_row(A.detach()))
+    return scalar.eigenvalues(A)
 
 
 @at_once(lambda A, full_matrices=True, driver=None: ("svd", (A,), {"full": bool(full_matrices)}, svd_triple))
@@ -926,7 +984,9 @@ def svd(A, full_matrices=True, *, driver=None):
 @at_once(lambda A, driver=None: ("svdvals", (A,), {}, first))
 def svdvals(A, *, driver=None):
     """The singular values, in descending order."""
-    return scalar.singular_values(checked("linalg.svdvals", A))
+    if is_recorded(checked("linalg.svdvals", A)):
+        return scalar.known_singular_values(A, scalar.svd_row(A.detach(), False))
+    return scalar.singular_values(A)
 
 
 def svd_turned(input, some=True, compute_uv=True):
@@ -957,22 +1017,20 @@ def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
 
 
 def factored(A, pivot: bool) -> tuple:
-    """(L and U in one matrix, pivots): the square part by elimination, the rest by triangular systems."""
+    """(L and U in one matrix, pivots from 1 on); without pivots the square part by elimination, the rest by triangular systems."""
     m, n = A.shape[-2:]
     k = min(m, n)
     if pivot:
-        pivots = scalar.row_order(A.detach())
-        rows = scalar.exchange_rows(A, pivots, False)
-    else:
-        pivots, rows = None, A
-    square = scalar.lu_factors(rows.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
+        both, pivots = lu_parts(scalar.lu_row(A), m, n)
+        return both.clone(), (pivots.detach().real if A.dtype.is_complex else pivots.detach()).to_dtype(int32)
+    square = scalar.lu_factors(A.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
     if m > n:
-        low = solve_triangular(square, rows.slice(-2, k, None, 1), upper=True, left=False)
-        return CALLS["cat"]([square, low], -2), pivots
+        low = solve_triangular(square, A.slice(-2, k, None, 1), upper=True, left=False)
+        return CALLS["cat"]([square, low], -2), None
     if m < n:
-        up = solve_triangular(square, rows.slice(-1, k, None, 1), upper=False, unitriangular=True)
-        return CALLS["cat"]([square, up], -1), pivots
-    return square, pivots
+        up = solve_triangular(square, A.slice(-1, k, None, 1), upper=False, unitriangular=True)
+        return CALLS["cat"]([square, up], -1), None
+    return square, None
 
 
 @lowering("exchange_rows", style="run")
@@ -1022,7 +1080,7 @@ def factors_and_info(name: str, A, pivot: bool, check_errors: bool) -> LUFactors
     if pivots is None:
         steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
         return LUFactorsWithInfo(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A), info)
-    return LUFactorsWithInfo(factors, (pivots + 1).to(int32), info)
+    return LUFactorsWithInfo(factors, pivots, info)
 
 
 def triangles(factors) -> tuple:
@@ -1041,7 +1099,7 @@ def lu(A, *, pivot=True):
     low, up = triangles(factors)
     if pivots is None:
         return LUResult(A.new_empty((0,)), low, up)
-    return LUResult(permutation(A, pivots), low, up)
+    return LUResult(permutation(A, pivots.to(int64) - 1), low, up)
 
 
 def permutation(A, pivots):

@@ -257,6 +257,13 @@ def lu(layouts):
 
 
 @routine
+def lu_row(layouts):
+    """``lu`` with pivots as numbers of the matrix' dtype."""
+    (m, n), dtype = sides(layouts[0]), layouts[0].dtype
+    return Routine("lu", ("getrf",), (m, n, 0), (((m, n), dtype), ((min(m, n),), dtype)), more=16 * min(m, n), flags=(1, 0))
+
+
+@routine
 def plu(layouts):
     """P, L and U."""
     (m, n), dtype = sides(layouts[0]), layouts[0].dtype

@@ -203,15 +203,20 @@ class General(Op):
         outputs: number of results.
         constant: of operands that are all zero the result is not zero: an attribute is written into it.
         edges: the operands in the order in which nodes have their edges: that of torch's arguments.
+        after: ``{operand: (other, formula)}``, cotangents that are made of another operand's: the formula takes that first. In
+            ``vjps`` they are whole; a node that gives both computes the other one once.
     """
 
     kind = "general"
 
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
                  operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
-                 edges: tuple[str, ...] = (), **options):
+                 edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None, **options):
         super().__init__(name, formula, operands, out=out, **options)
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
+        self.after = after or {}
+        for operand, (other, rest) in self.after.items():
+            self.vjps = {operand: made_after(self.vjps[other], rest), **self.vjps}
 
     @cache
     def linear_groups(self) -> tuple[tuple[str, ...], ...]:
@@ -233,6 +238,20 @@ class General(Op):
                     group.add(other)
             groups[tuple(each for each in linear if each in group)] = None
         return tuple(groups)
+
+
+def made_after(other: Callable, rest: Callable) -> Callable:
+    """The whole formula of a cotangent that is made of another operand's."""
+    first, last = (tuple(inspect.signature(formula).parameters) for formula in (other, rest))
+    names = tuple(dict.fromkeys((*first, *last[1:])))
+
+    def formula(*values):
+        given = dict(zip(names, values))
+        return rest(other(*[given[name] for name in first]), *[given[name] for name in last[1:]])
+    vars(formula)["__signature__"] = inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+    formula.__doc__ = rest.__doc__
+    return formula
 
 
 def refusing(formula: Callable) -> Callable:

@@ -10,13 +10,14 @@ each formula what is named beside it. x^H stands for the conjugate transpose, sy
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Callable
 
+from ..dtypes import int64
 from ..errors import GradError, NotSupportedError
 from .core import general, refusing
 from .expr import scalar
 
-__all__ = ["parts_of", "eigh_parts", "svd_parts", "qr_parts"]
+__all__ = ["parts_of", "eigh_parts", "svd_parts", "qr_parts", "lu_parts"]
 
 INTERNAL = {"method": False, "function": False, "out": False}
 
@@ -101,9 +102,9 @@ general("inverse_matrix", lambda x: x, {"x": lambda g, out: -(h(out) @ g @ h(out
         public="linalg.inv", doc="The inverse.")
 general("singular_order", lambda x: x, None, **INTERNAL, public="linalg.inv_ex",
         doc="The order of the first leading part without a pivot, 0 if the matrix has an inverse.")
-general("solve_system", lambda x, y: x,
-        {"x": lambda g, x, out: -(scalar.solve_system(h(x), g) @ h(out)), "y": lambda g, x: scalar.solve_system(h(x), g)},
-        operands=("x", "y"), **INTERNAL, node="LinalgSolveExBackward0", public="linalg.solve", doc="The z with x @ z = y.")
+general("solve_system", lambda x, y: x, {"y": lambda g, x: scalar.solve_system(h(x), g)},
+        after={"x": ("y", lambda w, out: -(w @ h(out)))}, operands=("x", "y"), **INTERNAL, node="LinalgSolveExBackward0",
+        public="linalg.solve", doc="The z with x @ z = y.")
 
 
 def triangle(x, upper: bool, unit: bool):
@@ -112,8 +113,8 @@ def triangle(x, upper: bool, unit: bool):
 
 
 general("solve_triangle", lambda x, y, upper, unit: x,
-        {"x": lambda g, x, out, upper, unit: triangle(-(scalar.solve_triangle(h(x), g, not upper, unit) @ h(out)), upper, unit),
-         "y": lambda g, x, upper, unit: scalar.solve_triangle(h(x), g, not upper, unit)},
+        {"y": lambda g, x, upper, unit: scalar.solve_triangle(h(x), g, not upper, unit)},
+        after={"x": ("y", lambda w, out, upper, unit: triangle(-(w @ h(out)), upper, unit))},
         operands=("x", "y"), **INTERNAL, node="LinalgSolveTriangularBackward0", public="linalg.solve_triangular",
         doc="The z with x @ z = y, of a triangle of x, with 1 on its diagonal if it is a unit one.")
 general("determinant", lambda x: x, {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * scalar.cofactors(x)}, **INTERNAL,
@@ -222,6 +223,22 @@ general("cholesky_info", lambda x: x, None, **INTERNAL, public="linalg.cholesky_
         doc="The order of the first leading part that is not positive definite, 0 if all are.")
 
 
+def factor_cotangent(x, outer, upper: bool):
+    """What reaches the factor in L L^H, or U^H U, from there."""
+    both, x = outer + h(outer), triangle(x, upper, False)
+    return -triangle(x @ both if upper else both @ x, upper, False)
+
+
+general("inverse_of_factored", lambda x, upper: x,
+        {"x": lambda g, x, out, upper: factor_cotangent(x, h(out) @ g @ h(out), upper)}, **INTERNAL,
+        node="CholeskyInverseBackward0", public="cholesky_inverse",
+        doc="The inverse of x @ x^H, or of x^H @ x of an upper triangle.")
+general("solve_factored", lambda x, y, upper: x, {"y": lambda g, x, upper: scalar.solve_factored(x, g, upper)},
+        after={"x": ("y", lambda w, x, out, upper: factor_cotangent(x, w @ h(out), upper))}, operands=("x", "y"), **INTERNAL,
+        node="CholeskySolveBackward0", public="cholesky_solve",
+        doc="The z with x @ x^H @ z = y, or x^H @ x @ z = y of an upper triangle.")
+
+
 def lu_cotangent(g, out):
     """L^-H (tril(L^H g_L, -1) + triu(g_U U^H)) U^-H, of both factors in one matrix."""
     low_turned = h(out)         # its upper triangle is L^H, but for the diagonal of ones
@@ -232,6 +249,35 @@ def lu_cotangent(g, out):
 
 general("lu_factors", lambda x: x, {"x": lu_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
         doc="L below the diagonal and U on it and above, with x = L U: without exchanging rows.")
+
+
+def lu_parts(flat, m: int, n: int) -> list:
+    """L and U in one matrix (m, n), and the row that each step exchanged with its own, from 1 on."""
+    return parts_of(flat, (m, n), (min(m, n),))
+
+
+def lu_row_cotangent(g, out, x_shape):
+    """Of the square part ``lu_cotangent``; what lies beside or below it are solutions of triangular systems. Then rows go back."""
+    m, n = x_shape[-2:]
+    k = min(m, n)
+    (both, pivots), g = lu_parts(out, m, n), lu_parts(g, m, n)[0]
+    if m == n:
+        inner = lu_cotangent(g, both)
+    elif m > n:
+        square, low, g_square, g_low = (part for x in (both, g) for part in (x.slice(-2, 0, k, 1), x.slice(-2, k, m, 1)))
+        w = h(scalar.solve_triangle(square, h(g_low), True, False))
+        inner = lu_cotangent(g_square - (h(low) @ w).triu(), square).slice_backward(x_shape, -2, 0, k, 1)
+        inner = inner + w.slice_backward(x_shape, -2, k, m, 1)
+    else:
+        square, up, g_square, g_up = (part for x in (both, g) for part in (x.slice(-1, 0, k, 1), x.slice(-1, k, n, 1)))
+        w = scalar.solve_triangle(h(square), g_up, True, True)
+        inner = lu_cotangent(g_square - (w @ h(up)).tril(-1), square).slice_backward(x_shape, -1, 0, k, 1)
+        inner = inner + w.slice_backward(x_shape, -1, k, n, 1)
+    return scalar.exchange_rows(inner, real_part(pivots).detach().to_dtype(int64) - 1, True)
+
+
+general("lu_row", lambda x: x, {"x": lu_row_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
+        doc="L and U in one matrix, and the row, counted from 1, that each step exchanged with its own: as numbers of its dtype.")
 
 
 def qr_cotangent(g, out, x_shape):
@@ -277,14 +323,29 @@ general("eigh_row", lambda x, upper: x, {"x": eigh_cotangent}, **INTERNAL, node=
         public="linalg.eigh", doc="Eigenvectors and eigenvalues of a Hermitian matrix.")
 
 
-def eigvalsh_cotangent(g, x, x_shape, upper):
+def is_first_order() -> bool:
+    """Whether a cotangent is computed for itself: no derivative of it is asked for, so that what was known before serves."""
+    from ..grad_mode import mode, special
+    return not (special or mode.enabled)
+
+
+def known_or(known, make: Callable):
+    """A decomposition that is known, where that serves; else it is made again, with its history."""
+    return make() if known is None or not is_first_order() else known
+
+
+def eigvalsh_cotangent(g, x, x_shape, upper, known=None):
     """V diag(g) V^H."""
-    v = eigh_parts(scalar.eigh_row(x, upper), x_shape[-1])[0]
+    v = eigh_parts(known_or(known, lambda: scalar.eigh_row(x, upper)), x_shape[-1])[0]
     return (v * g.unsqueeze(-2)) @ h(v)
 
 
-general("hermitian_eigenvalues", lambda x, upper: x, {"x": eigvalsh_cotangent}, **INTERNAL, node="LinalgEighBackward0",
-        public="linalg.eigvalsh", doc="The eigenvalues of a Hermitian matrix.")
+general("hermitian_eigenvalues", lambda x, upper: x, {"x": lambda g, x, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper)},
+        **INTERNAL, node="LinalgEighBackward0", public="linalg.eigvalsh", doc="The eigenvalues of a Hermitian matrix.")
+general("known_hermitian_eigenvalues", lambda x, known, upper: x,
+        {"x": lambda g, x, known, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper, known)}, **INTERNAL,
+        node="LinalgEighBackward0", public="linalg.eigvalsh",
+        doc="The eigenvalues of a Hermitian matrix of which ``eigh_row`` is known.")
 
 
 def eig_cotangent(g, out, x_shape, x_dtype):
@@ -306,14 +367,18 @@ general("eig_row", lambda x: x, {"x": eig_cotangent}, **INTERNAL, node="LinalgEi
         doc="Eigenvectors and eigenvalues, both complex.")
 
 
-def eigvals_cotangent(g, x, x_shape, x_dtype):
+def eigvals_cotangent(g, x, x_shape, x_dtype, known=None):
     """V^-H diag(g) V^H."""
-    v = eigh_parts(scalar.eig_row(x), x_shape[-1])[0]
+    v = eigh_parts(known_or(known, lambda: scalar.eig_row(x)), x_shape[-1])[0]
     return in_kind(scalar.solve_system(h(v), g.unsqueeze(-1) * h(v)), x_dtype)
 
 
-general("eigenvalues", lambda x: x, {"x": eigvals_cotangent}, **INTERNAL, node="LinalgEigBackward0", public="linalg.eigvals",
-        doc="The eigenvalues, complex.")
+general("eigenvalues", lambda x: x, {"x": lambda g, x, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype)}, **INTERNAL,
+        node="LinalgEigBackward0", public="linalg.eigvals", doc="The eigenvalues, complex.")
+general("known_eigenvalues", lambda x, known: x,
+        {"x": lambda g, x, known, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype, known)}, **INTERNAL,
+        node="LinalgEigBackward0", public="linalg.eigvals",
+        doc="The eigenvalues of a matrix of which ``eig_row`` is known.")
 
 
 def skew(x):
@@ -354,15 +419,16 @@ general("svd_row", lambda x, full: x, {"x": svd_cotangent}, **INTERNAL, node="Li
         doc="Left singular vectors, singular values and right singular vectors.")
 
 
-def svdvals_cotangent(g, x, x_shape):
+def svdvals_cotangent(g, x, x_shape, known=None):
     """U diag(g) V^H."""
-    u, _, v = svd_parts(scalar.svd_row(x, False), *x_shape[-2:], False)
+    u, _, v = svd_parts(known_or(known, lambda: scalar.svd_row(x, False)), *x_shape[-2:], False)
     return (u * g.unsqueeze(-2)) @ v
 
 
-general("singular_values", lambda x: x, {"x": svdvals_cotangent}, **INTERNAL, node="LinalgSvdBackward0", public="linalg.svdvals",
-        doc="The singular values.")
-general("row_order", lambda x: x, None, **INTERNAL, public="linalg.lu",
-        doc="The order of rows that elimination with pivots brings.")
+general("singular_values", lambda x: x, {"x": lambda g, x, x_shape: svdvals_cotangent(g, x, x_shape)}, **INTERNAL,
+        node="LinalgSvdBackward0", public="linalg.svdvals", doc="The singular values.")
+general("known_singular_values", lambda x, known: x,
+        {"x": lambda g, x, known, x_shape: svdvals_cotangent(g, x, x_shape, known)}, **INTERNAL,
+        node="LinalgSvdBackward0", public="linalg.svdvals", doc="The singular values of a matrix of which ``svd_row`` is known.")
 general("exchange_rows", lambda x, pivots, back: x, {"x": lambda g, pivots, back: scalar.exchange_rows(g, pivots, not back)},
         **INTERNAL, public="linalg.lu", doc="Rows exchanged step by step with those that pivots name, or taken back.")

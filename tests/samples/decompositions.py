@@ -35,6 +35,17 @@ def tri(x, upper, unit=False):
     return x - np.diag(np.diag(x)) + np.eye(len(x)) if unit else x
 
 
+def of_factor(x, upper):
+    """The matrix of which a triangle is the factor."""
+    x = tri(x, upper)
+    return x.T @ x if upper else x @ x.T
+
+
+def in_a_row(*parts):
+    """The parts of a decomposition as one vector."""
+    return np.concatenate([part.ravel() for part in parts])
+
+
 def elimination(x):
     """L and U of a square matrix, in place of its elements."""
     x = np.array(x)
@@ -88,12 +99,21 @@ row("cholesky_factor", symmetric(lambda x, strict: np.linalg.cholesky(x)), REAL,
     case(Z @ Z.conj().T, True), unlike=SYMMETRIC, errors=[fails(nbgrad.LinAlgError, "^linalg.cholesky: ", -P, True)])
 row("cholesky_info", lambda x: np.array([0, 2]), REAL, case(np.stack([P, np.diag([1.0, -1.0, 1.0])])), unlike=NONE)
 row("lu_factors", elimination, REAL, case(A), unlike=HALF)
-row("row_order", lambda x: np.array([0, 2]), REAL, case(TALL[:, ::-1].copy()), unlike=NONE)
-for _name, _public in (("qr_row", "linalg_qr"), ("eigh_row", "linalg_eigh"), ("eig_row", "linalg_eig"), ("svd_row", "linalg_svd")):
+for _name, _public in (("qr_row", "linalg_qr"), ("eigh_row", "linalg_eigh"), ("eig_row", "linalg_eig"), ("svd_row", "linalg_svd"),
+                       ("lu_row", "linalg_lu_factor")):
     through(_name, _public)
+row("inverse_of_factored", lambda x, upper: np.linalg.inv(of_factor(x, upper)), REAL, case(A, False), case(A, True), unlike=HALF)
+row("solve_factored", lambda x, y, upper: np.linalg.solve(of_factor(x, upper), y), REAL, case(A, RIGHT, False),
+    case(A, RIGHT, True), unlike=HALF)
 row("hermitian_eigenvalues", lambda x, upper: np.linalg.eigvalsh(x), REAL, case(P, False), unlike=UNIQUE)
 row("eigenvalues", lambda x: as_complex(np.linalg.eigvals(x)), REAL, case(P), unlike=UNIQUE)
 row("singular_values", lambda x: np.linalg.svd(x, compute_uv=False), REAL, case(A), case(Z), unlike=HALF)
+row("known_hermitian_eigenvalues", lambda x, known, upper: np.linalg.eigvalsh(x), REAL,
+    case(P, known=in_a_row(*np.linalg.eigh(P)[::-1]), upper=False), unlike=UNIQUE)
+row("known_eigenvalues", lambda x, known: as_complex(np.linalg.eigvals(x)), REAL,
+    case(P, known=in_a_row(*np.linalg.eig(P)[::-1]).astype(complex)), unlike=UNIQUE)
+row("known_singular_values", lambda x, known: np.linalg.svd(x, compute_uv=False), REAL, case(A, known=in_a_row(*np.linalg.svd(A))),
+    case(TALL, known=in_a_row(*np.linalg.svd(TALL, False))), unlike=UNIQUE)
 row("exchange_rows", lambda x, pivots, back: x[[2, 1, 0]], REAL, case((3, 2), pivots=np.array([2, 1]), back=False), saves="")
 row("complete_qr_row", lambda x: np.concatenate([part.ravel() for part in np.linalg.qr(x, "complete")]), REAL, case(TALL),
     unlike={**HALF, "gradient": "refused", "formula": "it refuses"})

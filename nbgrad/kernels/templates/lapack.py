@@ -112,9 +112,14 @@ BODIES = {
         bring(x, down, across, m, n, work)
         call_c(f0, (M, N, work, M, pivots, info))
         bring(work, m, 1, n, m, out)
-        found = at_int32(result(record, args, 1, unit), 0)
+        found, numbers = at_int32(result(record, args, 1, unit), 0), at_T(result(record, args, 1, unit), 0)
         for i in range(least):
-            found[i] = pivot_at(pivots, i, wide) + 1
+            if flag != 0:
+                numbers[i] = pivot_at(pivots, i, wide) + 1
+            else:
+                found[i] = pivot_at(pivots, i, wide) + 1
+        if flag != 0:
+            set_word(info, 0, 0)
 ''',
     # P, L and U.
     "plu": '''
