@@ -3,16 +3,19 @@
 NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(...)`` with a shape that follows from the layout of ``x`` and from the
 arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it,
 one after another, as far as what is asked of their results is known; the next call of that layout and those arguments takes them
-from a table. Formulas that ask for anything else are run as ever.
+from a table. Formulas that ask for anything else are run as ever. Of those that are declared with ``spelling="memory"`` the place
+of the operand in its memory is known too.
 """
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Callable
 
+from .dispatch import CALLS
+from .grad_mode import mode, special
 from .layout import Layout
 from .ops.core import OPS, Composite, Movement
-from .rules import argument_text, default_values, late_function, view_layout
+from .rules import argument_text, default_values, late_function, several_views, view_layout, viewer
 from .size import Size
 from .tables import keep
 from .tensor import Tensor
@@ -23,10 +26,19 @@ __all__ = ["settled"]
 class Stand:
     """What stands for a tensor of a layout: it answers questions about that and notes what is done to it."""
 
-    __slots__ = ("known", "steps")
+    __slots__ = ("known", "steps", "_storage_", "_offset_")
+    _storage_: Any
+    _offset_: int
 
     def __init__(self, layout: Layout | None, steps: tuple = ()):
         self.known, self.steps = layout, steps      # of most results no layout is known
+
+    @classmethod
+    def of(cls, x: Tensor) -> Stand:
+        """What stands for a tensor in its memory."""
+        stand = cls(x.layout)
+        stand._storage_, stand._offset_ = x._storage_, x._offset_
+        return stand
 
     @property
     def layout(self) -> Layout:
@@ -42,6 +54,11 @@ class Stand:
     shape = property(lambda self: self.layout.shape)
     ndim = property(lambda self: self.layout.ndim)
     dtype = property(lambda self: self.layout.dtype)
+    itemsize = property(lambda self: self.layout.dtype.itemsize)
+
+    def storage_offset(self) -> int:
+        """Elements before the first one."""
+        return self._offset_ // self.itemsize
 
     def numel(self) -> int:
         """How many elements."""
@@ -59,8 +76,8 @@ class Stand:
             formula = op.formula
             return lambda *args, **named: formula(self, *args, **named)
         if type(op) is Movement and op.multiple:
-            return lambda *args, **named: Several((*self.steps, (name, args, named)))
-        return lambda *args, **named: Stand(self.layout_after(op, args), (*self.steps, (name, args, named)))
+            return lambda *args, **named: Several((*self.steps, (name, args, named, self.known)))
+        return lambda *args, **named: Stand(self.layout_after(op, args), (*self.steps, (name, args, named, self.known)))
 
     def __bool__(self) -> bool:
         raise LookupError("what a result is like is not known.")
@@ -68,8 +85,8 @@ class Stand:
     def layout_after(self, op: Any, args: tuple) -> Layout | None:
         """The layout of a result: known of a movement and of a row-major copy."""
         if type(op) is Movement and not op.multiple and self.known is not None:
-            shape, strides, _ = op.formula(self.known, *args, *list(default_values(op).values())[len(args) :])
-            return view_layout(op, self.known, shape, strides, args)
+            shape, strides, _ = op.formula(self.known, *completed(op, args))
+            return view_layout(op, self.known, shape, strides, completed(op, args))
         return self.known.like() if self.known is not None and op is OPS["contiguous_copy"] else None
 
 
@@ -86,7 +103,7 @@ class Several(Stand):
 
     def contiguous_copy(self) -> Several:
         """Each of them, copied."""
-        return Several((*self.steps, (COPIES, (), {})))
+        return Several((*self.steps, (COPIES, (), {}, None)))
 
 
 COPIES = "contiguous_copy of each"
@@ -97,13 +114,13 @@ def copies_of(views: tuple) -> tuple:
     return tuple([x.contiguous_copy() for x in views])
 
 
-def found(op: Composite, layout: Layout, args: tuple) -> tuple | None:
+def found(op: Composite, x: Tensor, args: tuple) -> tuple | None:
     """``(function, arguments)`` that the call comes to, or several of them; None where it is more than that."""
     try:
-        made = op.formula(Stand(layout), *args)
+        made = op.formula(Stand.of(x) if op.spelling == MEMORY else Stand(x.layout), *args)
+        each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
     except Exception:           # of another kind of formula, or of wrong arguments: their own call says so
         return None
-    each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
     if not each or None in each:
         return None
     return (several, tuple(each)) if type(made) is tuple else each[0]
@@ -130,22 +147,50 @@ def steps_of(made: Any) -> tuple | None:
     """What the methods that were called come to, as one function and its arguments behind the operand."""
     if not isinstance(made, Stand):
         return None
-    steps = []
-    for name, args, named in made.steps:
+    steps: list[tuple] = []
+    for name, args, named, layout in made.steps:
         function = copies_of if name is COPIES else vars(Tensor).get(name)
         if named or not callable(function):
             return None
-        steps.append((function, args))
+        steps.append((layout is not None and movement_of(name, layout, args)) or (function, args))
+    if len(steps) == 2:
+        (first, given), (second, rest) = steps
+        return (lambda x: second(first(x, *given), *rest)), ()
     if len(steps) < 2:
         return steps[0] if steps else (itself, ())
     return chained, tuple(steps)
 
 
+def movement_of(name: str, layout: Layout, args: tuple) -> tuple | None:
+    """``(function, ())`` that gives the view of a tensor of a layout, without looking for its plan."""
+    op: Any = OPS.get(name)
+    if type(op) is not Movement:
+        return None
+    given = completed(op, args)
+    plan, views = CALLS[name].plans[(layout, *given) if given else layout], viewing(op)
+    return (lambda x: views(op, x, plan)) if op.multiple else (lambda x: views(plan, x, mode.enabled)), ()
+
+
+def completed(op: Movement, args: tuple) -> tuple:
+    """All attributes of a movement."""
+    return (*args, *[p.default for p in list(op.signature.parameters.values())[1 + len(args) :]])
+
+
+@cache
+def viewing(op: Movement) -> Callable:
+    """What makes the views of a movement by a plan."""
+    return several_views if op.multiple else viewer(op)
+
+
+MEMORY = "memory"
+# Of a formula that asks for it: where the operand lies in its memory, and how much that is.
+PLACE = "{0}._offset_, {0}._storage_.array.nbytes"
 # True and 1.0 equal 1, and would find what that has left.
 CALL_TEXT = """def call({parameters}):
+    if special: return formula({passed})
     {strange}try: function, rest = table[{key}]
     except (AttributeError, KeyError, TypeError): return settle({passed})
-    return function(x, *rest)
+    return function({first}, *rest)
 """
 STRANGE_TEXT = """if {strange}: return formula({passed})
     """
@@ -170,8 +215,10 @@ def settled(op: Composite) -> Callable:
         out = formula(x, *args)
         if not any(map(is_strange, [value for value in args if type(value) is not int])) and isinstance(x, Tensor):
             key = (x.layout, *args) if args else x.layout
+            if op.spelling == MEMORY:
+                key = (x.layout, *args, x._offset_, x._storage_.array.nbytes)
             if not x.layout.special:
-                keep(table, key, found(op, x.layout, args) or (formula, args))
+                keep(table, key, found(op, x, args) or (formula, args))
         return out
 
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
@@ -180,12 +227,14 @@ def settled(op: Composite) -> Callable:
     assert first not in ("table", "settle", "formula", "is_strange")
 
     def text() -> str:
-        passed, strange = ", ".join([first, *names]), " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
+        passed = ", ".join([first, *names])
+        strange = " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
+        key = ", ".join([f"{first}.layout", *names, *([PLACE.format(first)] if op.spelling == MEMORY else [])])
         return CALL_TEXT.format(
-            parameters=argument_text(op, "_defaults"), key=", ".join([f"{first}.layout", *names]), passed=passed,
-            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "").replace("(x,", f"({first},")
+            parameters=argument_text(op, "_defaults"), key=key, passed=passed, first=first,
+            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "")
 
-    scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange}
+    scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange, "special": special}
     call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
     call.__name__ = call.__qualname__ = formula.__name__
     call.__signature__, call.__wrapped__ = op.signature, formula
@@ -199,7 +248,7 @@ def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callab
         for value in args:
             if type(value) is not int and is_strange(value):
                 return formula(x, *args, **named)
-        if named:
+        if named or special:
             return formula(x, *args, **named)
         try:
             function, rest = table[(x.layout, *args) if args else x.layout]

@@ -13,6 +13,7 @@ from ..dispatch import CALLS
 from ..dtypes import bool_
 from ..interpreters import Call
 from ..layout import layout_of
+from ..ops.linalg import PRODUCTS, with_addend
 from ..ops.reduce import reduced_dims
 from ..ops.shapes import inverse_permutation, wrap as wrap_dim
 from ..tensor import Tensor
@@ -204,6 +205,17 @@ def trace(call: Call, batch: Batch) -> Any:
     if x.layout.ndim != 2:
         refuse_shown(call)
     return CALLS["sum"](CALLS["diagonal"](x), -1)
+
+
+@batch_rule(*PRODUCTS)
+def with_addends(call: Call, batch: Batch) -> Any:
+    """The sums of batches of products and addends."""
+    if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], FACTORS[call.op.name])):
+        refuse_shown(call)
+    return with_addend(call.op.name, *call.operands, **call.attributes)
+
+
+FACTORS = {"addmm": (2, 2), "addmv": (2, 1), "addr": (1, 1), "baddbmm": (3, 3), "addbmm": (3, 3)}
 
 
 def refuse_shown(call: Call) -> None:

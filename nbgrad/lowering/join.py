@@ -134,14 +134,24 @@ def fold_into(g: Tensor, strides: tuple, first: int, total: int) -> Tensor:
         from ..dtypes import float32
 
         return CALLS["to_dtype"](fold_into(CALLS["to_dtype"](g, float32), strides, first, total), layout.dtype)
-    out = layout_of(layout.dtype, (total,), None, layout.device)
-    shape, steps, own = layout.shape or (1,), strides or (0,), layout.strides or (0,)
-    words = (total, layout.numel, len(shape), first, *shape, *steps, *own)
-    kernel = address(Program("fold", fold(layout.dtype.compute), None))
-    plan = GeneralPlan(
-        pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words)), (out.template,), (layout,)
-    )
-    return native.fresh(plan, g)
+    return native.fresh(fold_plan(layout, strides, first, layout_of(layout.dtype, (total,), None, layout.device)), g)
+
+
+def fold_plan(g: Layout, strides: tuple, first: int, out: Layout) -> GeneralPlan:
+    """The launch that sums ``g``, laid over the elements of a dense result with ``strides`` from element ``first`` on."""
+    shape, steps, own = g.shape or (1,), strides or (0,), g.strides or (0,)
+    words = (out.numel, g.numel, len(shape), first, *shape, *steps, *own)
+    kernel = address(Program("fold", fold(g.dtype.compute), None))
+    return GeneralPlan(pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words)), (out.template,), (g,))
+
+
+def added_up(g: Layout, out: Layout, strides: tuple, first: int) -> GeneralPlan | None:
+    """The launch that gives ``out`` of one part, zeros elsewhere; what overlaps is summed, of half types in several steps."""
+    if not g.numel:
+        return None
+    if not may_overlap(g.shape, strides):
+        return place_plan(out, [Part(g, g.shape, strides, first)], zero=g.numel < out.numel)
+    return fold_plan(g, strides, first, out) if g.dtype.compute == g.dtype.name else None
 
 
 def reach(shape: tuple, strides: tuple) -> int:
@@ -165,6 +175,26 @@ def _unfold_backward(op, tensors, attributes):
     shape, *rest = attributes.values()
     whole, _, strides, offset = region(op, g.layout, shape, tuple(rest))
     return CALLS["reshape"](fold_into(g, strides, offset, whole.numel), whole.shape)
+
+
+@prepared("unfold_backward")
+def _quick_unfold_backward(op, layouts, attributes):
+    g, = layouts
+    shape, *rest = attributes.values()
+    whole, _, strides, offset = region(op, g, shape, tuple(rest))
+    plan, fresh = added_up(g, whole, strides, offset), native.fresh
+    return None if plan is None else lambda g, *attributes: fresh(plan, g)
+
+
+@prepared("as_strided_backward")
+def _quick_as_strided_backward(op, layouts, attributes):
+    g, = layouts
+    layout, stride, offset = attributes["layout"], attributes["stride"], attributes["offset"]
+    if not layout.dense or offset < 0 or offset + reach(g.shape, stride) >= layout.numel:
+        return None
+    out = layout_of(g.dtype, layout.shape, layout.strides, layout.device)
+    plan, fresh = added_up(g, out, stride, offset), native.fresh
+    return None if plan is None else lambda g, *attributes: fresh(plan, g)
 
 
 def flat_geometry(layout: Layout, size: tuple, stride: tuple, offset: int) -> tuple[int, int]:

@@ -18,8 +18,13 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
 from ..layout import Layout, broadcast_shapes, layout_of
-from ..rules import GeneralPlan, lowering
-from ..tensor import Tensor
+from ..ops.attributes import constant_number
+from ..ops.expr import symbol
+from ..ops.linalg import PRODUCTS, with_addend
+from ..rules import GeneralPlan, lowering, prepared
+from ..tensor import Tensor, native
+from .elementwise import Formula, elementwise_plan
+from .reduce import reduction, sum_reduction
 
 # Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most:
 # every block packs the whole of the other operand again, 1 to 3 % of its time at these sizes (512 cubed in eight
@@ -160,10 +165,11 @@ def kernel(dtype: str) -> int:
 
 def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
                  bias: Layout | None = None) -> GeneralPlan | None:
-    """The launch of a product, or None where an operand has to be copied first."""
+    """The launch of a product, or None where an operand has to be copied first; ``bias`` broadcasts to the result."""
     left, right, batch, steps, shape = product
     a, b = left.stored(), right.stored()
-    if a is None or b is None or (bias is not None and bias.numel > 1 and bias.strides[-1] != 1):
+    addend = None if bias is None else addend_steps(bias, product)
+    if a is None or b is None or (bias is not None and addend is None):
         return None
     if bias is None and dtype.is_floating_point:
         plan = vector_plan(product, dtype, layouts)
@@ -172,9 +178,9 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
     m, n, k = left.rows, right.columns, left.columns
     size, name = dtype.itemsize, dtype.compute
     blocks, block, by_columns = cuts(m, n, k)
-    bias_step = size if bias is not None and bias.numel > 1 else 0
-    words = [gemm_address(name), a[0], b[0], m, n, k, a[1], b[1], max(n, 1), int(bias is not None), bias_step,
-             blocks, block, int(by_columns), len(batch), *batch]
+    across, down, over = addend or (0, 0, 0)
+    words = [gemm_address(name), a[0], b[0], m, n, k, a[1], b[1], max(n, 1), int(bias is not None), across * size,
+             blocks, block, int(by_columns), down * size, over * size, len(batch), *batch]
     for triple in steps:
         words += [step * size for step in triple]
     units = blocks
@@ -183,9 +189,25 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
     out = layout_of(dtype, shape, None, layouts[0].device)
     flags = PARALLEL if m * n * k * (units // blocks) >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
-    record = pack_record(kernel(name), units if out.numel else 0, grain, 1, (0,) * len(layouts), flags,
+    operands = layouts if bias is None or len(layouts) == 3 else (*layouts, bias)
+    record = pack_record(kernel(name), units if out.numel else 0, grain, 1, (0,) * len(operands), flags,
                          struct.pack(f"{len(words)}q", *words))
-    return GeneralPlan(record, (out.template,), layouts)
+    return GeneralPlan(record, (out.template,), operands)
+
+
+def addend_steps(bias: Layout, product: Product) -> tuple[int, int, int] | None:
+    """Strides of an addend along a row of the result, from row to row and from matrix to matrix; None where it has no such."""
+    left, right, batch, _, shape = product
+    if bias.numel == 1:
+        return 0, 0, 0
+    steps = padded(bias.shape, bias.strides, len(shape))
+    if len(bias.shape) == 1 and right.columns == bias.shape[0] and len(shape) > 1:
+        return steps[-1], 0, 0              # one row for all, in whichever way the product is folded
+    if len(shape) == 1:
+        return (0, steps[0], 0) if right.columns == 1 else (steps[0], 0, 0)
+    if len(batch) != len(shape) - 2 or len(batch) > 1:
+        return None
+    return steps[-1], steps[-2], steps[0] if batch else 0
 
 
 def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
@@ -301,3 +323,61 @@ def check_ranks(name: str, x: Layout, y: Layout) -> None:
                          f"{expected[1]}-d. Hint: matmul takes all ranks and broadcasts.")
     if name == "bmm" and x.shape[0] != y.shape[0]:
         raise ShapeError(f"bmm: x has {x.shape[0]} matrices, y has {y.shape[0]}. Hint: matmul broadcasts.")
+
+
+# ---- with an addend ------------------------------------------------------------------------------------------------
+
+@lowering(*PRODUCTS, style="run")
+def _with_addend(op, tensors, attributes):
+    input, first, second = tensors
+    beta, alpha = (constant_number(op.name, name, attributes[name]) for name in ("beta", "alpha"))
+    if op.name == "addmm" and beta == 1 and alpha == 1 and first.layout.ndim == second.layout.ndim == 2 and (
+            input.layout.shape == second.layout.shape[1:]):
+        return CALLS["gemm_bias"](first, second, input, False)
+    return with_addend(op.name, input, first, second, beta, alpha)
+
+
+@prepared(*PRODUCTS)
+def _quick_with_addend(op, layouts, attributes):
+    input, first, second = layouts
+    dtype = input.dtype
+    if attributes != {"beta": 1, "alpha": 1} or is_lazy(layouts) or not (dtype is first.dtype is second.dtype):
+        return None
+    if dtype.compute != dtype.name or dtype is bool_:
+        return None
+    fresh = native.fresh
+    if op.name == "addbmm":
+        return batch_summed(product_plan(product_of("bmm", first, second, False, False), dtype, (first, second)), input)
+    if op.name == "addr":
+        plan = outer_sum(input, first, second)
+        return lambda input, first, second, *numbers: fresh(plan, input, first, second)
+    product = product_of(op.name, first, second, False, False)
+    large = dtype.is_floating_point and vector_plan(product, dtype, (first, second)) is not None     # two loops are quicker then
+    made = None if large else product_plan(product, dtype, (first, second), input)
+    return None if made is None else lambda input, first, second, *numbers: fresh(made, first, second, input)
+
+
+def batch_summed(product: GeneralPlan | None, input: Layout) -> Callable | None:
+    """``input`` and a batch of products, added up by three launches."""
+    if product is None:
+        return None
+    layout, fresh = product.outs[0].layout, native.fresh
+    total = reduction(sum_reduction, layout, (0,), layout.like(shape=layout.shape[1:]))
+    if not isinstance(total, GeneralPlan):
+        return None
+    out = total.outs[0].layout
+    add = elementwise_plan(SUM, layout.dtype, (input, out), (out,), plan_type=GeneralPlan)
+    return lambda input, first, second, *numbers: fresh(add, input, fresh(total, fresh(product, first, second)))
+
+
+SUM = Formula("sum_of_two", (("x", False), ("y", False)), (symbol("x") + symbol("y"),))
+OUTER_SUM = Formula("outer_sum", (("x", False), ("y", False), ("z", False)),
+                    (symbol("x") + symbol("y") * symbol("z"),))
+
+
+def outer_sum(x: Layout, y: Layout, z: Layout) -> GeneralPlan:
+    """The launch of ``x + outer(y, z)``."""
+    column = layout_of(y.dtype, (y.shape[0], 1), (y.strides[0], 0), y.device)
+    plan = elementwise_plan(OUTER_SUM, x.dtype, (x, column, z), (x.like(shape=(y.shape[0], z.shape[0])),), plan_type=GeneralPlan)
+    plan.layouts = (x, y, z)
+    return plan

@@ -53,7 +53,8 @@ def copying(view: Callable) -> Callable:
 
 
 for _name, _view in COPIED_VIEWS.items():
-    composite(f"{_name}_copy", copying(_view), method=_name == "narrow", out=True, spelling=True,
+    composite(f"{_name}_copy", copying(_view), method=_name == "narrow", out=True,
+              spelling="memory" if _name == "as_strided" else True,
               doc=f"What ``{_name}`` shows, copied.")
 
 # ---- a part of a copy, overwritten -----------------------------------------------------------------------------------

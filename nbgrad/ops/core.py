@@ -279,12 +279,13 @@ class Composite(Op):
 
     Attributes:
         numbers: the first operand may be a number, where another one is a tensor.
-        spelling: it only calls another operation, with arguments that follow from the layout and its own: see settled.py.
+        spelling: it only calls other operations, with arguments that follow from the layout and its own, or ("memory") from the
+            place of the operand in its memory as well: see settled.py.
     """
 
     kind = "composite"
 
-    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool = False, **options):
+    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, **options):
         super().__init__(name, formula, (), **options)
         self.numbers, self.spelling = numbers, spelling
         self.operands = tuple(self.signature.parameters)[:1]

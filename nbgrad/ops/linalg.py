@@ -156,54 +156,89 @@ def no_tensors(name: str, error: AttributeError) -> ArgumentError:
     return ArgumentError(f"{name}: expected Tensors, got {type(error.obj).__name__}.")
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """``beta * input + alpha * (mat1 @ mat2)``: (n, k) by (k, m), and an input that broadcasts to (n, m)."""
-    try:
-        if beta == 1 and alpha == 1 and mat1.ndim == 2 and mat2.ndim == 2 and input.shape == mat2.shape[1:]:
-            return mat1.gemm_bias(mat2, input, False)
-        product = mat1.mm(mat2)
-    except AttributeError as error:
-        raise no_tensors("addmm", error) from None
-    require_addend("addmm", input, product.shape)
-    return scaled_sum("addmm", input, product, beta, alpha)
+# What is added, by name; of ``addr`` and ``addbmm`` the whole of it.
+PRODUCTS = {"addmm": lambda x, y: x.mm(y), "addmv": lambda x, y: x.mv(y), "baddbmm": lambda x, y: x.bmm(y),
+            "addr": lambda x, y: outer(x, y), "addbmm": lambda x, y: batch_sum(x.bmm(y))}
 
 
-def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """``beta * input + alpha * (mat @ vec)``."""
-    try:
-        product = mat.mv(vec)
-    except AttributeError as error:
-        raise no_tensors("addmv", error) from None
-    require_addend("addmv", input, product.shape)
-    return scaled_sum("addmv", input, product, beta, alpha)
+def batch_sum(product):
+    """The sum over a batch, in its dtype."""
+    return product.sum(0, dtype=product.dtype)
 
 
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    product = outer(vec1, vec2)
-    require_addend("addr", input, product.shape)
-    return scaled_sum("addr", input, product, beta, alpha)
+def with_addend(name: str, input, first, second, beta, alpha):
+    """``beta * input + alpha * product`` in steps."""
+    product = PRODUCTS[name](first, second)
+    require_addend(name, input, product.shape)
+    return scaled_sum(name, input, product, beta, alpha)
 
 
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """``beta * input + alpha * (batch1 @ batch2)``, for batches of matrices."""
-    try:
-        product = batch1.bmm(batch2)
-    except AttributeError as error:
-        raise no_tensors("baddbmm", error) from None
-    require_addend("baddbmm", input, product.shape)
-    return scaled_sum("baddbmm", input, product, beta, alpha)
+def share(g, factor, shape, dtype):
+    """The cotangent of a summand times ``factor``, in the summand's shape and dtype; none of what was not looked at."""
+    if factor == 0:
+        return g.new_zeros(shape, dtype=dtype)
+    return in_dtype(fitted(times(g, factor), shape), dtype)
 
 
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
-    try:
-        product = batch1.bmm(batch2)
-        product = product.sum(0, dtype=product.dtype)
-    except AttributeError as error:
-        raise no_tensors("addbmm", error) from None
-    require_addend("addbmm", input, product.shape)
-    return scaled_sum("addbmm", input, product, beta, alpha)
+def times(g, factor):
+    """A cotangent times the conjugate of a number."""
+    return g if factor == 1 else g * conjugate_number(factor)
+
+
+def conjugate_number(value):
+    """The conjugate of a number."""
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+def in_dtype(g, dtype):
+    """A cotangent in its operand's dtype: of a real operand the real part."""
+    if g.dtype is dtype:
+        return g
+    return (g.real() if g.dtype.is_complex and not dtype.is_complex else g).to_dtype(dtype)
+
+
+SHARES = {"input": lambda g, input_shape, input_dtype, beta: share(g, beta, input_shape, input_dtype)}
+
+general("addmm", lambda input, mat1, mat2, *, beta=1, alpha=1: input, {
+    **SHARES,
+    "mat1": lambda g, mat2, mat1_shape, mat2_shape, mat1_dtype, alpha:
+        left_cotangent(times(in_dtype(g, mat1_dtype), alpha), mat2, mat1_shape, mat2_shape),
+    "mat2": lambda g, mat1, mat1_shape, mat2_shape, mat2_dtype, alpha:
+        right_cotangent(times(in_dtype(g, mat2_dtype), alpha), mat1, mat1_shape, mat2_shape)},
+    operands=("input", "mat1", "mat2"),
+    doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).")
+general("addmv", lambda input, mat, vec, *, beta=1, alpha=1: input, {
+    **SHARES,
+    "mat": lambda g, vec, mat_shape, vec_shape, mat_dtype, alpha:
+        left_cotangent(times(in_dtype(g, mat_dtype), alpha), vec, mat_shape, vec_shape),
+    "vec": lambda g, mat, mat_shape, vec_shape, vec_dtype, alpha:
+        right_cotangent(times(in_dtype(g, vec_dtype), alpha), mat, mat_shape, vec_shape)},
+    operands=("input", "mat", "vec"), doc="beta * input + alpha * (mat @ vec).")
+general("addr", lambda input, vec1, vec2, *, beta=1, alpha=1: input, {
+    **SHARES,
+    "vec1": lambda g, vec2, vec1_dtype, alpha: times(in_dtype(g, vec1_dtype), alpha).mv(in_dtype(conjugate(vec2), vec1_dtype)),
+    "vec2": lambda g, vec1, vec2_dtype, alpha:
+        times(in_dtype(g, vec2_dtype), alpha).t().mv(in_dtype(conjugate(vec1), vec2_dtype))},
+    operands=("input", "vec1", "vec2"), doc="beta * input + alpha * outer(vec1, vec2).")
+general("baddbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
+    **SHARES,
+    "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
+        left_cotangent(times(in_dtype(g, batch1_dtype), alpha), batch2, batch1_shape, batch2_shape),
+    "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
+        right_cotangent(times(in_dtype(g, batch2_dtype), alpha), batch1, batch1_shape, batch2_shape)},
+    operands=("input", "batch1", "batch2"), doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.")
+general("addbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
+    **SHARES,
+    "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
+        left_cotangent(spread(times(in_dtype(g, batch1_dtype), alpha), batch1_shape), batch2, batch1_shape, batch2_shape),
+    "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
+        right_cotangent(spread(times(in_dtype(g, batch2_dtype), alpha), batch2_shape), batch1, batch1_shape, batch2_shape)},
+    operands=("input", "batch1", "batch2"), doc="beta * input + alpha * (batch1 @ batch2).sum(0).")
+
+
+def spread(g, shape):
+    """A cotangent for every matrix of a batch."""
+    return g.expand_shape((shape[0], *g.shape))
 
 
 # ---- other products ------------------------------------------------------------------------------------------------
@@ -288,7 +323,7 @@ def kron(input, other):
 
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
-for _function in (addmm, addmv, addr, baddbmm, addbmm, outer, vdot, inner, kron):
+for _function in (outer, vdot, inner, kron):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
 general("trace", lambda x: x, {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
         doc="The sum of a matrix's diagonal.")

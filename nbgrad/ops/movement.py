@@ -498,7 +498,7 @@ for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
 for function in (reshape, permute, squeeze, split):
     composite(function.__name__, function, doc=str(function.__doc__))
-composite("as_strided", as_strided, doc=str(as_strided.__doc__))
+composite("as_strided", as_strided, spelling="memory", doc=str(as_strided.__doc__))
 # Of these the arithmetic of shapes takes longer than a look-up (0.3 us).
 for function in (flatten, ravel, unflatten, broadcast_to, narrow, adjoint,
                  chunk, unsafe_chunk, tensor_split, hsplit, vsplit, dsplit):

@@ -84,6 +84,12 @@ SHOWN = [
     (lambda a, b: nbgrad.mv(a, leaf(3)), "MvBackward0", {"self": (2, 3), "vec": (3,)}),
     (lambda a, b: nbgrad.dot(a[0], b[0]), "DotBackward0", {"self": (3,), "tensor": (3,)}),
     (lambda a, b: nn.functional.linear(a, b, leaf(2)), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 1}),
+    (lambda a, b: nbgrad.addmm(leaf(2, 2), a, leaf(3, 2), beta=0.5), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 0.5}),
+    (lambda a, b: nbgrad.addmv(leaf(2), a, leaf(3)), "AddmvBackward0", {"mat": (2, 3), "vec": (3,), "alpha": 1, "beta": 1}),
+    (lambda a, b: nbgrad.addr(a, leaf(2), leaf(3), alpha=2), "AddrBackward0", {"vec1": (2,), "vec2": (3,), "alpha": 2}),
+    (lambda a, b: nbgrad.baddbmm(a[None], leaf(1, 2, 4), leaf(1, 4, 3)), "BaddbmmBackward0", {"batch1": (1, 2, 4)}),
+    (lambda a, b: nbgrad.addbmm(a, leaf(5, 2, 4), leaf(5, 4, 3)), "AddbmmBackward0", {"batch2": (5, 4, 3)}),
+    (lambda a, b: nbgrad.trace(a), "TraceBackward0", {}),
 ]
 
 

@@ -147,6 +147,80 @@ def test_a_zero_beta_ignores_the_input():
                        beta=0), a @ b, 1e-13)
 
 
+SUMS = {
+    "addmm": (lambda a, b: a @ b, (2, 4), (2, 3), (3, 4)), "addmv": (lambda a, b: a @ b, (3,), (3, 5), (5,)),
+    "addr": (lambda a, b: a[:, None] * b, (3, 4), (3,), (4,)), "baddbmm": (lambda a, b: a @ b, (2, 3, 5), (2, 3, 4), (2, 4, 5)),
+    "addbmm": (lambda a, b: (a @ b).sum(0), (3, 5), (2, 3, 4), (2, 4, 5))}
+ADDENDS = {
+    "as it is": lambda x: x, "one row": lambda x: x[..., :1, :] if x.ndim > 1 else x, "one column": lambda x: x[..., :1],
+    "a vector": lambda x: x[(0,) * (x.ndim - 1)], "a number": lambda x: x.ravel()[0], "transposed": lambda x: x.swapaxes(0, -1).copy()}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "float16"])
+@pytest.mark.parametrize("addend", ADDENDS)
+@pytest.mark.parametrize("name", SUMS)
+def test_products_with_an_addend(name, addend, dtype):
+    """What NumPy gives, of addends that broadcast and operands that are transposed, in the first call of a kind and in later ones."""
+    product, *shapes = SUMS[name]
+    x, a, b = (numbers(shape, dtype) for shape in shapes)
+    x = ADDENDS[addend](x)
+    given = [nbgrad.tensor(each) for each in (x, a, b)]
+    if addend == "transposed":
+        x, given[0] = x.swapaxes(0, -1), given[0].transpose(0, -1)
+        given[1] = nbgrad.tensor(np.ascontiguousarray(a.swapaxes(0, -1))).transpose(0, -1)
+    wide = [each.astype("float64") if dtype == "float16" else each for each in (x, a, b)]
+    tolerance = {"float16": 1e-2, "float32": 1e-5}.get(dtype, 1e-12)
+    for numbers_given in ({}, {"beta": 2, "alpha": 3}, {"beta": 0}):
+        expected = numbers_given.get("beta", 1) * wide[0] + numbers_given.get("alpha", 1) * product(*wide[1:])
+        for _ in range(3):
+            out = getattr(nbgrad, name)(*given, **numbers_given)
+            assert out.dtype is given[0].dtype and out.is_contiguous() and out._version == 0
+            close(out, expected, tolerance)
+
+
+@pytest.mark.parametrize("factors", [(1, 1), (0.5, -2.0), (0, 1), (1 + 2j, 2 - 1j)])
+@pytest.mark.parametrize("name", SUMS)
+def test_derivatives_of_products_with_an_addend(name, factors):
+    """One node has the derivatives of the sum of the product and the addend: of first and second order, forwards, and of a batch."""
+    product, *shapes = SUMS[name]
+    beta, alpha = factors
+    dtype = "complex128" if complex in map(type, factors) else "float64"
+    x, a, b = (nbgrad.tensor(numbers(shape, dtype), requires_grad=True) for shape in shapes)
+    x = x[..., :1].detach().requires_grad_()
+
+    def one(x, a, b):
+        return getattr(nbgrad, name)(x, a, b, beta=beta, alpha=alpha)
+
+    def steps(x, a, b):
+        left = a.unsqueeze(-1) * b if name == "addr" else (a @ b).sum(0) if name == "addbmm" else a @ b
+        return x * beta + left * alpha
+
+    weight = nbgrad.tensor(numbers(shapes[0], dtype))
+    found = []
+    for f in (one, steps):
+        first = nbgrad.grad((f(x, a, b) * weight).sum().abs() ** 2, (x, a, b), create_graph=True)
+        second = nbgrad.grad(sum((g * g).sum() for g in first).abs(), (x, a, b), allow_unused=True)
+        forwards = nbgrad.func.jvp(f, (x, a, b), (x * 2, a * a, b + 1))[1]
+        batch = nbgrad.vmap(f, (None, 0, None))(x, nbgrad.stack([a, a * 2]), b)
+        found.append([*first, *(nbgrad.zeros_like(y) if g is None else g for g, y in zip(second, (x, a, b))), forwards, batch])
+    assert one(x, a, b).grad_fn.name() == f"{name.capitalize()}Backward0"
+    for own, expected in zip(*found):
+        close(own, expected.detach().numpy(), 1e-11)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_an_addend_must_broadcast_to_the_product(name):
+    """A larger one, and factors that do not fit, are refused in every call, by name."""
+    _, *shapes = SUMS[name]
+    x, a, b = (nbgrad.ones(shape) for shape in shapes)
+    for _ in range(2):
+        getattr(nbgrad, name)(x, a, b)
+        with pytest.raises(nbgrad.ShapeError, match=f"{name}: input"):
+            getattr(nbgrad, name)(nbgrad.ones(7, *shapes[0]), a, b)
+        with pytest.raises(nbgrad.ArgumentError, match=name):
+            getattr(nbgrad, name)(x, a, 2.0)
+
+
 @pytest.mark.parametrize(("equation", "shapes"), [
     ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ij,jk", [(2, 3), (3, 4)]), ("iij,jk->ik", [(3, 3, 4), (4, 5)]),
     ("ijk,kl,l->ij", [(2, 3, 4), (4, 5), (5,)]), ("ij,jk->k", [(2, 3), (3, 4)]), ("i,i->", [(3,), (3,)]),

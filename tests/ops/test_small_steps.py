@@ -294,6 +294,28 @@ def test_what_equals_an_argument_of_a_spelling_is_another_one(call):
         call(x, 1.0)
 
 
+@pytest.mark.parametrize("shape, stride, offset", [((2, 4), (1, 2), None), ((3, 2), (1, 1), 2), ((2,), (4,), 1),
+                                                   ((2, 2), (0, 3), None)])
+def test_strided_views_of_one_layout_at_other_places(shape, stride, offset):
+    """Tensors of one layout at other places of memory: each shows its own elements and has their gradients."""
+    memory = np.arange(40.0)
+    for start in (0, 16, 20, 16):
+        base = nb.tensor(memory, requires_grad=True)
+        x = (base * 1)[start:start + 16].view(4, 4)
+        out = x.as_strided(shape, stride, offset)
+        first = start if offset is None else offset
+        places = first + sum(np.arange(n)[(slice(None),) + (None,) * (len(shape) - d - 1)] * t
+                             for d, (n, t) in enumerate(zip(shape, stride)))
+        assert np.array_equal(out.detach().numpy(), memory[places])
+        if offset is None:
+            weights = np.random.default_rng(0).normal(size=shape)
+            expected = np.zeros(40)
+            np.add.at(expected, places, weights)
+            assert np.allclose(nb.grad(out, base, nb.tensor(weights))[0].numpy(), expected)
+    with pytest.raises(nb.ShapeError):
+        nb.zeros(4, 4)[3].as_strided((5,), (1,))
+
+
 PIECES = {"split": lambda x: x.split(2), "split_with_sizes": lambda x: x.split_with_sizes((1, 3)), "unbind": lambda x: x.unbind(1),
           "unsafe_split": lambda x: nb.unsafe_split(x, 2), "unsafe_chunk": lambda x: nb.unsafe_chunk(x, 2),
           "unsafe_split_with_sizes": lambda x: nb.unsafe_split_with_sizes(x, (1, 3))}

@@ -68,9 +68,9 @@ ATTRIBUTES = [
     (lambda: x().equal(None), "equal: other must be a Tensor, got NoneType"),
     (lambda: x().cross(1.5), "cross: expected a Tensor, got float"),
     (lambda: x().put(1, "a"), "put: index must be a Tensor, got int"),
-    (lambda: x().baddbmm(1, "a"), "baddbmm: expected Tensors, got int"),
+    (lambda: x().baddbmm(1, "a"), "baddbmm: batch1 must be a Tensor, got int"),
     (lambda: x().outer(1), "outer: expected Tensors, got int"),
-    (lambda: x().addmm(1, "a"), "addmm: expected Tensors, got int"),
+    (lambda: x().addmm(1, "a"), "addmm: mat1 must be a Tensor, got int"),
 ]
 
 

@@ -2,10 +2,11 @@
 
 NOTE [Product record]: int64 words.
    0 address of cblas_?gemm (0: none)      1, 2 how A and B are stored (``AS_IS``, ``TRANSPOSED``)
-   3 m   4 n   5 k   6 lda   7 ldb   8 ldc    9 bias: 0, or 1 with a fourth argument (see 10), added to each row
-  10 step of the bias in bytes (0: one element for all)
+   3 m   4 n   5 k   6 lda   7 ldb   8 ldc    9 bias: 0, or 1 with a fourth argument that is added (see 10)
+  10 step of the bias along a row, in bytes (0: one element for all)
   11 blocks that one product is cut into  12 rows or columns a block   13 whether columns are cut
-  14 batch dimensions; then their sizes, then for each dimension the steps of A, B and C in bytes.
+  14 step of the bias from row to row   15 from matrix to matrix, in bytes
+  16 batch dimensions; then their sizes, then for each dimension the steps of A, B and C in bytes.
 A unit of work is one block; blocks depend on the shape alone, so that every number of threads gives the same bits.
 """
 # ruff: noqa: F821  (names bound by instantiate)
@@ -37,10 +38,10 @@ def gemm(start, stop, args):
     for unit in range(start, stop):
         batch = unit // blocks
         first = (unit - batch * blocks) * block
-        a = pointer_word(args, 2) + move_to(record + 112, batch, 0)
-        b = pointer_word(args, 3) + move_to(record + 112, batch, 1)
-        c = pointer_word(args, 1) + move_to(record + 112, batch, 2)
-        rows, columns, bias_at = m, n, bias
+        a = pointer_word(args, 2) + move_to(record + 128, batch, 0)
+        b = pointer_word(args, 3) + move_to(record + 128, batch, 1)
+        c = pointer_word(args, 1) + move_to(record + 128, batch, 2)
+        rows, columns, bias_at = m, n, bias + batch * word(record, 15)
         if cut_columns != 0:
             columns = min(block, n - first)
             b += first * size * (word(record, 7) if word(record, 2) == 112 else 1)
@@ -49,8 +50,9 @@ def gemm(start, stop, args):
         else:
             rows = min(block, m - first)
             a += first * size * (1 if word(record, 1) == 112 else word(record, 6))
+            bias_at += first * word(record, 14)
             c += first * size * word(record, 8)
-        begin(c, rows, columns, word(record, 8), bias_at, word(record, 10), word(record, 9))
+        begin(c, rows, columns, word(record, 8), bias_at, word(record, 10), word(record, 14), word(record, 9))
         if blas == 0 or rows * columns * k <= TINY:
             multiply(record, a, b, c, rows, columns, k)
         else:
@@ -77,19 +79,22 @@ def blas_call(record, a, b, c, m, n, k):
 
 
 TEXT = '''
-def begin(c, rows, columns, ldc, bias, step, present):
+def begin(c, rows, columns, ldc, bias, step, down, present):
     """What C holds before the products are added: the bias, or nothing."""
     if present != 0:
         to = at_T(c, 0)
         for i in range(rows):
+            source = at_T(bias, i * down)
             if step == 0:
-                value = at_T(bias, 0)[0]
+                value = source[0]
                 for j in range(columns):
                     to[i * ldc + j] = value
-            else:
-                source = at_T(bias, 0)
+            elif step == SIZE:
                 for j in range(columns):
                     to[i * ldc + j] = source[j]
+            else:
+                for j in range(columns):
+                    to[i * ldc + j] = source[j * (step // SIZE)]
 
 
 def multiply(record, a, b, c, m, n, k):
