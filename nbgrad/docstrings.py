@@ -196,12 +196,12 @@ tensor([ 5., -1.,  1.], grad_fn=<AddBackward0>)
 (tensor([1., 1., 1.]),)
 """,
     'addbmm': """\
-``beta * input + alpha * (batch1 @ batch2).sum(0)``.
+beta * input + alpha * (batch1 @ batch2).sum(0).
 
 Signature: addbmm(input, batch1, batch2, *, beta=1, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, batch1, batch2: tensors.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -209,7 +209,12 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: share(g, beta, input_shape, input_dtype)
+    batch1: left_cotangent(spread(times(in_dtype(g, batch1_dtype), alpha), batch1_shape), batch2,
+        batch1_shape, batch2_shape)
+    batch2: right_cotangent(spread(times(in_dtype(g, batch2_dtype), alpha), batch2_shape), batch1,
+        batch1_shape, batch2_shape)
 
 Forms: x.addbmm(...), out=.
 
@@ -309,12 +314,12 @@ tensor([ 3.0000, -1.8750,  3.5000], grad_fn=<AddcmulBackward0>)
 (tensor([1., 1., 1.]),)
 """,
     'addmm': """\
-``beta * input + alpha * (mat1 @ mat2)``: (n, k) by (k, m), and an input that broadcasts to (n, m).
+beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).
 
 Signature: addmm(input, mat1, mat2, *, beta=1, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, mat1, mat2: tensors.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -322,7 +327,10 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: share(g, beta, input_shape, input_dtype)
+    mat1: left_cotangent(times(in_dtype(g, mat1_dtype), alpha), mat2, mat1_shape, mat2_shape)
+    mat2: right_cotangent(times(in_dtype(g, mat2_dtype), alpha), mat1, mat1_shape, mat2_shape)
 
 Forms: x.addmm(...), out=.
 
@@ -359,12 +367,12 @@ tensor([[ 5.9375, -6.8125, -0.9375, -2.4375],
         [ 1.0000, -2.0000,  4.5000, -3.7500]])
 """,
     'addmv': """\
-``beta * input + alpha * (mat @ vec)``.
+beta * input + alpha * (mat @ vec).
 
 Signature: addmv(input, mat, vec, *, beta=1, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, mat, vec: tensors.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -372,7 +380,10 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: share(g, beta, input_shape, input_dtype)
+    mat: left_cotangent(times(in_dtype(g, mat_dtype), alpha), vec, mat_shape, vec_shape)
+    vec: right_cotangent(times(in_dtype(g, vec_dtype), alpha), mat, mat_shape, vec_shape)
 
 Forms: x.addmv(...), out=.
 
@@ -407,12 +418,12 @@ Forms: x.addmv_(...).
 tensor([ 6.7500, -6.2500])
 """,
     'addr': """\
-``beta * input + alpha * outer(vec1, vec2)``.
+beta * input + alpha * outer(vec1, vec2).
 
 Signature: addr(input, vec1, vec2, *, beta=1, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, vec1, vec2: tensors.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -420,7 +431,10 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: share(g, beta, input_shape, input_dtype)
+    vec1: times(in_dtype(g, vec1_dtype), alpha).mv(in_dtype(conjugate(vec2), vec1_dtype))
+    vec2: times(in_dtype(g, vec2_dtype), alpha).t().mv(in_dtype(conjugate(vec1), vec2_dtype))
 
 Forms: x.addr(...), out=.
 
@@ -1003,12 +1017,12 @@ tensor([ 0.5493, -0.5493,  0.2554], grad_fn=<AtanhBackward0>)
 (tensor([1.3333, 1.3333, 1.0667]),)
 """,
     'baddbmm': """\
-``beta * input + alpha * (batch1 @ batch2)``, for batches of matrices.
+beta * input + alpha * (batch1 @ batch2), for batches of matrices.
 
 Signature: baddbmm(input, batch1, batch2, *, beta=1, alpha=1)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, batch1, batch2: tensors.
 
 Returns:
     Dtype: int64, float16, float32, float64, complex64: kept; bool: refused.
@@ -1016,7 +1030,10 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: share(g, beta, input_shape, input_dtype)
+    batch1: left_cotangent(times(in_dtype(g, batch1_dtype), alpha), batch2, batch1_shape, batch2_shape)
+    batch2: right_cotangent(times(in_dtype(g, batch2_dtype), alpha), batch1, batch1_shape, batch2_shape)
 
 Forms: x.baddbmm(...), out=.
 
