@@ -153,14 +153,15 @@ SUMS = {
     "addbmm": (lambda a, b: (a @ b).sum(0), (3, 5), (2, 3, 4), (2, 4, 5))}
 ADDENDS = {
     "as it is": lambda x: x, "one row": lambda x: x[..., :1, :] if x.ndim > 1 else x, "one column": lambda x: x[..., :1],
-    "a vector": lambda x: x[(0,) * (x.ndim - 1)], "a number": lambda x: x.ravel()[0], "transposed": lambda x: x.swapaxes(0, -1).copy()}
+    "a vector": lambda x: x[(0,) * (x.ndim - 1)], "a number": lambda x: x.ravel()[0],
+    "transposed": lambda x: x.swapaxes(0, -1).copy()}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "float16"])
 @pytest.mark.parametrize("addend", ADDENDS)
 @pytest.mark.parametrize("name", SUMS)
 def test_products_with_an_addend(name, addend, dtype):
-    """What NumPy gives, of addends that broadcast and operands that are transposed, in the first call of a kind and in later ones."""
+    """What NumPy gives, of addends that broadcast and transposed operands, in the first call of a kind and in later ones."""
     product, *shapes = SUMS[name]
     x, a, b = (numbers(shape, dtype) for shape in shapes)
     x = ADDENDS[addend](x)
@@ -181,7 +182,7 @@ def test_products_with_an_addend(name, addend, dtype):
 @pytest.mark.parametrize("factors", [(1, 1), (0.5, -2.0), (0, 1), (1 + 2j, 2 - 1j)])
 @pytest.mark.parametrize("name", SUMS)
 def test_derivatives_of_products_with_an_addend(name, factors):
-    """One node has the derivatives of the sum of the product and the addend: of first and second order, forwards, and of a batch."""
+    """One node has the derivatives of a sum of product and addend: of first and second order, forwards, of a batch."""
     product, *shapes = SUMS[name]
     beta, alpha = factors
     dtype = "complex128" if complex in map(type, factors) else "float64"
