@@ -565,6 +565,29 @@ Forms: x.allclose(...); NumPy: np.allclose.
 >>> nbgrad.allclose(x, y)
 False
 """,
+    'alpha_dropout': """\
+dropout behind selu: what is dropped becomes the value to which selu tends, and mean 0 and variance 1 are
+kept; x itself unless training. inplace=True overwrites x.
+
+Signature: alpha_dropout(input, p=0.5, training=False, inplace=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2], p=1.5).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.alpha_dropout(x, 0.0, True)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
     'amax': """\
 Greatest element over dimensions; NaN wins. Elements that tie share the gradient.
 
@@ -2749,7 +2772,7 @@ Raises:
 Derivative: that of the operations it is written in.
 
 >>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
->>> nbgrad.dropout(x, 0.0)
+>>> nbgrad.dropout(x, 0.0, True)
 tensor([[ 1.0000, -2.0000,  3.0000],
         [ 0.5000,  2.0000, -1.0000]])
 """,
@@ -3219,6 +3242,50 @@ Forms: x.expm1(...), x.expm1_(...), out=; NumPy: np.expm1.
 tensor([ 1.7183, -0.8647, 19.0855], grad_fn=<Expm1Backward0>)
 >>> nbgrad.grad(nbgrad.expm1(x).sum(), x)
 (tensor([ 2.7183,  0.1353, 20.0855]),)
+""",
+    'feature_alpha_dropout': """\
+alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere.
+
+Signature: feature_alpha_dropout(input, p=0.5, training=False, inplace=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2], p=1.5).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.feature_alpha_dropout(x, 0.0, True)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
+""",
+    'feature_dropout': """\
+dropout of whole channels: x of shape (N, C, *) is zeroed at all of * or nowhere.
+
+Signature: feature_dropout(input, p=0.5, training=True, inplace=False)
+
+Operands:
+    input: a tensor or a NumPy array.
+
+Returns:
+    Dtype: any; the result has the operand's.
+
+Raises:
+    ArgumentError: an operand is none of these; arguments that do not fit the signature.
+    RangeError: such as for ([2], p=1.5).
+
+Derivative: that of the operations it is written in.
+
+>>> x = nbgrad.tensor([[1.0, -2.0, 3.0], [0.5, 2.0, -1.0]])
+>>> nbgrad.feature_dropout(x, 0.0, True)
+tensor([[ 1.0000, -2.0000,  3.0000],
+        [ 0.5000,  2.0000, -1.0000]])
 """,
     'flatten': """\
 A range of dimensions as one; the tensor itself if that changes nothing.

@@ -28,7 +28,7 @@ PLACES: dict[str, str | None] = {
     "nn.modules.activation": "nn.activation",
     "nn.modules.batchnorm": "nn.normal_layers",
     "nn.modules.container": "nn.container",
-    "nn.modules.dropout": "nn.layers",
+    "nn.modules.dropout": "nn.dropout",
     "nn.modules.flatten": "nn.layers",
     "nn.modules.linear": "nn.layers",
     "nn.modules.loss": "nn.loss",

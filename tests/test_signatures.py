@@ -50,6 +50,8 @@ ACCEPTED = {
     "Tensor.index": "functorch's dimensions",
     "Tensor.random_ Tensor.uniform_": "from is a word of Python: it is taken by that name in a dict",
     "Tensor.to": "forms that are told apart by the kinds of their arguments",
+    "nn.functional.elu_": "scale and input_scale are what selu and celu have",
+    "nn.functional.rrelu_": "generator: as rrelu, it takes none",
     "nn.Hardtanh": "min_value and max_value were the names before min_val and max_val",
     "func.jacrev": "_preallocate_and_copy is a way to save memory in torch",
 }

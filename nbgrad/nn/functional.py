@@ -5,12 +5,14 @@ Each is the operation of the same name in ``nbgrad``; ``layer_norm`` and ``softs
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import Signature, signature
 from typing import Any
 
 from nbgrad import (
     Tensor,
     abs,
+    alpha_dropout,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     celu,
@@ -19,6 +21,7 @@ from nbgrad import (
     dropout,
     elu,
     empty_like,
+    feature_alpha_dropout,
     gelu,
     glu,
     hardshrink,
@@ -57,6 +60,7 @@ from nbgrad import (
 )
 
 from ..errors import ArgumentError, RangeError, ShapeError
+from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .margins import (
     cosine_embedding_loss,
@@ -74,6 +78,8 @@ from .margins import (
 from .normalization import as_given, batch_norm, group_norm, instance_norm, rms_norm, widened
 
 __all__ = [
+    "alpha_dropout", "celu_", "dropout1d", "dropout2d", "dropout3d", "elu_", "feature_alpha_dropout", "hardtanh_", "leaky_relu_",
+    "relu_", "rrelu_", "selu_", "threshold_",
     "batch_norm", "cosine_embedding_loss", "embedding", "gaussian_nll_loss", "group_norm", "hinge_embedding_loss", "instance_norm",
     "margin_ranking_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "rms_norm",
     "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
@@ -191,3 +197,22 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slopes = empty_like(input, requires_grad=False).uniform_(lower, upper).masked_fill_(input.detach() >= 0, 1.0)
     return input.mul_(slopes) if inplace else input * slopes
+
+
+# ---- in place --------------------------------------------------------------------------------------------------------
+
+def overwriting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function with ``inplace=True``, under its name with an underscore."""
+    name = function.__name__ + "_"
+
+    def in_place(input: Tensor, *args: Any, **named: Any) -> Tensor:
+        return function(input, *args, **named, inplace=True)
+    in_place.__name__ = in_place.__qualname__ = name
+    in_place.__doc__ = f"``{function.__name__}``, written into ``input``, which is returned."
+    kept = [parameter for parameter in signature(function).parameters.values() if parameter.name != "inplace"]
+    in_place.__signature__ = Signature(kept)
+    return in_place
+
+
+celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_ = map(
+    overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold))

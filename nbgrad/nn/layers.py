@@ -8,11 +8,10 @@ from typing import Any
 import nbgrad
 from nbgrad import Parameter, Tensor
 
-from ..errors import RangeError
 from . import functional as F, init
 from .module import Module
 
-__all__ = ["Dropout", "Flatten", "Identity", "LayerNorm", "Linear"]
+__all__ = ["Flatten", "Identity", "LayerNorm", "Linear"]
 
 
 class Identity(Module):
@@ -105,34 +104,6 @@ class LayerNorm(Module):
         """The settings."""
         return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
                 f"bias={self.bias is not None}")
-
-
-class Dropout(Module):
-    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
-
-    ``inplace`` overwrites ``input``.
-
-    Raises:
-        RangeError: ``p`` is no probability.
-
-    >>> import nbgrad
-    >>> nbgrad.nn.Dropout(0.5).eval()(nbgrad.ones(2))
-    tensor([1., 1.])
-    """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise RangeError(f"Dropout: p is {p}, expected a probability between 0 and 1.")
-        self.p, self.inplace = p, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Elementwise; after ``eval()``, ``input`` itself."""
-        return F.dropout(input, self.p, True, self.inplace) if self.training else input
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Flatten(Module):

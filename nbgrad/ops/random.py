@@ -1,7 +1,10 @@
 """Operations that draw random numbers; what they draw depends on the default generator, see random.py."""
 from __future__ import annotations
 
-from ..errors import ArgumentError, RangeError
+import math
+from collections.abc import Callable
+
+from ..errors import ArgumentError, RangeError, ShapeError
 from .attributes import constant_number
 from .core import composite, general
 
@@ -10,22 +13,66 @@ __all__: list[str] = []
 general("dropout_mask", lambda x, keep: x, {}, function=False,
         doc="A tensor like x: 1 / keep with probability keep, else 0.")
 
+SATURATED = -1.0507009873554805 * 1.6732632423543772        # what selu tends to far below 0
 
-def dropout(x, p, training, inplace):
-    """Nothing is drawn, and ``x`` itself returned, where nothing would be dropped."""
-    p = constant_number("dropout", "p", p)
-    try:
-        possible = 0 <= p <= 1
-    except TypeError:
-        raise ArgumentError(f"dropout: p must be a number, got {type(p).__name__}.") from None
-    if not possible:
-        raise RangeError(f"dropout: p must be from 0 to 1, got {p}.")
-    if not (training and p):
-        return x
-    mask = x.dropout_mask(1 - p)
+
+def elements(name, x):
+    """The tensor itself: each of its elements is dropped or not."""
+    return x
+
+
+def channels(name, x):
+    """An element of each channel, which is dropped or not as a whole: dimensions 0 and 1 count samples and channels."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: input has shape {list(x.shape)}, expected at least 2 dimensions: samples and channels.")
+    for dim in range(2, x.ndim):
+        x = x.narrow(dim, 0, 1)
+    return x
+
+
+def scaled(x, mask, p, inplace):
+    """What stays is divided by 1 - p."""
     return x.mul_(mask) if inplace else x * mask
 
 
-composite("dropout", lambda input, p=0.5, training=True, inplace=False: dropout(input, p, training, inplace), method=False,
+def saturated(x, mask, p, inplace):
+    """What goes becomes the value to which selu tends; then all is scaled and moved so that mean 0 and variance 1 stay.
+
+    Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017.
+    """
+    if p == 1:
+        return scaled(x, mask, p, inplace)
+    factor = 1 / math.sqrt((1 - p) * (1 + p * SATURATED * SATURATED))
+    kept = mask * (1 - p)
+    moved = (1 - kept) * (SATURATED * factor) - p * SATURATED * factor
+    return x.mul_(kept * factor).add_(moved) if inplace else x * (kept * factor) + moved
+
+
+def dropped(name, shown: Callable, change: Callable, x, p, training, inplace):
+    """Nothing is drawn, and ``x`` itself returned, where nothing would be dropped."""
+    p = constant_number(name, "p", p)
+    try:
+        possible = 0 <= p <= 1
+    except TypeError:
+        raise ArgumentError(f"{name}: p must be a number, got {type(p).__name__}.") from None
+    if not possible:
+        raise RangeError(f"{name}: p must be from 0 to 1, got {p}.")
+    if not (training and p) or 0 in x.shape:
+        return x
+    return change(x, shown(name, x).dropout_mask(1 - p), p, inplace)
+
+
+composite("dropout", lambda input, p=0.5, training=True, inplace=False:
+          dropped("dropout", elements, scaled, input, p, training, inplace), method=False,
           doc="x with each element zeroed with probability p and the others divided by 1 - p; "
               "x itself unless training. inplace=True overwrites x.")
+composite("feature_dropout", lambda input, p=0.5, training=True, inplace=False:
+          dropped("feature_dropout", channels, scaled, input, p, training, inplace), method=False,
+          doc="dropout of whole channels: x of shape (N, C, *) is zeroed at all of * or nowhere.")
+composite("alpha_dropout", lambda input, p=0.5, training=False, inplace=False:
+          dropped("alpha_dropout", elements, saturated, input, p, training, inplace), method=False,
+          doc="dropout behind selu: what is dropped becomes the value to which selu tends, and mean 0 and variance 1 are kept; "
+              "x itself unless training. inplace=True overwrites x.")
+composite("feature_alpha_dropout", lambda input, p=0.5, training=False, inplace=False:
+          dropped("feature_alpha_dropout", channels, saturated, input, p, training, inplace), method=False,
+          doc="alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere.")

@@ -45,7 +45,7 @@ def number(x):
 # ---- every operation -----------------------------------------------------------------------------------------------
 
 # dropout draws; strides and offsets of memory are those of a batch; the last have complex operands or results only.
-OTHERS = ("dropout", "as_strided", "as_strided_from",
+OTHERS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "as_strided", "as_strided_from",
           "complex", "conj_view", "imag", "imag_view", "polar", "real_view", "view_as_complex", "view_as_real")
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
               and not {"gradient", "second order"} & set(row.unlike) and name.removesuffix("_copy") not in OTHERS)

@@ -20,7 +20,7 @@ from tests.samples.checking import close, results
 # Operations whose result is a number or whose shape depends on values.
 READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot",
                 "histogram", "unique_consecutive")
-DRAWS = ("dropout", "dropout_mask")
+DRAWS = ("dropout", "dropout_mask", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")
 # Strides and offsets of memory: an element is a view of the batch, and what lies beside it is another element.
 MEMORY = ("as_strided", "as_strided_from", "as_strided_copy")
@@ -269,6 +269,9 @@ DRAWN = {
     "randperm": lambda x: nbgrad.randperm(40), "complex": lambda x: nbgrad.randn(40, dtype=nbgrad.complex64).real,
     "dropout": lambda x: nbgrad.dropout(nbgrad.ones(40)), "dropout of an element": lambda x: nbgrad.dropout(x * 0 + 1),
     "normal_": lambda x: x.clone().normal_(), "bernoulli": lambda x: nbgrad.bernoulli(nbgrad.full((40,), 0.5)),
+    "alpha_dropout": lambda x: nbgrad.alpha_dropout(x * 0 + 1, training=True),
+    "feature_dropout": lambda x: nbgrad.feature_dropout(nbgrad.ones(1, 40, 2))[0, :, 0],
+    "feature_alpha_dropout": lambda x: nbgrad.feature_alpha_dropout((x * 0 + 1).expand(2, 40), 0.5, True)[0],
     "normal": lambda x: nbgrad.normal(nbgrad.zeros(40), nbgrad.ones(40)),
 }
 

@@ -144,6 +144,63 @@ def test_dropout_probability():
         nn.Dropout(1.5)
 
 
+@pytest.mark.parametrize("layer", [nn.AlphaDropout, nn.FeatureAlphaDropout])
+def test_alpha_dropout_keeps_mean_and_variance(layer):
+    """Two values of each element are possible, and inputs of mean 0 and variance 1 keep both, within five standard deviations."""
+    nbgrad.manual_seed(0)
+    x = nbgrad.randn(300, 300, dtype=nbgrad.float64, requires_grad=True)
+    out = layer(0.2)(x)
+    assert abs(out.mean().item()) < 0.02 and abs(out.var().item() - 1) < 0.03
+    slope, = nbgrad.grad(out.sum(), x)
+    dropped = (slope == 0).numpy()
+    low, factor = -1.7580993408473766, np.sqrt(1 / (0.8 + 0.8 * 0.2 * 1.7580993408473766**2))
+    expected = factor * (np.where(dropped, low, x.detach().numpy()) - 0.2 * low)
+    np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-6)
+    assert abs(dropped.mean() - 0.2) < 0.01
+    assert layer().eval()(x) is x
+
+
+CHANNELS = {"dropout1d": (50, 40, 3), "dropout2d": (50, 40, 2, 3), "dropout3d": (50, 40, 2, 1, 3),
+            "feature_alpha_dropout": (50, 40, 2)}
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_channels_are_dropped_as_a_whole(name):
+    """All elements of a channel go or stay; of one sample too, where there is such a form; in place the same."""
+    nbgrad.manual_seed(0)
+    function, shape = getattr(F, name), CHANNELS[name]
+    for x in (nbgrad.ones(shape), nbgrad.ones(shape[1:])):
+        if name in ("dropout2d", "feature_alpha_dropout") and x.ndim == 3 - (name != "dropout2d"):
+            continue
+        samples = x.numpy().reshape(-1, *shape[1:]).shape[:2]
+        for inplace in (False, True):
+            out = function(x.clone(), 0.3, True, inplace).numpy().reshape(*samples, -1)
+            assert (out == out[:, :, :1]).all() and len(np.unique(out)) == 2
+            assert abs((out == out.min()).mean() - 0.3) < 0.3
+    y = nbgrad.ones(shape)
+    assert function(y, 0.3, True, True) is y and y.min() < y.max()
+    assert function(y, 0.3, False) is y
+
+
+def test_channels_of_other_shapes():
+    """What has no channels is refused; three dimensions are samples, channels and places to ``dropout2d``, which says so."""
+    with pytest.raises(ShapeError, match=r"dropout1d: input has shape \[3\], expected 3 dimensions, or 2"):
+        F.dropout1d(nbgrad.ones(3))
+    with pytest.raises(ShapeError, match="feature_alpha_dropout: input has shape .* at least 2 dimensions"):
+        F.feature_alpha_dropout(nbgrad.ones(3), 0.5, True)
+    with pytest.warns(UserWarning, match="(N, C, L)"):
+        out = F.dropout2d(nbgrad.ones(30, 20, 4)).numpy()
+    assert (out == out[:, :, :1]).all() and (out != out[:1]).any()
+
+
+@pytest.mark.parametrize("name", ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"])
+def test_activations_in_place(name):
+    """The function without the underscore, written into its operand."""
+    x, numbers = nbgrad.tensor([-2.0, 0.5, 3.0]), (0.1, 7.0) if name == "threshold_" else ()
+    expected = getattr(F, name[:-1])(x, *numbers).tolist()
+    assert getattr(F, name)(x, *numbers) is x and x.tolist() == expected
+
+
 def test_flatten_keeps_the_batch():
     """All dimensions but the first become one, or those that were asked for."""
     x = nbgrad.zeros(2, 3, 4)

@@ -27,6 +27,6 @@ row("equal", np.array_equal, REAL, case((2, 3), (2, 3)), case((2, 3), (3,)), unl
 # Of probability 0 and 1 nothing is random.
 row("dropout_mask", lambda x, keep: np.full_like(x, keep), REAL, case((2, 3), 1.0), case((2, 3), 0.0),
     errors=[fails(nbgrad.DTypeError, "floating", (2,), in_dtype="int64", keep=0.5)])
-row("dropout", lambda x, p=0.5, training=True: x * (1.0 if p == 0 or not training else 0.0), REAL, case((2, 3), 0.0),
-    case((2, 3), 1.0),
-    case((2, 3), 0.5, False), errors=[fails(nbgrad.RangeError, "from 0 to 1", (2,), p=1.5)])
+for name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"):
+    row(name, lambda x, p=0.5, training=True: x * (1.0 if p == 0 or not training else 0.0), REAL, case((2, 3), 0.0, True),
+        case((2, 3), 1.0, True), case((2, 3), 0.5, False), errors=[fails(nbgrad.RangeError, "from 0 to 1", (2,), p=1.5)])
