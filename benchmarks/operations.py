@@ -165,6 +165,9 @@ roll | x, 1, 1
 tile | x, (2, 1)
 = repeat | x.repeat(2, 1)
 = dropout | lib.nn.functional.dropout(x, 0.5, training=False)
+= alpha_dropout | lib.nn.functional.alpha_dropout(x, 0.5, training=True)
+= feature_dropout | lib.feature_dropout(xs, 0.5, True)
+= feature_alpha_dropout | lib.nn.functional.feature_alpha_dropout(xs, 0.5, training=True)
 float_power | x, 2
 isclose allclose equal | x, y
 polygamma | 2, p
