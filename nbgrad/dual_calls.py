@@ -17,17 +17,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from .dispatch import CALLS, find_plan, launched
+from .dispatch import CALLS, check_operands, compute_dtype, find_plan, launched
 from .dtypes import of_default_dtype
 from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special
 from .graph import requires_grad
-from .interpreters import Call, is_marked, quick_calls
+from .interpreters import Call, is_marked, quick_calls, quick_writes
 from .jvp import in_place_of, jvp_expression, tangents_of_call
 from .kernels.cpu.launch import Plan
+from .layout import broadcast_shapes
 from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement
-from .ops.expr import ZERO, evaluate, operation, symbol
+from .ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
 from .rules import record_result
 from .saved import tensors_in
 from .tables import keep
@@ -161,7 +162,117 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
     tangent, value, booleans = jvp_expression(op, names), op.expression(), dict(op.params)
     values = {name: value if name == "out" else symbol(name, booleans.get(name, False)) for name in tangent.symbols()}
     tangent, = evaluate((tangent,), values, lambda name, args: operation(name, *args))
-    return Formula(f"{op.name}_dual", (*op.params, *((f"t_{name}", False) for name in names)), (value, tangent))
+    return Formula(f"{op.name}_dual", (*op.params, *((f"t_{name}", False) for name in names)),
+                   (value, tangent if isinstance(tangent, Expr) else constant(tangent)))
+
+
+# ---- elementwise, in place -------------------------------------------------------------------------------------------
+
+def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
+    """A call in place: by one kernel that writes value and tangent, or that of the tangent it is the first to have, then the call."""
+    levels, x = dual_levels[:], operands[0]
+    if len(special) != len(levels) or not levels:
+        return None
+    level, memory = levels[-1], x._storage_
+    if not memory.writable or x.layout.expanded or op.integer_divisor:
+        return None
+    key: list[Any] = [op]
+    tangents: list[Tensor] = []
+    mask, bit = 0, 1
+    for y in operands:
+        if isinstance(y, Tensor):
+            if y.layout.special or y._needs_grad_ and requires_grad(y) or y is not x and not are_apart(memory, y._storage_):
+                return None
+            key.append(y.layout)
+            if y._meta_ is not None:
+                t = sole_tangent(y, level)
+                if t is not None:
+                    if t is MANY or t._needs_grad_ and requires_grad(t):
+                        return None
+                    key.append(t.layout)
+                    tangents.append(t)
+                    mask |= bit
+        elif type(y) is float or type(y) is int:
+            key.append(type(y))
+        else:
+            return None
+        bit <<= 1
+    if not mask:
+        return plain(*operands)         # type: ignore[no-any-return]
+    return write_tangent(op, operands, tangents, level, (mask, *key), plain)
+
+
+def are_apart(one: Any, other: Any) -> bool:
+    """Whether two storages can share no memory: what is one array's own is no other's."""
+    return one is not other and (one.array.flags.owndata or other.array.flags.owndata)
+
+
+def write_tangent(op: Elementwise, operands: tuple, tangents: list[Tensor], level: DualLevel, key: tuple, plain: Any) -> Any:
+    """The call where an operand has a tangent; None where there is no plan."""
+    plans = _write_plans.get(op)
+    if plans is None:
+        plans = _write_plans[op] = {}
+    try:
+        plan = plans[key]
+    except KeyError:
+        plan = keep(plans, key, write_plan(op, operands, tangents, key[0]))
+    if plan is None:
+        return None
+    x = operands[0]
+    if key[0] & 1:
+        own, *others = tangents
+        memory = own._storage_
+        if not memory.writable or any(not are_apart(memory, y._storage_) for y in (*others, *operands) if isinstance(y, Tensor)):
+            return None
+        given = (x, own, *operands[1:], *others)
+        native.into(plan, x, own, *given[len(given) - len(plan.layouts):])
+        return x
+    meta = x._meta_
+    if meta is not None and meta.base is not None:
+        return None
+    t = native.fresh(plan, *operands, *tangents)
+    if not lies_alike(t, x):
+        return None
+    plain(*operands)
+    hold(x, level.number, t)
+    return x
+
+
+_write_plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
+
+
+def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
+    """The plan of what ``write_tangent`` launches; None where there is no such kernel, or the call is an error.
+
+    With a tangent of the tensor that is written to ``plan(x, t_x, *others, *tangents)``, over the first two; without one
+    ``plan(*operands, *tangents) -> tangent``.
+    """
+    x, names = operands[0], tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    own = x.layout
+    layouts = [y.layout if isinstance(y, Tensor) else None for y in operands]
+    if len(operands) != len(op.operands) or op.predicate or op.refuses_gradient or op.complex_form and own.dtype.is_complex:
+        return None
+    if not own.dtype.differentiable or own.dtype.compute != own.dtype.name or own.conj or own.neg:
+        return None
+    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number) or any(
+            y is not None and y.dtype.is_complex and not own.dtype.is_complex for y in (*layouts, *[t.layout for t in tangents])):
+        return None
+    check_operands(op, operands)
+    shapes = [y.shape for y in layouts if y is not None]
+    if compute_dtype(op, operands) is not own.dtype or broadcast_shapes(op.name + "_", shapes) != own.shape:
+        return None
+    formula, moved = dual_formula(op, names), [t.layout for t in tangents]
+    if not mask & 1:
+        made: Plan = elementwise_plan(Formula(f"{op.name}_tangent", formula.params, formula.results[1:]), own.dtype,
+                                      (*layouts, *moved), (own if own.dense else own.like(),), exact=op.exact)
+        return made
+    if moved[0] is not own:
+        return None
+    count = len(layouts)
+    params = (formula.params[0], formula.params[count], *formula.params[1:count], *formula.params[count + 1:])
+    made = elementwise_plan(Formula(f"{op.name}_write", params, formula.results), own.dtype,
+                            (own, own, *layouts[1:], *moved[1:]), (own, own), inplace=2, exact=op.exact)
+    return made
 
 
 # ---- other operations ----------------------------------------------------------------------------------------------
@@ -478,3 +589,4 @@ def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...],
 
 
 quick_calls[DualLevel] = quick
+quick_writes[DualLevel] = write

@@ -15,7 +15,7 @@ from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeErr
 from .grad_mode import mode, special
 from .graph import edge_of, requires_grad
 from .inference import write_in_mode
-from .interpreters import Call, interpret, is_marked
+from .interpreters import Call, interpret, is_marked, quick_write
 from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
@@ -46,6 +46,10 @@ def inplace_call(op: Elementwise) -> Callable:
     def slow(x, *others):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
+        if special and not mode.inference:
+            out = quick_write(op, (x, *others), beneath)
+            if out is not None:
+                return out
         operands = (x, *[y if type(y) in PLAIN else apart(op, x, unwrap_number(y)) for y in others])
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)

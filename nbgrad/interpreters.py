@@ -29,7 +29,7 @@ from .ops.core import Op
 from .tensor import ASK, Tensor
 
 __all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "quick_call", "quick_calls",
-           "bystanders", "is_bystander", "run_plainly", "RANKS"]
+           "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly", "RANKS"]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
 # function keeps, inference tensors, lazy bits.
@@ -113,6 +113,19 @@ def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
         for active in special[-1:]:         # another thread may empty the list at any time
             quick = quick_calls.get(type(active))
     return None if quick is None else quick(op, operands, attributes)
+
+
+# ``write(op, operands, plain) -> result, or None`` by the type of a member of ``special``: the same of elementwise calls in place.
+# ``plain(*operands)`` is such a call beneath all interpreters.
+quick_writes: dict[type, Callable[[Any, tuple, Callable], Any]] = {}
+
+
+def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
+    """What a quick call makes of a call in place; None if there is none for it."""
+    for active in special[-1:]:
+        write = quick_writes.get(type(active))
+        return None if write is None else write(op, operands, plain)
+    return None
 
 
 # ``test(operands) -> bool`` by the type of a member of ``special``: whether no interpreter is concerned, markings apart.
