@@ -22,7 +22,7 @@ from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSu
 from .grad_mode import mode, special
 from .graph import Node, edge_of, requires_grad
 from .inference import NEVER, elementwise_caller
-from .interpreters import Call, interpret, is_bystander, is_marked, quick_call, quick_calls
+from .interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
 from .kernels.codegen import register_source
 from .kernels.cpu.launch import ElementwisePlan, Plan
 from .layout import Layout, broadcast_shapes, layout_of
@@ -944,6 +944,9 @@ def unary(op: Elementwise, plans: dict) -> Callable:
 
     def slow(x):
         if special:
+            out = known_call(op, (x,))
+            if out is not None:
+                return out
             if is_bystander((x,)):
                 return (BARE.get(op.name) or bare_caller(op, plans, record))(x)
         elif isinstance(x, Tensor) and adopt(plans, kinds, x.layout, x.layout):
@@ -985,6 +988,9 @@ def binary(op: Elementwise, plans: dict) -> Callable:
 
     def slow(x, y):
         if special:
+            out = known_call(op, (x, y))
+            if out is not None:
+                return out
             if is_bystander((x, y)):
                 return (BARE.get(op.name) or bare_caller(op, plans, record, record_second))(x, y)
         elif adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x), y.layout if isinstance(y, Tensor) else type(y)):
@@ -1030,8 +1036,11 @@ def nary(op: Elementwise) -> Callable:
                 plan.records[mask](plan, out, *operands)
 
     def slow(*operands):
+        if special:
+            out = known_call(op, operands)
+            return general(op, operands) if out is None else out
         out = general(op, operands)
-        if quick is not plans and not special and not (stores and looks_at_values(operands)):
+        if quick is not plans and not (stores and looks_at_values(operands)):
             plan = plans.get(plan_key(operands))
             if plan is not None:
                 keep(quick, tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands]), plan)

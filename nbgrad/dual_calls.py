@@ -16,20 +16,22 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from weakref import ref
 
-from .dispatch import CALLS, check_operands, compute_dtype, find_plan, launched
+from .dispatch import BARE, CALLS, check_operands, compile_text, compute_dtype, find_plan, launched
 from .dtypes import of_default_dtype
 from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special
 from .graph import requires_grad
-from .interpreters import Call, is_marked, quick_calls, quick_writes
+from .inplace import overlapping
+from .interpreters import Call, is_marked, known_calls, quick_calls, quick_writes
 from .jvp import in_place_of, jvp_expression, tangents_of_call
 from .kernels.cpu.launch import Plan
 from .layout import broadcast_shapes
 from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement
 from .ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
-from .rules import record_result
+from .rules import PREPARED, record_result
 from .saved import tensors_in
 from .tables import keep
 from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, sight, tangent_of
@@ -46,43 +48,103 @@ def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     if len(special) != len(levels) or not levels:
         return None
     level = levels[-1]
-    if attributes is not None and sight.below <= levels[0].number:
+    below = sight.below
+    alone = levels[0] is level and level.number < below
+    if attributes is None:
+        return elementwise_call(len(operands))(op, level, alone, True, *operands)
+    if below <= levels[0].number:
         out = unseen_call(op, operands, attributes)
         if out is not None:
             return out
-    return elementwise_call(op, operands, level) if attributes is None else general_call(op, operands, attributes, level)
+    if op.kind == "movement":
+        return movement_call(op, operands[0], level, tuple(attributes.values()))
+    return general_call(op)(op, operands, attributes, level, alone)
 
 
 # ---- elementwise ---------------------------------------------------------------------------------------------------
 
-def elementwise_call(op: Elementwise, operands: tuple, level: DualLevel) -> Tensor | None:
-    """An elementwise operation of tensors and numbers."""
-    recorded, mask, bit = False, 0, 1
-    key: list[Any] = []
-    tangents: list[Tensor] = []
-    for x in operands:
-        if isinstance(x, Tensor):
-            if x.layout.special:
-                return None
-            key.append(x.layout)
-            recorded = recorded or x._needs_grad_
-            if x._meta_ is not None:
-                t = sole_tangent(x, level)
-                if t is MANY:
-                    return None
-                if t is not None:
-                    key.append(t.layout)
-                    tangents.append(t)
-                    recorded = recorded or t._needs_grad_
-                    mask |= bit
-        else:
-            key.append(type(x))
-        bit <<= 1
-    if not tangents:
-        return launched(op, operands)
-    if recorded and mode.enabled and is_recorded((*operands, *tangents)):
+def known(op: Elementwise, operands: tuple) -> Any:
+    """An elementwise call for which there is a plan; of operands without tangents the ordinary one. None for any other call."""
+    if len(special) != len(dual_levels) or mode.inference:
         return None
-    return launched_with_tangent(op, operands, tangents, level, (mask, *key))
+    try:
+        level = dual_levels[-1]
+    except IndexError:                  # another thread has closed its level just now
+        return None
+    return elementwise_call(len(operands))(op, level, dual_levels[0] is level and level.number < sight.below, False, *operands)
+
+
+# What the texts below know of an operand: its layout, its tangent and the layout of that. A loop over operands takes 1.4 us more.
+OPERAND_TEXT = """
+    if isinstance({x}, Tensor):
+        l_{x}, meta = {x}.layout, {x}._meta_
+        if meta is None: t_{x} = k_{x} = None
+        else:
+            t_{x} = meta.tangent.get(number) if alone and meta.tangent else None
+            if t_{x} is None and (meta.base is not None or not alone):
+                t_{x} = sole_tangent({x}, level)
+                if t_{x} is MANY: return None
+            if t_{x} is None: k_{x} = None
+            else:
+                k_{x} = t_{x}.layout
+                if t_{x}._needs_grad_: recorded = True
+        if {x}._needs_grad_: recorded = True
+    else: {otherwise}
+"""
+ELEMENTWISE_TEXT = """def call(op, level, alone, look, {names}):
+    number, recorded = level.number, False
+{operands}
+    if {none}: return without_tangents_at_all(op, ({names},), look)
+    if recorded and mode.enabled and is_recorded(({names}, {tangents})): return None
+    plans = _plans.get(op)
+    plan = None if plans is None else plans.get(({key}), MISSING)
+    if plan is MISSING or plans is None:
+        plan = new_plan(op, ({names},), ({tangents},), ({key})) if look else None
+    if plan is None: return None
+    out, tangent = {launch}
+    out._meta_ = meta = dual_meta({{number: tangent}})
+    level.holders.append(ref(meta))         # what level.keep does, 0.1 us
+    if len(level.holders) > level.most: level.keep(meta)
+    return out
+"""
+
+
+@cache
+def elementwise_call(arity: int) -> Any:
+    """``call(op, level, alone, look, *operands)`` of tensors and numbers; without ``look`` only if its kind is known.
+
+    ``alone``: the level is the only one, and this thread sees it.
+    """
+    names = [f"x{k}" for k in range(arity)]
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=f"l_{x}, t_{x}, k_{x} = type({x}), None, None") for x in names)
+    tangents = [f"t_{x}" for x in names]
+    return compiled(ELEMENTWISE_TEXT, f"dual call of {arity}", names=", ".join(names), operands=blocks,
+                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
+                    key="".join(f"l_{x}, k_{x}, " for x in names),
+                    launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents))
+
+
+def launch_text(head: str, tangents: list[str]) -> str:
+    """A call of ``head`` with the tangents that there are: at least one."""
+    every = " and ".join(f"{t} is not None" for t in tangents)
+    several = f"{head}*[t for t in ({', '.join(tangents)},) if t is not None])"
+    one = f"{head}{tangents[0]}) if {tangents[0]} is not None else {head}{tangents[1]})" if len(tangents) == 2 else several
+    return f"{head}{tangents[0]})" if len(tangents) == 1 else f"{head}{', '.join(tangents)}) if {every} else {one}"
+
+
+def compiled(text: str, label: str, **parts: str) -> Any:
+    """The function ``call`` of a text in this module's names."""
+    scope = {**globals(), "ref": ref, "fresh": native.fresh, "into": native.into}
+    exec(compile_text(text.format(**parts), label), scope)
+    return scope["call"]
+
+
+def without_tangents_at_all(op: Elementwise, operands: tuple, look: bool) -> Any:
+    """An ordinary call; None where it must be looked at."""
+    if look:
+        return None if is_marked(operands) else launched(op, operands)
+    bare = BARE.get(op.name)
+    return None if bare is None else bare(*operands)
 
 
 MANY: Any = object()
@@ -121,21 +183,18 @@ def is_recorded(tensors: tuple) -> bool:
     return False
 
 
-def launched_with_tangent(op: Elementwise, operands: tuple, tangents: list[Tensor], level: DualLevel, key: tuple) -> Tensor | None:
-    """Find the plan, launch, make the result dual; None where there is no plan."""
+def new_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> Plan | None:
+    """The plan of a kind of call that is new; None where there is none."""
+    if is_marked((*operands, *[t for t in tangents if t is not None])):
+        return None
     plans = _plans.get(op)
     if plans is None:
         plans = _plans[op] = {}
-    try:
-        plan = plans[key]
-    except KeyError:
-        plan = keep(plans, key, dual_plan(op, operands, tangents, key[0]))
-    if plan is None:
-        return None
-    out, tangent = native.fresh(plan, *operands, *tangents)
-    out._meta_ = dual_meta({level.number: tangent})
-    level.keep(out._meta_)
-    return out
+    mask = sum([1 << k for k, t in enumerate(tangents) if t is not None])
+    return keep(plans, key, dual_plan(op, operands, [t for t in tangents if t is not None], mask))
+
+
+MISSING: Any = None, False
 
 
 def dual_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
@@ -169,68 +228,88 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
 # ---- elementwise, in place -------------------------------------------------------------------------------------------
 
 def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
-    """A call in place: by one kernel that writes value and tangent, or that of the tangent it is the first to have, then the call."""
-    levels, x = dual_levels[:], operands[0]
-    if len(special) != len(levels) or not levels:
+    """A call in place: by one kernel that writes value and tangent; where it gives its tensor the first tangent by one for that."""
+    levels = dual_levels[:]
+    if len(special) != len(levels) or not levels or op.integer_divisor:
         return None
-    level, memory = levels[-1], x._storage_
-    if not memory.writable or x.layout.expanded or op.integer_divisor:
-        return None
-    key: list[Any] = [op]
-    tangents: list[Tensor] = []
-    mask, bit = 0, 1
-    for y in operands:
-        if isinstance(y, Tensor):
-            if y.layout.special or y._needs_grad_ and requires_grad(y) or y is not x and not are_apart(memory, y._storage_):
-                return None
-            key.append(y.layout)
-            if y._meta_ is not None:
-                t = sole_tangent(y, level)
-                if t is not None:
-                    if t is MANY or t._needs_grad_ and requires_grad(t):
-                        return None
-                    key.append(t.layout)
-                    tangents.append(t)
-                    mask |= bit
-        elif type(y) is float or type(y) is int:
-            key.append(type(y))
-        else:
-            return None
-        bit <<= 1
-    if not mask:
-        return plain(*operands)         # type: ignore[no-any-return]
-    return write_tangent(op, operands, tangents, level, (mask, *key), plain)
+    level = levels[-1]
+    alone = levels[0] is level and level.number < sight.below
+    return writing_call(len(operands))(op, level, alone, plain, *operands)
 
 
-def are_apart(one: Any, other: Any) -> bool:
-    """Whether two storages can share no memory: what is one array's own is no other's."""
-    return one is not other and (one.array.flags.owndata or other.array.flags.owndata)
+WRITE_TEXT = """def call(op, level, alone, plain, {names}):
+    number, recorded = level.number, False
+{operands}
+    if recorded and is_recorded(({names}, {tangents})): return None
+    memory, mine = x0._storage_, None if t_x0 is None else t_x0._storage_
+    if not memory.writable or x0.layout.expanded or mine is not None and not mine.writable: return None
+    array = memory.array
+    written = array if mine is None else mine.array
+{apart}
+    if {none}: return None if is_marked(({names},)) else plain({names})
+    plans = _write_plans.get(op)
+    plan, whole = MISSING if plans is None else plans.get(({key}), MISSING)
+    if plan is None: plan, whole = new_write_plan(op, ({names},), ({tangents},), ({key}))
+    if plan is None: return None
+    if mine is None: return first_tangent(level, plain, plan, ({names},), ({tangents},))
+    {launch}
+    return x0
+"""
+# What is one array's own is no other's; memory of blocks must be looked at.
+APART_TEXT = """
+    if isinstance({x}, Tensor):
+        other = {x}._storage_.array
+        if other is array or other is written: return None
+        if t_{x} is not None:
+            other = t_{x}._storage_.array
+            if other is array or other is written: return None
+        if not (array.flags.owndata and written.flags.owndata) and overlap((x0, t_x0), ({x}, t_{x})): return None
+"""
 
 
-def write_tangent(op: Elementwise, operands: tuple, tangents: list[Tensor], level: DualLevel, key: tuple, plain: Any) -> Any:
-    """The call where an operand has a tangent; None where there is no plan."""
+@cache
+def writing_call(arity: int) -> Any:
+    """``call(op, level, alone, plain, *operands)``: an elementwise call in place; None where it must be looked at."""
+    names = [f"x{k}" for k in range(arity)]
+    others, tangents = names[1:], [f"t_{x}" for x in names]
+    number = ("\n        if type({x}) is not float and type({x}) is not int: return None"
+              "\n        l_{x}, t_{x}, k_{x} = type({x}), None, None")
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=number.format(x=x)) for x in names)
+    rest = "".join(f", {x}" for x in others)
+    if len(others) == 1:
+        rest += ") if t_x1 is None else into(plan, x0, t_x0{again}, x1, t_x1"
+    elif others:
+        rest += f", *[t for t in ({', '.join(tangents[1:])}) if t is not None]"
+    every = "into(plan, x0, t_x0{again}" + rest + ")"
+    return compiled(WRITE_TEXT, f"dual write of {arity}", names=", ".join(names), operands=blocks, tangents=", ".join(tangents),
+                    none=" and ".join(f"{t} is None" for t in tangents), key="".join(f"l_{x}, k_{x}, " for x in names),
+                    apart="".join(APART_TEXT.format(x=x) for x in others),
+                    launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}")
+
+
+def overlap(written: tuple, read: tuple) -> bool:
+    """Whether one of the tensors that are read may share memory with one that is written."""
+    return any(x is not None and y is not None and overlapping(x, y) for x in written for y in read)
+
+
+def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> tuple:
+    """The plan of a kind of call that is new, None where there is none; and whether it takes what it writes to as operands too."""
+    given = [t for t in tangents if t is not None]
+    if is_marked((*operands, *given)):
+        return None, False
     plans = _write_plans.get(op)
     if plans is None:
         plans = _write_plans[op] = {}
-    try:
-        plan = plans[key]
-    except KeyError:
-        plan = keep(plans, key, write_plan(op, operands, tangents, key[0]))
-    if plan is None:
-        return None
+    plan = write_plan(op, operands, given, sum([1 << k for k, t in enumerate(tangents) if t is not None]))
+    return keep(plans, key, (plan, plan is not None and len(plan.layouts) == len(operands) + len(given)))
+
+
+def first_tangent(level: DualLevel, plain: Any, plan: Plan, operands: tuple, tangents: tuple) -> Tensor | None:
+    """The call on a tensor that has no tangent yet."""
     x = operands[0]
-    if key[0] & 1:
-        own, *others = tangents
-        memory = own._storage_
-        if not memory.writable or any(not are_apart(memory, y._storage_) for y in (*others, *operands) if isinstance(y, Tensor)):
-            return None
-        given = (x, own, *operands[1:], *others)
-        native.into(plan, x, own, *given[len(given) - len(plan.layouts):])
-        return x
-    meta = x._meta_
-    if meta is not None and meta.base is not None:
+    if x._meta_ is not None and x._meta_.base is not None:
         return None
-    t = native.fresh(plan, *operands, *tangents)
+    t = native.fresh(plan, *operands, *[t for t in tangents if t is not None])
     if not lies_alike(t, x):
         return None
     plain(*operands)
@@ -238,11 +317,11 @@ def write_tangent(op: Elementwise, operands: tuple, tangents: list[Tensor], leve
     return x
 
 
-_write_plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
+_write_plans: dict[Elementwise, dict[tuple, tuple]] = of_default_dtype({})
 
 
 def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
-    """The plan of what ``write_tangent`` launches; None where there is no such kernel, or the call is an error.
+    """The plan of what a call in place launches; None where there is no such kernel, or the call is an error.
 
     With a tangent of the tensor that is written to ``plan(x, t_x, *others, *tangents)``, over the first two; without one
     ``plan(*operands, *tangents) -> tangent``.
@@ -277,77 +356,132 @@ def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: i
 
 # ---- other operations ----------------------------------------------------------------------------------------------
 
-def general_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
-    """A movement; a call of a kind that has a program; an operation that is linear in the operands that have tangents; any other
-    by ``tangents_of_call``.
-    """
-    if op.kind == "movement":
-        x, = operands
-        t = operand_tangent(x, level)
-        return None if t is MANY else viewed(op, x, {} if t is None else {"x": t}, level, tuple(attributes.values()))
+def movement_call(op: Movement, x: Any, level: DualLevel, values: tuple) -> Any:
+    """A view, and that of its tangent."""
+    t = operand_tangent(x, level)
+    return None if t is MANY else viewed(op, x, {} if t is None else {"x": t}, level, values)
+
+
+# See NOTE [Dual programs]. Whatever has no program takes the long way, and leaves one behind.
+GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
+    number, recorded = level.number, False
+    try: {names}, = operands
+    except ValueError: return None
+{operands}
+    if {none}: return without_tangents(op, operands, attributes)
+    {attributes}= attributes.values()
+    if {usual}:
+        inputs = ({names}, {holders})
+        key = (op, {key}{rest})
+    else:
+        inputs, key = [{names}], [op, {key}]
+        for value in attributes.values():
+            if not note_attribute(value, key, inputs): return long_call(op, operands, attributes, level)
+        key = tuple(key)
+    if recorded and mode.enabled and is_recorded((*inputs, {tangents})): return long_call(op, operands, attributes, level)
+    try: program, direct = _programs.get(key, UNKNOWN)
+    except TypeError: return long_call(op, operands, attributes, level)
+    if program is None:
+        return settling_call(op, operands, attributes, level, key, inputs, [t for t in ({tangents},) if t is not None])
+    made = {launch}
+    if made is None: return long_call(op, operands, attributes, level)
+    out, t = made
+    if t is not None:
+        first = out[0] if type(out) is tuple else out
+        if direct:
+            first._meta_ = meta = dual_meta({{number: t}})
+            level.holders.append(ref(meta))
+            if len(level.holders) > level.most: level.keep(meta)
+        else: attach(first, t, [{tangents}], level)
+    return out
+"""
+UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None)))
+
+
+@cache
+def general_call(op: General) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look."""
+    names = list(op.operands)
+    attributes = list(op.signature.parameters)[len(names):]
+    if getattr(op, "variadic", False):
+        return joining_call
+    held = [n for n in PREPARED.get(op.name, (None, ()))[1] if n in attributes and n != "indices"]
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise="return None") for x in names)
+    tangents = [f"t_{x}" for x in names]
+    usual = [f"type({n}) is Tensor" if n in held else f"type({n}) in SIMPLE" for n in attributes]
+    return compiled(GENERAL_TEXT, f"dual call of {op.name}", names=", ".join(names), operands=blocks,
+                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
+                    launch=launch_text("program(*inputs, ", tangents),
+                    attributes="".join(f"{n}, " for n in attributes) or "_ ", usual=" and ".join(usual) or "True",
+                    holders="".join(f"{n}, " for n in held), key="".join(f"l_{x}, k_{x}, " for x in names),
+                    rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes))
+
+
+def joining_call(op: General, operands: tuple, attributes: dict, level: DualLevel, alone: bool) -> Any:
+    """The same of an operation whose first operand is a sequence of tensors."""
+    number, recorded = level.number, False
+    members = operands[0]
+    if type(members) is not tuple and type(members) is not list:
+        return None
     key: list[Any] = [op]
-    inputs: list[Tensor] = []
     given: list[Any] = []
-    mask, bit = 0, 1
-    recorded = False
-    for x in (operands if type(operands[0]) is not tuple and type(operands[0]) is not list else (*operands[0], *operands[1:])):
+    for x in members:
         if not isinstance(x, Tensor):
             return None
-        layout = x.layout
-        if layout.special:
-            return None
-        key.append(layout)
-        inputs.append(x)
-        recorded = recorded or x._needs_grad_
-        if x._meta_ is not None:
-            t = sole_tangent(x, level)
-            if t is not None:
+        key.append(x.layout)
+        if x._needs_grad_:
+            recorded = True
+        meta = x._meta_
+        if meta is not None:
+            t = meta.tangent.get(number) if alone and meta.tangent else None
+            if t is None and (meta.base is not None or not alone):
+                t = sole_tangent(x, level)
                 if t is MANY:
                     return None
-                mask |= bit
-                key.append(t.layout)
-                given.append(t)
-                recorded = recorded or t._needs_grad_
-        bit <<= 1
-    if not mask:
-        return without_tangents(op, operands, attributes)
-    key.append(mask)
-    for value in attributes.values():
-        kind = type(value)
-        if kind is int or kind is bool or value is None:
-            key += value, kind
-        elif not note_attribute(value, key, inputs):
-            return long_call(op, operands, attributes, level)
-    if recorded and mode.enabled and is_recorded((*inputs, *given)):
-        return long_call(op, operands, attributes, level)
-    try:
-        found = _programs.get(tuple(key))
-    except TypeError:                   # an attribute without a hash
-        return long_call(op, operands, attributes, level)
-    if type(found) is tuple:
-        program, direct = found
-        made = program(*inputs, *given)
-        if made is not None:
-            out, t = made
             if t is not None:
-                first = out[0] if type(out) is tuple else out
-                if direct:
-                    first._meta_ = dual_meta({level.number: t})
-                    level.keep(first._meta_)
-                else:
-                    attach(first, t, given, level)
-            return out
-    elif found is None:
-        keep(_programs, tuple(key), NEVER if max([x.layout.numel for x in inputs]) > MOST_TRACED else AGAIN)
-    elif found is AGAIN:
-        return settled_call(op, operands, attributes, level, tuple(key), inputs, given)
+                key += t.layout, len(given)
+                given.append(t)
+                if t._needs_grad_:
+                    recorded = True
+    if not given:
+        return without_tangents(op, operands, attributes)
+    inputs = [*members]
+    for value in attributes.values():
+        if not note_attribute(value, key, inputs):
+            return long_call(op, operands, attributes, level)
+    if len(operands) > 1 or recorded and mode.enabled and is_recorded((*inputs, *given)):
+        return long_call(op, operands, attributes, level)
+    found = tuple(key)
+    program, direct = _programs.get(found, UNKNOWN)
+    if program is None:
+        return settling_call(op, operands, attributes, level, found, inputs, given)
+    made = program(*inputs, *given)
+    if made is None:
+        return long_call(op, operands, attributes, level)
+    out, t = made
+    if direct:
+        out._meta_ = meta = dual_meta({number: t})
+        level.keep(meta)
+    elif t is not None:
+        attach(out, t, given, level)
+    return out
+
+
+def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: Any, given: list) -> Any:
+    """The long way of a call that has no program; the second call of a kind makes one."""
+    if key not in _unsettled:
+        if not is_marked((inputs, given)):
+            keep(_unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
+    elif _unsettled[key]:
+        _unsettled[key] = False
+        return settled_call(op, operands, attributes, level, key, [*inputs], given)
     return long_call(op, operands, attributes, level)
 
 
-# By operation, layouts and attributes: a program and whether its tangents are taken as they are; AGAIN where the next call is to
-# make one, NEVER where there is none.
-_programs: dict[tuple, Any] = of_default_dtype({})
-AGAIN, NEVER = "again", "never"
+# By operation, layouts and attributes: a program, and whether its tangents are taken as they are. Of what was called and has none:
+# whether the next call is to make one.
+_programs: dict[tuple, tuple] = of_default_dtype({})
+_unsettled: dict[tuple, bool] = of_default_dtype({})
 MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
 
 
@@ -377,7 +511,8 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
     found = None
     if all(t is None for t in made[1:]) and not is_marked((result, made)):
         found = program_of(tracer, [*inputs, *given], result, made[0])
-    keep(_programs, key, found if found is not None and gives(found[0], (*inputs, *given), result, made[0]) else NEVER)
+    if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
+        keep(_programs, key, found)
     return with_tangents(result, made, flat(tangents), level)
 
 
@@ -397,12 +532,12 @@ def same_bits(x: Tensor, y: Tensor) -> bool:
 
 
 def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
-    """A call that has no program, of operands some of which have tangents."""
+    """A call that has no program, of operands some of which have tangents; None where an interpreter must look."""
     tangents = named_tangents(op, operands, level)
     values = tuple(attributes.values())
-    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
-    if plan is None and is_marked(values):
+    if any(t is MANY for t in tangents.values()) or is_marked((operands, values)):
         return None
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
     if plan is not None:
         out = pushed_forward(op, plan, operands, tangents, level, values)
     else:
@@ -411,7 +546,9 @@ def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> A
 
 
 def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
-    """A call of operands that have no tangents."""
+    """A call of operands that have no tangents; None where an interpreter must look."""
+    if is_marked(operands):
+        return None
     values = tuple(attributes.values())
     plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
     return None if plan is None and is_marked(values) else result_of(op, plan, operands, attributes)
@@ -588,5 +725,5 @@ def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...],
     return None if left else tuple(groups)
 
 
-quick_calls[DualLevel] = quick
+known_calls[DualLevel], quick_calls[DualLevel] = known, quick
 quick_writes[DualLevel] = write

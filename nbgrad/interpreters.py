@@ -28,8 +28,8 @@ from .graph import Edge, Node, next_seq
 from .ops.core import Op
 from .tensor import ASK, Tensor
 
-__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "quick_call", "quick_calls",
-           "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly", "RANKS"]
+__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "known_call", "known_calls",
+           "quick_call", "quick_calls", "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly", "RANKS"]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
 # function keeps, inference tensors, lazy bits.
@@ -113,6 +113,19 @@ def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
         for active in special[-1:]:         # another thread may empty the list at any time
             quick = quick_calls.get(type(active))
     return None if quick is None else quick(op, operands, attributes)
+
+
+# ``call(op, operands) -> result, or None`` by the type of a member of ``special``: elementwise calls of a kind that is known,
+# before anything of theirs is looked at.
+known_calls: dict[type, Callable[[Any, tuple], Any]] = {}
+
+
+def known_call(op: Op, operands: tuple) -> Any:
+    """The result of a call of a kind that is known; None where it must be looked at."""
+    for active in special[-1:]:
+        call = known_calls.get(type(active))
+        return None if call is None else call(op, operands)
+    return None
 
 
 # ``write(op, operands, plain) -> result, or None`` by the type of a member of ``special``: the same of elementwise calls in place.

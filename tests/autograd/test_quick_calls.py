@@ -73,6 +73,92 @@ def test_dual_kernels_compute_what_is_computed_apart(name):
                     close(a, b, 1e-12, f"{name}{call}: {which}, dual {sorted(chosen)}")
 
 
+INPLACE = [name for name in ROWS if OPS[name].inplace]
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_dual_writes_compute_what_is_computed_apart(name):
+    """A call in place, for every subset of operands with tangents: value and tangent, of the base and of the view written to."""
+    function = nbgrad.dispatch.CALLS[name + "_"]
+    for call in SAMPLES[name].calls:
+        operands = [to_tensor(x) for x in SAMPLES[name].arrays(call)]
+        if not isinstance(operands[0], nbgrad.Tensor) or operands[0].shape != np.broadcast_shapes(
+                *[x.shape for x in operands if isinstance(x, nbgrad.Tensor)]):
+            continue
+        floating = [k for k, x in enumerate(operands) if isinstance(x, nbgrad.Tensor) and x.dtype.is_floating_point]
+        for subset in range(1, 1 << len(floating)):
+            chosen = {k for place, k in enumerate(floating) if subset >> place & 1}
+            directions = [to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None
+                          for k, x in enumerate(operands)]
+            for written in (lambda x: x.clone(), lambda x: nbgrad.stack((x, x), -1).select(-1, 0)):
+                def program(x, *others):
+                    x = written(x)
+                    for _ in range(2):
+                        function(x, *others)
+                    return x
+
+                got = pushed(program, operands, directions)
+                with asking():
+                    want = pushed(program, operands, directions)
+                for which, a, b in zip(("value", "tangent"), got, want):
+                    assert (a is None) is (b is None), f"{name}{call}: {which}"
+                    if a is not None:
+                        close(a, b, 1e-12, f"{name}{call}: {which}, dual {sorted(chosen)}")
+
+
+def test_dual_writes_reach_views_and_their_tangents():
+    """The base of a view that is written to, and other views of it, show the write and its tangent."""
+    x, t, y, s = wave(2, 3), wave(2, 3) * 2, wave(3) + 1, wave(3) * 3
+    with dual_level():
+        base, other = make_dual(x, t).clone(), make_dual(y, s)
+        row, column = base[0], base[:, 1]
+        for _ in range(3):
+            row.mul_(other)
+        assert np.allclose(unpack_dual(base).tangent[0].numpy(), (t[0] * y ** 3 + 3 * x[0] * y ** 2 * s).numpy())
+        assert np.allclose(unpack_dual(column).tangent.numpy(), unpack_dual(base).tangent[:, 1].numpy())
+        assert np.allclose(unpack_dual(base).primal[1].numpy(), x[1].numpy())
+
+
+@pytest.mark.parametrize("write, value, tangent", [
+    (lambda w, d: w.mul_(w), lambda x, t: x * x, lambda x, t: 2 * x * t),
+    (lambda w, d: w.mul_(w.flip(0)), lambda x, t: x * x.flip(0), lambda x, t: x * t.flip(0) + t * x.flip(0)),
+    (lambda w, d: w.copy_(w.data), lambda x, t: x, lambda x, t: 0 * t),
+    (lambda w, d: w.zero_(), lambda x, t: 0 * x, lambda x, t: 0 * t),
+    (lambda w, d: w.fill_(3.0), lambda x, t: 0 * x + 3, lambda x, t: 0 * t),
+    (lambda w, d: w.add_(d, alpha=2), lambda x, t: 3 * x, lambda x, t: 3 * t),
+    (lambda w, d: w.__setitem__(..., d * 2), lambda x, t: 2 * x, lambda x, t: 2 * t)])
+def test_dual_writes_of_what_shares_memory(write, value, tangent):
+    """Operands that are what is written to, or lie in its memory, are read before."""
+    x, t = wave(4), wave(4) * 2 + 1
+    for _ in range(2):
+        with dual_level():
+            d = make_dual(x, t)
+            w = d.clone()
+            write(w, d)
+            primal, made = unpack_dual(w)
+            assert np.allclose(primal.numpy(), value(x, t).numpy()) and np.allclose(made.numpy(), tangent(x, t).numpy())
+
+
+def test_dual_writes_are_recorded_and_refused_as_others():
+    """A leaf that requires grad is refused, a recorded tensor gets its node, and versions move."""
+    x, t = wave(3), wave(3)
+    with dual_level():
+        d = make_dual(x, t)
+        with pytest.raises(nbgrad.NbgradError, match="leaf"):
+            wave(3).requires_grad_().mul_(d)
+        leaf = wave(3).requires_grad_()
+        w = leaf * 1
+        for _ in range(2):
+            w.mul_(d)
+        assert np.allclose(nbgrad.grad(w.sum(), leaf)[0].numpy(), (x * x).numpy())
+        v = d.clone()
+        versions = v._version, unpack_dual(v).tangent._version
+        v.mul_(2.0)
+        assert (v._version, unpack_dual(v).tangent._version) == (versions[0] + 1, versions[1] + 1)
+        with pytest.raises(nbgrad.NbgradError, match="share one memory"):
+            make_dual(wave(1), wave(1)).expand(3).mul_(d)
+
+
 def test_plans_know_which_operand_is_dual():
     """Products of operands of one layout are told apart by where the tangents are."""
     x, y, t = wave(4), wave(4) + 2, wave(4) * 3
