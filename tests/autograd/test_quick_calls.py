@@ -91,7 +91,7 @@ def test_dual_writes_compute_what_is_computed_apart(name):
             directions = [to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None
                           for k, x in enumerate(operands)]
             for written in (lambda x: x.clone(), lambda x: nbgrad.stack((x, x), -1).select(-1, 0)):
-                def program(x, *others):
+                def program(x, *others, written=written):
                     x = written(x)
                     for _ in range(2):
                         function(x, *others)
