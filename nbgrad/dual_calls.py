@@ -68,10 +68,10 @@ def known(op: Elementwise, operands: tuple) -> Any:
     if len(special) != len(dual_levels) or mode.inference:
         return None
     try:
-        level = dual_levels[-1]
+        level, outermost = dual_levels[-1], dual_levels[0]
     except IndexError:                  # another thread has closed its level just now
         return None
-    return elementwise_call(len(operands))(op, level, dual_levels[0] is level and level.number < sight.below, False, *operands)
+    return elementwise_call(len(operands))(op, level, outermost is level and level.number < sight.below, False, *operands)
 
 
 # What the texts below know of an operand: its layout, its tangent and the layout of that. A loop over operands takes 1.4 us more.
