@@ -29,7 +29,7 @@ from .layout import Layout, broadcast_shapes, layout_of
 from .lowering.elementwise import Formula, elementwise_plan, result_layout
 from .node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from .ops.core import OPS, Elementwise
-from .ops.expr import guarded, postorder, symbol
+from .ops.expr import OPERATIONS, guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .ops.spellings import public_name, target_of
 from .saved import EnteredHooks, RawSaved, alias_with, free_all, require_history, tangents_of, unpack
@@ -91,6 +91,7 @@ FOLDS: dict[str, Callable] = {
 
 
 CALLS: dict[str, Callable] = {}
+OPERATIONS[Tensor] = CALLS
 
 
 # ---- planning ------------------------------------------------------------------------------------------------------

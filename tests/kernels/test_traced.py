@@ -23,6 +23,8 @@ FORMULAS = {
     "several": ((("x", False), ("y", False)), (scalar.log(X) * Y, -X / (Y + 1.0))),
     "chosen": ((("c", True), ("x", False)), (scalar.where(C, scalar.sigmoid(X), X * 0.5),)),
     "predicate": ((("x", False), ("y", False)), (X < Y,)),
+    "pow": ((("x", False), ("y", False)), (scalar.pow(X, Y),)),                # which compares truth values and integers
+    "erfc": ((("x", False),), (scalar.erfc(X),)),                               # which has a polynomial of a constant
 }
 
 

@@ -32,7 +32,7 @@ from .disk import Store, StoreInfo, default_directory
 __all__ = ["ABI_VERSION", "Store", "StoreInfo", "Loader", "loader", "compile_lock", "content_key", "platform_key",
            "default_directory"]
 
-ABI_VERSION = 1                         # of the kernels' signature and the files' format; part of every key
+ABI_VERSION = 2                         # of the kernels' signature and the files' format; part of every key
 IMPORTS_MAY_TAKE = 10.0                 # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
 # NUMBA_ variables that do not change machine code; any other one is part of every key.
 IRRELEVANT_OPTIONS = {"NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_THREADING_LAYER", "NUMBA_COLOR_SCHEME",

@@ -17,7 +17,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ..instantiate import instantiate
-from ..prims import llvm_prims
+from ..prims import llvm_prims, numpy_prims
 
 __all__ = ["traced"]
 
@@ -90,7 +90,11 @@ def operator(kind, build: Callable, result=None, swapped=False) -> Callable:
 def comparison(sign: str) -> Callable:
     """The method for a comparison; NaN is unequal to everything, and nothing else."""
     name = "fcmp_unordered" if sign == "!=" else "fcmp_ordered"
-    return operator(types.Float, lambda b, x, y: getattr(b, name)(sign, x, y), types.boolean)
+    of_numbers = operator(types.Float, lambda b, x, y: getattr(b, name)(sign, x, y), types.boolean)
+    of_truths = operator(types.Boolean, lambda b, x, y: b.icmp_unsigned(sign, x, y), types.boolean)
+    of_integers = operator(types.Integer, lambda b, x, y: b.icmp_signed(sign, x, y), types.boolean)
+    by_kind = {types.Float: of_numbers, types.Boolean: of_truths, types.Integer: of_integers}
+    return lambda self, other: by_kind[type(self.type)](self, other)
 
 
 for python, llvm in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):
@@ -104,12 +108,12 @@ for python, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq"
     setattr(Traced, f"__{python}__", comparison(sign))
 
 
-def primitive(rule: Callable) -> Callable:
-    """One of ``llvm_prims`` as a function of Traced values."""
+def primitive(rule: Callable, of_constants: Callable) -> Callable:
+    """One of ``llvm_prims`` as a function of Traced values; of constants alone it is that of ``numpy_prims``, which has its bits."""
     def call(*operands):
         builder = next((each.builder for each in operands if isinstance(each, Traced)), None)
         if builder is None:
-            raise Untraceable("a primitive of constants")
+            return of_constants(*operands)
         signature, generate = rule(None, *map(type_of, operands))
         values = [operand(builder, each, type) for each, type in zip(operands, signature.args)]
         return Traced(builder, signature.return_type, generate(None, builder, signature, values))
@@ -161,7 +165,8 @@ def traced(functions: dict[str, Callable], source: dict[str, Any], dtype: str) -
     made: dict[str, Any] = {}
     copies: dict[Callable, Callable] = {}
     rules = llvm_prims(lambda rule: rule, types, dtype, f"llvm.rint.f{real.bitwidth}")
-    target = {name: primitive(rule) for name, rule in rules.items()}
+    of_constants = numpy_prims(dtype)
+    target = {name: primitive(rule, of_constants[name]) for name, rule in rules.items()}
     for name, function in functions.items():
         booleans = getattr(function, "booleans", None)
         if booleans is None:
