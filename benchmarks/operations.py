@@ -299,7 +299,6 @@ WITHOUT = {
 REASONS = {
     "equal": "torch compares memory at once; here blocks are compared by a kernel and looked at in Python",
     "cdist": "differences are computed one by one: torch multiplies matrices, and loses digits where points are close",
-    "igamma": "series and fractions of NumPy, not yet a kernel",
     "nextafter": "NumPy's function, element by element",
     "frexp": "NumPy's function, element by element",
     "isin": "NumPy's function",

@@ -24,8 +24,8 @@ from weakref import WeakValueDictionary
 
 from ..errors import ArgumentError
 
-__all__ = ["Expr", "Operators", "OPERATORS", "OPERATIONS", "scalar", "symbol", "constant", "times", "conjugate", "plus", "guarded", "evaluate",
-           "ONE", "ZERO"]
+__all__ = ["Expr", "Operators", "OPERATORS", "OPERATIONS", "scalar", "symbol", "constant", "operation", "times", "conjugate",
+           "plus", "guarded", "evaluate", "ONE", "ZERO"]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
 OPERATORS = {

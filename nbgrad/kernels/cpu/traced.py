@@ -109,7 +109,7 @@ for python, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq"
 
 
 def primitive(rule: Callable, of_constants: Callable) -> Callable:
-    """One of ``llvm_prims`` as a function of Traced values; of constants alone it is that of ``numpy_prims``, which has its bits."""
+    """One of ``llvm_prims`` as a function of Traced values; of constants alone that of ``numpy_prims``, which has its bits."""
     def call(*operands):
         builder = next((each.builder for each in operands if isinstance(each, Traced)), None)
         if builder is None:

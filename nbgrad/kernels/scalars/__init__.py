@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from . import exponential, integers, logarithm, rounding, special, trigonometric
+from . import exponential, gamma, integers, logarithm, rounding, special, trigonometric
 from .exponential import cosh, erf, exp, exp2, expm1, sigmoid, sinh, softplus, tanh
 from .inverse_hyperbolic import acosh, asinh, atanh
 from .logarithm import log, log1p, log2, log10
@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, Callable] = {
     **{name: getattr(special, name) for name in ("erfc", "erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma", "zeta",
                                                  "i0", "i0e", "i1", "i1e",
                                                  "sinc", "sinc_slope")},
+    "lower_gamma": gamma.lower_gamma, "upper_gamma": gamma.upper_gamma,
 }
 
 INT_FUNCTIONS: dict[str, Callable] = {
@@ -56,12 +57,14 @@ PRECISE: dict[str, Callable] = {
     "sin": trigonometric.sin_precise, "cos": trigonometric.cos_precise, "tan": trigonometric.tan_precise,
     "fmod": rounding.fmod_precise, "remainder": rounding.remainder_precise,
     "floor_divide": rounding.floor_divide_precise, "zeta": special.zeta_precise,
+    "lower_gamma": gamma.lower_gamma_precise, "upper_gamma": gamma.upper_gamma_precise,
 }
 
 GUARDS: dict[str, tuple[Callable, str]] = {
     **{name: (trigonometric.angle_is_huge, name) for name in ("sin", "cos", "tan")},
     **{name: (rounding.quotient_is_huge, name) for name in ("fmod", "remainder", "floor_divide")},
     "zeta": (special.zeta_is_far, "zeta"),
+    **{name: (gamma.gamma_is_far, name) for name in ("lower_gamma", "upper_gamma")},
 }
 
 COMMON: dict[str, tuple[Callable, Callable]] = {
