@@ -12,7 +12,7 @@ from __future__ import annotations
 
 __all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "OperatorError",
            "SubscriptError", "DimError", "GradError", "VersionError", "DivisionError", "InplaceError", "CacheError",
-           "KernelError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError",
+           "KernelError", "NamingError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError",
            "require_callable"]
 
 
@@ -38,6 +38,12 @@ class ArgumentError(NbgradError, TypeError):
 
 class RangeError(NbgradError, ValueError):
     """An argument of the right type and an impossible value."""
+
+
+class NamingError(RangeError, KeyError):
+    """A name that is taken, cannot be, or is not there."""
+
+    __str__ = BaseException.__str__         # KeyError's shows the text in quotes
 
 
 class RootError(ArgumentError, AssertionError):

@@ -215,6 +215,53 @@ def test_resuming_from_a_state_dict(kind, reference, options):
     np.testing.assert_allclose(run(second, q, GRADS[3:]), reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
 
 
+def test_a_loaded_state_decides_how_weights_decay():
+    """Adam goes on with the decay of the state, decoupled or not; AdamW's is always decoupled."""
+    found = []
+    for make in (lambda p: optim.Adam([p], weight_decay=0.5, decoupled_weight_decay=True),
+                 lambda p: optim.AdamW([p], weight_decay=0.5)):
+        for other in (optim.Adam, optim.AdamW):
+            p = parameter()
+            optimizer = other([p])
+            optimizer.load_state_dict(make(p).state_dict())
+            found.append(run(optimizer, p, GRADS[:3]).tolist())
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_options_that_a_state_does_not_name_stay():
+    """A state that was written before an option existed leaves it as it is."""
+    optimizer = optim.SGD([parameter()], lr=0.5, momentum=0.5)
+    optimizer.load_state_dict({"state": {}, "param_groups": [{"lr": 0.25, "params": [0]}]})
+    assert (optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]) == (0.25, 0.5)
+
+
+@pytest.mark.parametrize(("state", "error", "message"), [
+    (3, ArgumentError, "load_state_dict: expected a mapping, got int"),
+    ({"state": {}}, KeyError, r"the state has no 'param_groups', it has \['state'\]"),
+    ({"state": {0: {"step": 1}, 7: {}}, "param_groups": [{"params": [0]}]}, KeyError, r"parameters \[7\], which no group has"),
+])
+def test_states_that_are_none(state, error, message):
+    """The error says what is missing, and nothing is changed."""
+    p = parameter()
+    optimizer = optim.Adam([p])
+    run(optimizer, p, GRADS[:2])
+    with pytest.raises(error, match=message):
+        optimizer.load_state_dict(state)
+    assert optimizer.state[p]["step"] == 2
+
+
+def test_a_step_that_fails_is_not_counted():
+    """State of another shape is an error that changes neither parameter nor state."""
+    p = parameter()
+    optimizer = optim.Adam([p])
+    run(optimizer, p, GRADS[:1])
+    before = p.tolist()
+    optimizer.state[p]["exp_avg"] = nbgrad.zeros(1, dtype=p.dtype)
+    with pytest.raises(ShapeError):
+        optimizer.step()
+    assert p.tolist() == before and optimizer.state[p]["step"] == 1
+
+
 def test_state_dict_of_other_groups():
     """A state whose groups have other sizes is refused, with both sizes."""
     state = optim.SGD([parameter(), parameter()]).state_dict()

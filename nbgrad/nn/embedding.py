@@ -64,5 +64,7 @@ class Embedding(Module):
                            self.sparse)
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        """The sizes, and the settings that are not the defaults."""
+        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *others])

@@ -12,8 +12,8 @@ from nbgrad import Tensor
 
 from ..errors import RangeError, ShapeError
 
-__all__ = ["calculate_gain", "constant_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_",
-           "xavier_normal_", "xavier_uniform_", "zeros_"]
+__all__ = ["calculate_gain", "constant_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
+           "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"]
 
 GAINS = {"linear": 1.0, "identity": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
@@ -46,6 +46,49 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     with nbgrad.no_grad():
         unit = nbgrad.randn(tuple(tensor.shape), dtype=tensor.dtype, generator=generator)
         return tensor.copy_(unit.mul_(std).add_(mean))
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Any = None) -> Tensor:
+    """Normal with ``mean`` and standard deviation ``std``, of which only what lies between ``a`` and ``b`` is drawn."""
+    low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
+    with nbgrad.no_grad():
+        unit = nbgrad.rand(tuple(tensor.shape), dtype=nbgrad.float64, generator=generator)
+        return tensor.copy_((low + (high - low) * unit).erfinv().mul(std * math.sqrt(2)).add(mean).clamp(a, b))
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity, of as many rows and columns as there are.
+
+    Raises:
+        ShapeError: not two dimensions.
+    """
+    if tensor.dim() != 2:
+        raise ShapeError(f"eye_: expected two dimensions, got shape {tuple(tensor.shape)}.")
+    with nbgrad.no_grad():
+        return tensor.copy_(nbgrad.eye(*tensor.shape))
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """``gain`` times a matrix whose rows, or columns if they are fewer, are orthonormal; uniform among those.
+
+    Dimensions after the second count as columns.
+
+    Raises:
+        ShapeError: fewer than two dimensions.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007; Saxe et al., "Exact solutions to
+    the nonlinear dynamics of learning in deep linear neural networks", 2013.
+    """
+    fans(tensor)
+    if not tensor.numel():
+        return tensor
+    with nbgrad.no_grad():
+        rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+        unit = nbgrad.randn(max(rows, columns), min(rows, columns), dtype=nbgrad.float64, generator=generator)
+        q, r = nbgrad.linalg.qr(unit)
+        q = q * r.diagonal().sign()         # without the signs of r, q depends on conventions of QR
+        return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:

@@ -9,7 +9,7 @@ import nbgrad
 from nbgrad import Parameter, Tensor
 from nbgrad.graph import RemovableHandle
 
-from ..errors import ArgumentError, RangeError, ShapeError
+from ..errors import ArgumentError, NamingError, ShapeError
 from .hooks import ForwardHook, ModuleHooks
 from .utils import zero_grads
 
@@ -25,6 +25,11 @@ class IncompatibleKeys(NamedTuple):
 
     missing_keys: list[str]
     unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
 class Module:
@@ -137,7 +142,7 @@ class Module:
         """Make ``parameter`` the attribute ``name``; None declares a parameter that the module does without.
 
         Raises:
-            ArgumentError: not a Parameter. RangeError: ``name`` is taken or is no name.
+            ArgumentError: not a Parameter. NamingError: ``name`` is taken or is no name; a KeyError too.
         """
         self._register(name, parameter, PARAMETER)
 
@@ -146,7 +151,7 @@ class Module:
         ``persistent``, saved by ``state_dict``.
 
         Raises:
-            ArgumentError: not a tensor. RangeError: ``name`` is taken or is no name.
+            ArgumentError: not a tensor. NamingError: ``name`` is taken or is no name; a KeyError too.
         """
         self._register(name, tensor, BUFFER if persistent else TRANSIENT)
 
@@ -154,7 +159,7 @@ class Module:
         """Make ``module`` the attribute ``name``.
 
         Raises:
-            ArgumentError: not a Module. RangeError: ``name`` is taken or is no name.
+            ArgumentError: not a Module. NamingError: ``name`` is taken or is no name; a KeyError too.
         """
         self._register(name, module, MODULE)
 
@@ -165,9 +170,11 @@ class Module:
         if not isinstance(name, str):
             raise ArgumentError(f"{owner}: expected the name of a {kind} as a str, got {type(name).__name__}.")
         if not name or "." in name:
-            raise RangeError(f"{owner}: {name!r} cannot name a {kind}: it is empty or contains a dot.")
-        if hasattr(self, name) and name not in self._kinds_:
-            raise RangeError(f"{owner}: the attribute {name!r} exists and is no {kind}. Hint: choose another name.")
+            raise NamingError(f"{owner}: {name!r} cannot name a {kind}: it is empty or contains a dot.")
+        present = self._kinds_.get(name)
+        if hasattr(self, name) and present != kind and not (kind in BUFFERS and present in BUFFERS):
+            raise NamingError(f"{owner}: the attribute {name!r} exists and is {'a ' + present if present else f'no {kind}'}. "
+                              f"Hint: choose another name, or delete the attribute before registering a {kind}.")
         _check_kind(f"{owner}.{name}", kind, value)
         self._kinds_[name] = kind
         object.__setattr__(self, name, value)
@@ -224,6 +231,50 @@ class Module:
         """The module itself and all below it, each once."""
         return (module for _, module in self.named_modules())
 
+    def get_submodule(self, target: str) -> Module:
+        """The module below with the dotted name ``target``; the module itself for "".
+
+        Raises:
+            AttributeError: there is none.
+
+        >>> from nbgrad import nn
+        >>> nn.Sequential(nn.Sequential(nn.Tanh())).get_submodule("0.0")
+        Tanh()
+        """
+        module = self
+        for name in target.split(".") if target else []:
+            module = module._member(name, target, MODULE)
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter with the dotted name ``target``.
+
+        Raises:
+            AttributeError: there is none.
+
+        >>> import nbgrad
+        >>> nbgrad.nn.Sequential(nbgrad.nn.Linear(2, 3)).get_parameter("0.weight").shape
+        nbgrad.Size([3, 2])
+        """
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._member(name, target, PARAMETER)
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer with the dotted name ``target``.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._member(name, target, *BUFFERS)
+
+    def _member(self, name: str, target: str, *kinds: str) -> Any:
+        value = self.__dict__.get(name) if self._kinds_.get(name) in kinds else None
+        if value is None:
+            there = ", ".join(name for name, _ in self._own(*kinds)) or "none"
+            raise AttributeError(f"{type(self).__name__}: {name!r} of {target!r} is no {kinds[0]} here. There are: {there}.")
+        return value
+
     def apply(self, fn: Callable[[Module], Any]) -> Any:
         """Call ``fn`` on every module, children first; returns self."""
         for module in self.children():
@@ -233,28 +284,35 @@ class Module:
 
     # State
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
         """Parameters and persistent buffers by dotted name.
+
+        Args:
+            destination: a dictionary to put them into, and to return.
+            prefix: stands before every name as it is: "net." with its dot.
 
         Returns:
             Detached tensors that share memory with the module's; the tensors themselves if ``keep_vars``.
         """
-        entries = self._named_state(prefix)
-        return {name: tensor if keep_vars else tensor.detach() for name, tensor in entries}
+        state = {} if destination is None else destination
+        state.update({prefix + name: tensor if keep_vars else tensor.detach() for name, tensor in self._named_state()})
+        return state
 
-    def _named_state(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+    def _named_state(self) -> Iterator[tuple[str, Tensor]]:
         """Module by module, parameters before buffers; every name of a shared tensor."""
-        for path, module in self._walk(prefix):
+        for path, module in self._walk(""):
             for kind in (PARAMETER, BUFFER):
                 for name, tensor in module._own(kind):
                     yield _join(path, name), tensor
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy ``state_dict`` into the parameters and persistent buffers, in place. An error leaves all as it was.
 
         Args:
             state_dict: by dotted name, tensors or NumPy arrays of the same shapes; dtypes are converted.
             strict: refuse missing and unexpected names. Shapes must fit in either case.
+            assign: let the tensors of ``state_dict`` take the place of the module's, with dtypes of their own, rather than be
+                copied. What they replace is no longer trained: make optimizers afterwards.
 
         Returns:
             The names that are missing from ``state_dict``, and those that this module does not have.
@@ -278,14 +336,26 @@ class Module:
                              + "\nHint: strict=False permits missing and unexpected names, never another shape.")
         with nbgrad.no_grad():
             for name, value in given.items():
-                own[name].copy_(value)
+                if assign:
+                    self._assign(name, own[name], value)
+                else:
+                    own[name].copy_(value)
         return keys
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
+    def _assign(self, name: str, old: Tensor, new: Tensor) -> None:
+        """Put ``new`` in the place of ``old``, the attribute with the dotted name ``name``."""
+        if isinstance(old, Parameter):
+            new = new if isinstance(new, Parameter) else Parameter(new)
+            new.requires_grad_(old.requires_grad)
+        path, _, own_name = name.rpartition(".")
+        setattr(self.get_submodule(path), own_name, new)
+
+    def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Any:
         """Convert parameters, their gradients and buffers, in place: the Parameter objects stay the same.
 
         Args:
-            target: a dtype or a device.
+            targets: a dtype, a device, both, or a tensor that has them.
+            non_blocking: accepted.
             dtype: a floating or complex dtype; what is integer or boolean keeps its own.
             device: where the tensors shall be.
 
@@ -295,10 +365,13 @@ class Module:
         Raises:
             ArgumentError: ``dtype`` is neither floating nor complex.
         """
-        if isinstance(target, type(nbgrad.float32)):
-            dtype = target
-        elif target is not None:
-            device = target
+        for target in targets:
+            if isinstance(target, type(nbgrad.float32)):
+                dtype = target
+            elif isinstance(target, Tensor):
+                dtype, device = target.dtype, target.device
+            elif target is not None and not isinstance(target, bool):
+                device = target
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise ArgumentError(f"to: expected a floating or complex dtype, got {dtype}.")
         return self._convert(lambda tensor: _converted(tensor, dtype, device))
@@ -319,12 +392,25 @@ class Module:
         """``to(bfloat16)``."""
         return self.to(nbgrad.bfloat16)
 
+    def type(self, dst_type: Any) -> Any:
+        """``to(dst_type)``, a dtype."""
+        return self.to(dtype=dst_type)
+
+    def cpu(self) -> Any:
+        """``to("cpu")``."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: Any = None) -> Any:
+        """``to("cuda")``, or to the GPU with that number."""
+        return self.to(device="cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
     def _convert(self, fn: Callable[[Tensor], Tensor]) -> Any:
         for parameter in self.parameters():
-            # The gradient must fit its parameter at every moment, so it is put aside in between.
-            grad, parameter.grad = parameter.grad, None
-            parameter.data = fn(parameter.data)
-            parameter.grad = None if grad is None else fn(grad.detach())
+            data, grad = fn(parameter.data), parameter.grad
+            grad = None if grad is None else fn(grad.detach())
+            # The gradient must fit its parameter at every moment, so there is none in between.
+            parameter.grad = None
+            parameter.data, parameter.grad = data, grad
         for module in self.modules():
             for name, buffer in module._own(*BUFFERS):
                 module.__dict__[name] = fn(buffer)

@@ -50,16 +50,15 @@ class Adam(Optimizer):
     0.5
     """
 
-    decoupled = False
+    decoupled = False       # True: whatever a group, or a state that is loaded, says
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, foreach: bool | None = None,
                  maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False) -> None:
         refuse_differentiable(self._name, differentiable)
-        self.decoupled = self.decoupled or decoupled_weight_decay
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "amsgrad": amsgrad, "maximize": maximize})
+                                  "amsgrad": amsgrad, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
 
     def check(self, group: dict[str, Any]) -> None:
         """Nothing is negative, betas are below 1."""
@@ -82,10 +81,11 @@ class Adam(Optimizer):
             tensors = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
             if p.is_complex():
                 tensors = list(map(as_pairs, tensors))
-            step = state["step"] = state["step"] + 1
+            step = state["step"] + 1
             if step not in scalars:
                 scalars[step] = self._scalars(step, group)
             fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
+            state["step"] = step
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
@@ -100,10 +100,11 @@ class Adam(Optimizer):
     def _scalars(self, step: int, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
         lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
+        decoupled = self.decoupled or group["decoupled_weight_decay"]
         return {
             "step_size": lr / (1.0 - beta1**step), "root": math.sqrt(1.0 - beta2**step),
             "take1": 1.0 - beta1, "keep2": beta2, "take2": 1.0 - beta2, "eps": group["eps"],
-            "shrink": 1.0 - lr * decay if self.decoupled else 1.0, "weight_decay": 0.0 if self.decoupled else decay,
+            "shrink": 1.0 - lr * decay if decoupled else 1.0, "weight_decay": 0.0 if decoupled else decay,
             "sign": -1.0 if group["maximize"] else 1.0,
         }
 
@@ -133,4 +134,5 @@ class AdamW(Adam):
                  eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
                  foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
                  fused: bool | None = None) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
+                         decoupled_weight_decay=True)

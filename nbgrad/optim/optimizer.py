@@ -10,7 +10,7 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import ArgumentError, LeafError, NotSupportedError, RangeError, ShapeError
+from ..errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError
 from ..nn.utils import zero_grads
 
 __all__ = ["Optimizer", "refuse_differentiable", "require"]
@@ -134,11 +134,20 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
 
-        Floating state is converted to the dtype of its parameter.
+        Floating state is converted to the dtype of its parameter. Options that a group of ``state_dict`` does not name stay as
+        they are, and an error leaves all as it was.
 
         Raises:
-            ShapeError: the groups differ in number or size. Nothing is changed then.
+            ShapeError: the groups differ in number or size.
+            ArgumentError: no mapping. NamingError: one without "state" or "param_groups", or with state of a parameter that no
+                group has; a KeyError too.
         """
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"{self._name}: load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
+        for name in ("state", "param_groups"):
+            if name not in state_dict:
+                raise NamingError(f"{self._name}: load_state_dict: the state has no {name!r}, it has {list(state_dict)}. "
+                                  "Hint: pass what an optimizer's state_dict() returned.")
         given = [len(group["params"]) for group in state_dict["param_groups"]]
         own = [len(group["params"]) for group in self.param_groups]
         if given != own:
@@ -146,11 +155,13 @@ class Optimizer:
                              f"{own}.")
         names = list(chain.from_iterable(group["params"] for group in state_dict["param_groups"]))
         params = dict(zip(names, self._params(), strict=True))
-        self.state = defaultdict(dict)
-        for position, state in state_dict["state"].items():
-            p = params[position]
-            self.state[p] = {name: _restored(value, p) for name, value in state.items()}
-        self.param_groups = [{**deepcopy(_options(theirs)), "params": ours["params"]}
+        if not state_dict["state"].keys() <= params.keys():
+            raise NamingError(f"{self._name}: load_state_dict: there is state of the parameters "
+                              f"{[name for name in state_dict['state'] if name not in params]}, which no group has.")
+        state = {params[position]: {name: _restored(value, params[position]) for name, value in values.items()}
+                 for position, values in state_dict["state"].items()}
+        self.state = defaultdict(dict, state)
+        self.param_groups = [{**ours, **deepcopy(_options(theirs))}
                              for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)]
 
     def _params(self) -> Iterable[Tensor]:

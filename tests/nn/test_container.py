@@ -1,10 +1,14 @@
-"""Sequential and ModuleList."""
+"""Containers of modules and of parameters."""
 from __future__ import annotations
+
+import copy
+import pickle
 
 import pytest
 
+import nbgrad
 from nbgrad import nn
-from nbgrad.errors import DimError
+from nbgrad.errors import ArgumentError, DimError, RangeError
 
 
 class Add(nn.Module):
@@ -59,10 +63,33 @@ class TestLikeAList:
         assert amounts(modules) == [2, 3, 5]
         assert [name for name, _ in modules.named_children()] == ["0", "1", "2"]
 
-    def test_index_out_of_range(self, make):
+    def test_joining(self, make):
+        """``+`` makes a new container, ``+=`` extends the old one; ``pop`` takes out."""
+        modules = make(Add(1), Add(2))
+        joined = modules + make(Add(3))
+        assert type(joined) is type(modules) and amounts(joined) == [1, 2, 3] and len(modules) == 2
+        same = modules
+        modules += [Add(4)]
+        assert modules is same and amounts(modules) == [1, 2, 4]
+        assert modules.pop(0).amount == 1 and amounts(modules.pop(slice(0, 1))) == [2] and amounts(modules) == [4]
+
+    @pytest.mark.parametrize("look", [
+        lambda modules: modules[2], lambda modules: modules.pop(2), lambda modules: modules.__delitem__(2),
+        lambda modules: modules.__setitem__(2, Add(1)),
+    ], ids=["get", "pop", "del", "set"])
+    def test_index_out_of_range(self, make, look):
         """The error gives the index and the number of modules."""
         with pytest.raises(DimError, match="index 2 is out of range for 2 modules"):
-            make(Add(1), Add(2))[2]
+            look(make(Add(1), Add(2)))
+
+    def test_only_modules_are_held(self, make):
+        """Anything else is refused by name, and is not held."""
+        modules = make(Add(1))
+        with pytest.raises(ArgumentError, match="it is a module, so expected a Module or None, got int"):
+            modules.append(3)
+        with pytest.raises(ArgumentError, match="expected an iterable of modules, got int"):
+            modules.extend(3)
+        assert len(modules) == 1
 
 
 def test_module_list_registers_parameters():
@@ -74,3 +101,90 @@ def test_module_list_registers_parameters():
 
     assert [name for name, _ in Stack().named_parameters()][0] == "layers.0.weight"
     assert sum(p.numel() for p in Stack().parameters()) == 12
+
+
+def test_sequential_repeated():
+    """A number of times the same modules, which share their parameters."""
+    once = nn.Sequential(Add(1), Add(2))
+    assert (once * 2)(0) == (2 * once)(0) == 1212 and len(once) == 2
+    once *= 2
+    assert once(0) == 1212 and len(list(once.children())) == 2
+
+
+def test_parameter_list():
+    """Indexing and changing as in a list; other tensors become parameters, and all are found by position."""
+    values = nn.ParameterList([nbgrad.ones(1), nn.Parameter(nbgrad.zeros(2))])
+    values.append(nbgrad.ones(3))
+    values += [nbgrad.ones(4)]
+    values[0] = nbgrad.zeros(5)
+    assert [len(p) for p in values] == [5, 2, 3, 4] and all(isinstance(p, nn.Parameter) for p in values)
+    assert [name for name, _ in values.named_parameters()] == ["0", "1", "2", "3"]
+    assert type(values[1:]) is nn.ParameterList and values[1:][0] is values[1] and values[-1].shape == (4,)
+    with pytest.raises(DimError, match="index 4 is out of range for 4 parameters"):
+        values[4]
+    with pytest.raises(ArgumentError, match="expected a Parameter or None, got str"):
+        values.append("x")
+
+
+@pytest.mark.parametrize(("make", "value"), [(nn.ModuleDict, nn.Tanh), (nn.ParameterDict, lambda: nn.Parameter(nbgrad.ones(1)))],
+                         ids=["ModuleDict", "ParameterDict"])
+class TestLikeADictionary:
+    """What containers by name share with a dictionary."""
+
+    def test_members(self, make, value):
+        """Names in the order in which they came, with their members."""
+        first, second = value(), value()
+        members = make({"b": first})
+        members.update([("a", second)])
+        assert list(members) == list(members.keys()) == ["b", "a"] and len(members) == 2
+        assert members["b"] is members.b is first and list(members.values()) == [first, second]
+        assert dict(members.items()) == {"b": first, "a": second} and "a" in members and "c" not in members
+
+    def test_changing(self, make, value):
+        """Assignment replaces in place; deleted names are free."""
+        members, new = make([("a", value()), ("b", value()), ("c", value())]), value()
+        members["a"] = new
+        del members["b"]
+        assert list(members) == ["a", "c"] and members.pop("a") is new and list(members) == ["c"]
+        members.clear()
+        assert not len(members) and not list(members.named_parameters())
+
+    @pytest.mark.parametrize("clone", [copy.deepcopy, lambda members: pickle.loads(pickle.dumps(members))],
+                             ids=["deepcopy", "pickle"])
+    def test_copies(self, make, value, clone):
+        """A copy has the same names and members of its own."""
+        members = make({"a": value()})
+        other = clone(members)
+        assert list(other) == ["a"] and other["a"] is not members["a"] and repr(other) == repr(members)
+
+    def test_names(self, make, value):
+        """A missing name is a KeyError that lists what there is; names of methods, and dotted ones, cannot be taken."""
+        members = make({"a": value()})
+        for look in (lambda: members["x"], lambda: members.pop("x"), lambda: members.__delitem__("x")):
+            with pytest.raises(KeyError, match="'x' is not there. There are: a"):
+                look()
+        for name in ("keys", "forward", "a.b", ""):
+            with pytest.raises(RangeError):
+                members[name] = value()
+        with pytest.raises(ArgumentError, match="or None, got int"):
+            members["n"] = 3
+        with pytest.raises(ArgumentError, match="expected a mapping or pairs, got int"):
+            members.update(3)
+        assert list(members) == ["a"]
+
+
+def test_containers_by_name_belong_to_their_module():
+    """Parameters have dotted names through both kinds, and gradients arrive in them."""
+    class Switch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleDict({"up": nn.Linear(1, 1, bias=False), "same": nn.Identity()})
+            self.scales = nn.ParameterDict({"up": nbgrad.tensor(2.0)})
+
+        def forward(self, x, name):
+            return self.layers[name](x) * self.scales[name]
+
+    model = Switch()
+    assert [name for name, _ in model.named_parameters()] == ["layers.up.weight", "scales.up"]
+    model(nbgrad.ones(1, 1), "up").sum().backward()
+    assert model.layers["up"].weight.grad.tolist() == [[2.0]] and model.scales["up"].grad == model.layers["up"].weight.sum()

@@ -99,11 +99,36 @@ def test_assigning_a_parameter_to_a_buffer_makes_it_a_parameter():
     assert "count" in names(model.named_parameters()) and names(model.named_buffers()) == ["scratch"]
 
 
-@pytest.mark.parametrize("name", ["", "a.b", "forward"])
+@pytest.mark.parametrize("name", ["", "a.b", "forward", "scale", "inner"])
 def test_names_that_cannot_be_registered(name):
-    """An empty name, a dotted name and the name of a method are refused."""
-    with pytest.raises(RangeError, match="Affine"):
-        Affine().register_buffer(name, nbgrad.zeros(1))
+    """An empty name, a dotted name, and the names of methods, parameters and modules are refused; the module is as before."""
+    model = Affine()
+    for error in (RangeError, KeyError):
+        with pytest.raises(error, match="^Affine: "):
+            model.register_buffer(name, nbgrad.zeros(1))
+    assert names(model.named_parameters()) == ["scale", "shift", "inner.weight", "inner.bias"]
+
+
+def test_names_may_be_registered_again():
+    """A registered name takes another value of its kind; a buffer may become transient."""
+    model = Affine()
+    model.register_parameter("scale", None)
+    model.register_buffer("count", nbgrad.tensor(4), persistent=False)
+    model.add_module("inner", nn.Identity())
+    assert list(model.state_dict()) == ["shift"]
+
+
+def test_members_by_dotted_names():
+    """Modules, parameters and buffers; the error lists what there is."""
+    model = nn.Sequential(Affine())
+    assert model.get_submodule("0.inner") is model[0].inner and model.get_submodule("") is model
+    assert model.get_parameter("0.inner.bias") is model[0].inner.bias and model.get_buffer("0.count") is model[0].count
+    for look, message in ((lambda: model.get_parameter("0.count"),
+                           "'count' of '0.count' is no parameter here. There are: scale, shift"),
+                          (lambda: model.get_submodule("0.outer"), "'outer' of '0.outer' is no module here. There are: inner"),
+                          (lambda: model.get_buffer("count"), "'count' of 'count' is no buffer here. There are: none")):
+        with pytest.raises(AttributeError, match=message):
+            look()
 
 
 def test_forward_must_be_defined():
@@ -129,6 +154,13 @@ def test_state_dict_holds_parameters_and_persistent_buffers():
     with nbgrad.no_grad():
         model.scale.fill_(7.0)
     assert state["scale"].tolist() == [7.0, 7.0]
+
+
+def test_the_prefix_of_a_state_stands_before_every_name():
+    """As it is given, dot and all; a destination is filled and returned."""
+    destination = {"step": 1}
+    assert nn.Linear(2, 1).state_dict(prefix="net.", destination=destination) is destination
+    assert list(destination) == ["step", "net.weight", "net.bias"]
 
 
 def test_state_dict_round_trip():
@@ -167,6 +199,25 @@ def test_loading_what_fits():
     assert layer.weight.tolist() == [[1.0, 1.0]]
 
 
+def test_a_load_says_what_did_not_fit():
+    """Nothing to report, or both lists."""
+    layer = nn.Linear(2, 1, bias=False)
+    assert repr(layer.load_state_dict(layer.state_dict())) == "<All keys matched successfully>"
+    assert repr(layer.load_state_dict({}, strict=False)) == "IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])"
+
+
+def test_loading_by_assignment():
+    """The tensors of the state, with their dtypes, take the places of the module's; what was frozen stays so."""
+    model = Affine()
+    model.shift.requires_grad_(False)
+    old, state = model.scale, {name: tensor.double() for name, tensor in Affine().state_dict().items()}
+    model.load_state_dict(state, assign=True)
+    assert model.scale is not old and model.scale.data_ptr() == state["scale"].data_ptr()
+    assert model.inner.weight.dtype == model.count.dtype == nbgrad.float64
+    assert names(model.named_parameters()) == ["scale", "shift", "inner.weight", "inner.bias"]
+    assert model.scale.requires_grad and not model.shift.requires_grad
+
+
 def test_conversion_keeps_the_parameter_objects():
     """``to`` changes dtypes of parameters, gradients and floating buffers; the objects stay those an optimizer has."""
     model = Affine()
@@ -178,6 +229,25 @@ def test_conversion_keeps_the_parameter_objects():
     assert model.count.dtype == nbgrad.int64 and scale.grad.tolist() == grad
     assert model.float().scale.dtype == nbgrad.float32
     assert model.half().scale.dtype == nbgrad.float16 and model.bfloat16().scale.dtype == nbgrad.bfloat16
+
+
+def test_ways_of_naming_the_target_of_a_conversion():
+    """A dtype, a device, both in either order, a tensor that has them; ``type`` and ``cpu``."""
+    for convert in (lambda m: m.to("cpu", nbgrad.float64), lambda m: m.to(nbgrad.float64, True), lambda m: m.type(nbgrad.float64),
+                    lambda m: m.to(nbgrad.ones(1, dtype=nbgrad.float64)), lambda m: m.double().cpu(),
+                    lambda m: m.to(nbgrad.device("cpu"), dtype=nbgrad.float64)):
+        model = nn.Linear(1, 1)
+        assert convert(model) is model and model.weight.dtype == nbgrad.float64
+
+
+def test_a_failed_conversion_keeps_the_gradients():
+    """A device that is not there changes nothing."""
+    layer = nn.Linear(2, 1)
+    layer(nbgrad.ones(1, 2)).sum().backward()
+    for device in ("cuda:77", nbgrad.nn):
+        with pytest.raises(nbgrad.NbgradError):
+            layer.to(device)
+    assert layer.weight.grad.tolist() == [[1.0, 1.0]]
 
 
 def test_conversion_to_integers_is_refused():
