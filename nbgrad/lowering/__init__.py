@@ -11,6 +11,7 @@ def load() -> None:
         complex,
         compositions,
         copy,
+        counts,
         decompositions,
         gamma,
         indexing,

@@ -32,7 +32,7 @@ from .indexing import along_walk, copied_layout, int64_index, prepared_write, ro
 from .reduce import ready
 from .refused import refused
 from .scan import running_plan
-from .sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of, rows_read
+from .sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of
 
 __all__: list[str] = []
 
@@ -113,22 +113,6 @@ def _quick_median(op, layouts, attributes):
         return np.argpartition(rows, middle, axis=-1)[..., middle:middle + 1]
     quick = quick_indices(layouts[0], attributes["dim"], find)
     return quick and (lambda x, *rest: quick(x))
-
-
-@prepared("insertion_places")
-def _quick_searchsorted(op, layouts, attributes):
-    sequence, x = layouts
-    if sequence.ndim != 1 or not sequence.contiguous or not x.contiguous or sequence.neg or x.neg:
-        return None
-    side, out = "right" if attributes["right"] else "left", layout_of(int64, x.shape, None, x.device)
-    own, read = (rows_read(layout, -1) for layout in (sequence, x))
-    if own is None or read is None:
-        return None
-
-    def quick(sequence, x, right):
-        found = own(sequence).searchsorted(read(x), side)
-        return new_tensor(wrap_array(found.reshape(-1)), out)
-    return quick
 
 
 def modes(rows: np.ndarray) -> np.ndarray:

@@ -1,0 +1,248 @@
+"""Prepared runs of comparisons, counts and searches: a launch or two, where NumPy's functions take several steps in Python."""
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache, partial
+from typing import Any, Callable
+
+from ..dtypes import bool_, float32, float64, int64
+from ..grad_mode import mode
+from ..graph import requires_grad
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.count import counting_loop, insertion_loop
+from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
+from ..kernels.templates.select import rank_of
+from ..layout import Layout, layout_of
+from ..rules import GeneralPlan, prepared, run_beneath
+from ..storage import wrap_array
+from ..tables import keep
+from ..tensor import Tensor, native, new_tensor
+from .indexing import ONE_STATUS
+from .reduce import PARALLEL_FROM, ready
+from .sort import is_short, order_plan
+from .statistics import Histogram
+
+__all__: list[str] = []
+
+
+def memory_of(*layouts: Layout) -> str | None:
+    """The one type of elements that kernels read as they lie in all of them; None where there is none."""
+    dtype = layouts[0].dtype
+    name = "uint8" if dtype is bool_ else dtype.name
+    if name not in WIDTHS or dtype.is_complex or not all(x.dtype is dtype and ready(x) for x in layouts):
+        return None
+    return name
+
+
+@cache
+def counting_kernel(name: str, memory: str) -> int:
+    """Address of one of the loops."""
+    return address(Program(f"counting_{name}", counting_loop(name, memory), None))
+
+
+def counting_plan(name: str, memory: str, outs: tuple[Layout, ...], operands: tuple[Layout, ...], *words: Any) -> GeneralPlan:
+    """The launch of one of the loops; its words are int64, or float64."""
+    packed = b"".join(struct.pack("d" if type(word) is float else "q", word) for word in words)
+    record = pack_record(counting_kernel(name, memory), 1, 1, len(outs), (0,) * len(operands), 0, packed)
+    return GeneralPlan(record, tuple(out.template for out in outs), operands)
+
+
+def recorded(x: Tensor) -> bool:
+    """Whether a gradient could be asked for: then the way before says what becomes of it."""
+    return x._needs_grad_ and mode.enabled and requires_grad(x)
+
+
+# ---- comparisons -------------------------------------------------------------------------------------------------------
+
+@prepared("equal", tensors=("other",))
+def _quick_equal(op, layouts, attributes):
+    operands = *layouts, attributes["other"]
+    memory = memory_of(*operands)
+    if memory is None or operands[0].shape != operands[1].shape:
+        return None
+    plan, fresh = counting_plan("equal", memory, (ONE_STATUS,), operands, operands[0].numel, 0), native.fresh
+    return lambda x, y: fresh(plan, x, y)._storage_.array.item() == 1
+
+
+MOST_TESTS = 32         # with which each element is compared
+
+
+@prepared("are_members")
+def _quick_members(op, layouts, attributes):
+    (x, tests), memory = layouts, memory_of(*layouts)
+    if memory is None or not tests.numel <= MOST_TESTS:
+        return None
+    plan = counting_plan("members", memory, (x.like(bool_),), layouts, x.numel, tests.numel, int(attributes["invert"]))
+    fresh = native.fresh
+    return lambda x, tests, invert: fresh(plan, x, tests)
+
+
+@prepared("isin", tensors=("test_elements",))
+def _quick_isin(op, layouts, attributes):
+    run = run_beneath("are_members", *layouts, attributes["test_elements"], bool(attributes["invert"]))
+    return run and (lambda x, tests, unique, invert: run(x, tests, invert))
+
+
+# ---- places in sorted sequences ----------------------------------------------------------------------------------------
+
+@cache
+def insertion_kernel(dtype: str) -> int:
+    """Address of the search."""
+    memory, _, rank = rank_of(dtype, True)
+    return address(Program("insertion", insertion_loop(memory), dtype, (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))))
+
+
+def insertion_plan(sequence: Layout, x: Layout, right: bool) -> GeneralPlan | None:
+    """The launch of the search; None where NumPy must do it."""
+    if memory_of(sequence, x) is None or not sequence.numel or sequence.ndim > 1 and sequence.shape[:-1] != x.shape[:-1]:
+        return None
+    lines = math.prod(sequence.shape[:-1])
+    words = struct.pack("3q", x.numel // lines, sequence.shape[-1], int(right))
+    record = pack_record(insertion_kernel(sequence.dtype.name), lines, max(1, PARALLEL_FROM // 8 // max(x.numel // lines, 1)), 1,
+                         (0, 0), PARALLEL if x.numel >= PARALLEL_FROM else 0, words)
+    return GeneralPlan(record, (x.like(int64).template,), (sequence, x))
+
+
+@prepared("insertion_places")
+def _quick_insertion(op, layouts, attributes):
+    plan, fresh = insertion_plan(*layouts, attributes["right"]), native.fresh
+    return plan and (lambda sequence, x, right: fresh(plan, sequence, x))
+
+
+@prepared("searchsorted", tensors=("input",))
+def _quick_searchsorted(op, layouts, attributes):
+    if attributes["out_int32"]:
+        return None
+    run, right = run_beneath("insertion_places", *layouts, attributes["input"], bool(attributes["right"])), attributes["right"]
+    return run and (lambda sequence, x, *rest: run(sequence, x, right))
+
+
+@prepared("bucketize", tensors=("boundaries",))
+def _quick_bucketize(op, layouts, attributes):
+    if attributes["out_int32"]:
+        return None
+    run, right = run_beneath("insertion_places", attributes["boundaries"], *layouts, bool(attributes["right"])), attributes["right"]
+    return run and (lambda x, boundaries, *rest: run(boundaries, x, right))
+
+
+# ---- counts ------------------------------------------------------------------------------------------------------------
+
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def ends_finder(x: Layout) -> Callable[[Tensor], list[int]]:
+    """``ends(x)``: the least and the greatest of some integers."""
+    plan, fresh = counting_plan("ends", x.dtype.name, (layout_of(int64, (2,), None, x.device),), (x,), x.numel, 0), native.fresh
+    return lambda x: fresh(plan, x)._storage_.array.tolist()
+
+
+MOST_COUNTS = 1 << 16       # of which a table keeps plans
+
+
+@prepared("bincount", tensors=("weights",))
+def _quick_bincount(op, layouts, attributes):
+    (x,), least = layouts, attributes["minlength"]
+    if attributes["weights"] is not None or x.dtype.name not in INTEGERS or not (x.ndim == 1 and x.numel and ready(x)):
+        return None
+    ends, fresh, plans = ends_finder(x), native.fresh, {}
+
+    def quick(x, *rest):
+        low, high = ends(x)
+        if low < 0 or high > MOST_COUNTS:
+            return None
+        size = max(high + 1, least)
+        plan = plans.get(size)
+        if plan is None:
+            out = layout_of(int64, (size,), None, x.layout.device)
+            plan = keep(plans, size, counting_plan("counts", x.layout.dtype.name, (out,), (x.layout,), x.layout.numel, size), 256)
+        return fresh(plan, x)
+    return quick
+
+
+@prepared("one_hot")
+def _quick_one_hot(op, layouts, attributes):
+    (x,), given = layouts, attributes["num_classes"]
+    if x.dtype is not int64 or not (x.numel and ready(x)):
+        return None
+    ends, fresh, plans = ends_finder(x), native.fresh, {}
+
+    def quick(x, *rest):
+        size = given if given != -1 else ends(x)[1] + 1
+        plan = plans.get(size)
+        if plan is None:
+            out = layout_of(int64, (*x.layout.shape, size), None, x.layout.device)
+            plan = keep(plans, size, counting_plan("one_hot", "int64", (out, ONE_STATUS), (x.layout,), x.layout.numel, size), 256)
+        out, status = fresh(plan, x)
+        return None if status._storage_.array[0] else out
+    return quick
+
+
+@prepared("bin_counts", "histogram")
+def _quick_histogram(op, layouts, attributes):
+    (x,), bins = layouts, attributes["bins"]
+    if x.dtype not in (float32, float64) or not (x.numel and ready(x)) or attributes.get("density"):
+        return None
+    hist, counts = layout_of(x.dtype, (bins,), None, x.device), layout_of(int64, (bins,), None, x.device)
+    whole, fresh = op.name == "histogram", native.fresh
+    outs = (hist, counts, ONE_STATUS, *((layout_of(x.dtype, (bins + 1,), None, x.device),) if whole else ()))
+    ends = float(attributes.get("min", 0)), float(attributes.get("max", 0))
+    plan = counting_plan("histogram" if whole else "histc", x.dtype.name, outs, (x,), x.numel, bins, *ends)
+
+    def quick(x, *rest):
+        if whole and recorded(x):
+            return None
+        hist, _, status, *edges = fresh(plan, x)
+        if status._storage_.array[0]:
+            return None
+        return Histogram(hist, *edges) if whole else hist
+    return quick
+
+
+# ---- different elements ------------------------------------------------------------------------------------------------
+
+def distinct_finder(x: Layout) -> Callable[[Tensor], Tensor]:
+    """``distinct(x)``: the elements that differ from the one before them, in a row."""
+    memory = "uint8" if x.dtype is bool_ else x.dtype.name
+    plan = counting_plan("distinct", memory, (x.like(None, (x.numel,)), ONE_STATUS), (x,), x.numel, 0)
+    fresh, dtype, device = native.fresh, x.dtype, x.device
+    layouts: dict[int, Layout] = {}
+
+    def distinct(x):
+        out, status = fresh(plan, x)
+        count, array = status._storage_.array.item(), out._storage_.array
+        if count == array.size:
+            return out
+        layout = layouts.get(count) or keep(layouts, count, layout_of(dtype, (count,), None, device), 256)
+        return new_tensor(wrap_array(array[:count].copy()), layout)
+    return distinct
+
+
+@prepared("unique_consecutive")
+def _quick_unique_consecutive(op, layouts, attributes):
+    x, = layouts
+    if memory_of(x) is None or not x.numel or any(attributes.values()) or attributes["dim"] is not None:
+        return None
+    distinct = distinct_finder(x)
+    return lambda x, *rest: None if recorded(x) else distinct(x)
+
+
+@prepared("unique")
+def _quick_unique(op, layouts, attributes):
+    x, = layouts
+    wanted = attributes["return_inverse"] or attributes["return_counts"] or attributes["dim"] is not None
+    if memory_of(x) is None or wanted or not is_short(row := x.like(None, (x.numel,)), 0):
+        return None
+    plan = order_plan(row, 0, "sort", row.shape, row.shape)
+    sort, distinct = partial(native.fresh, GeneralPlan(plan.record, plan.outs, (x,))), distinct_finder(row)
+    return lambda x, *rest: None if recorded(x) else distinct(sort(x)[0])
+
+
+@prepared("take_along_dim", tensors=("indices",))
+def _quick_take_along_dim(op, layouts, attributes):
+    (x,), index, dim = layouts, attributes["indices"], attributes["dim"]
+    run = run_beneath("gather", x, dim, index, False) if index.ndim == x.ndim and type(dim) is int else None
+    if run is None or any(a != b for d, (a, b) in enumerate(zip(x.shape, index.shape)) if d != dim % x.ndim):
+        return None
+    return lambda x, index, dim: run(x, dim, index, False)
