@@ -15,7 +15,7 @@ from ..interpreters import Call
 from ..layout import layout_of
 from ..ops.linalg import PRODUCTS, with_addend
 from ..ops.reduce import reduced_dims
-from ..ops.shapes import inverse_permutation, wrap as wrap_dim
+from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensor import Tensor
 from .levels import BatchingError
 from .tensors import Batch, Batched, batch_rule, has_batched, looped
@@ -26,7 +26,7 @@ DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 
 # Operations whose attributes name dimensions and shapes, or that work on the last dimensions, or on each element.
 BY_NAMES = """
-    contiguous_copy to_dtype tril triu flip_dims reshape_copy
+    contiguous_copy to_dtype zero_pad tril triu flip_dims reshape_copy
     slice_backward select_backward diagonal_backward unfold_backward
     sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
     variance deviation norm1 norm2 power_norm
@@ -234,6 +234,17 @@ def join(call: Call, batch: Batch) -> Any:
         tensors = [x for x in tensors if x.layout.shape != (0,)]
     extent = shown + (call.op.name == "stack")
     return batch.wrap(CALLS[call.op.name](tuple(map(batch.full, tensors)), wrap_dim(call.op.name, dim, extent) + batch.depth))
+
+
+@batch_rule("blocks")
+def blocks(call: Call, batch: Batch) -> Any:
+    """Rows of zeros with a block in each, below one another."""
+    sizes = [as_block(x.layout.shape) for x in call.operands[0]]
+    width, column, rows = sum(w for _, w in sizes), 0, []
+    for x, (height, own) in zip(call.operands[0], sizes):
+        rows.append(CALLS["zero_pad"](CALLS["reshape"](x, (height, own)), (column, width - column - own)))
+        column += own
+    return CALLS["cat"](tuple(rows), 0)
 
 
 # ---- points --------------------------------------------------------------------------------------------------------

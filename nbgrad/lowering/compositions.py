@@ -5,6 +5,7 @@ their gradient, of every order.
 """
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, Callable, NamedTuple
 
@@ -427,14 +428,7 @@ def rot90(input, k=1, dims=(0, 1)):
 
 def block_diag(*tensors):
     """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers matrices of one element."""
-    blocks = [x.reshape((1,) * (2 - x.ndim) + tuple(x.shape)) if x.ndim < 2 else x for x in tensors] or [made("empty", (1, 0))]
-    if any(x.ndim > 2 for x in blocks):
-        raise ShapeError("block_diag: expected matrices, vectors or numbers.")
-    width, before, rows = sum(x.shape[1] for x in blocks), 0, []
-    for x in blocks:
-        rows.append(pad(x, (before, width - before - x.shape[1])))
-        before += x.shape[1]
-    return CALLS["cat"](rows, 0)
+    return CALLS["blocks"](tensors) if tensors else made("empty", (1, 0))
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -448,9 +442,16 @@ def pad(input, pad, mode="constant", value=None):
     """
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise RangeError(f"pad: got {len(pad)} numbers for {input.ndim} dimensions, expected up to {2 * input.ndim}, in pairs.")
+    if mode == "constant" and is_plain_zero(value) and type(pad) is tuple:
+        return input.zero_pad(pad)
     for k in range(0, len(pad), 2):
         input = padded_along(input, input.ndim - 1 - k // 2, pad[k], pad[k + 1], mode, 0 if value is None else value)
     return input
+
+
+def is_plain_zero(value) -> bool:
+    """Whether a number to pad with is 0 of any type, and not -0.0."""
+    return value is None or type(value) in (int, float) and value == 0 and math.copysign(1, value) > 0
 
 
 def padded_along(x, dim: int, before: int, after: int, mode: str, value):

@@ -294,13 +294,13 @@ def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]
 def check_members(op, members) -> tuple[Tensor, ...]:
     """The operands of a variadic operation, as a tuple."""
     if isinstance(members, Tensor):
-        raise ArgumentError(f"{op.name}: expected a sequence of tensors, got a Tensor. Hint: {op.name}([x]).")
+        raise ArgumentError(f"{op.public}: expected a sequence of tensors, got a Tensor. Hint: {op.public}([x]).")
     members = tuple(members)
     if not members:
-        raise ShapeError(f"{op.name}: expected at least one tensor.")
+        raise ShapeError(f"{op.public}: expected at least one tensor.")
     for k, x in enumerate(members):
         if not isinstance(x, Tensor):
-            raise ArgumentError(f"{op.name}: tensors[{k}] must be a Tensor, got {type(x).__name__}.")
+            raise ArgumentError(f"{op.public}: tensors[{k}] must be a Tensor, got {type(x).__name__}.")
     return members
 
 
@@ -379,6 +379,59 @@ def stack_plan(layouts: tuple, dim: int) -> GeneralPlan:
     strides = (*out.strides[:dim], *out.strides[dim + 1 :])
     parts = [Part(layout, layout.shape, strides, k * out.strides[dim]) for k, layout in enumerate(layouts)]
     return place_plan(out, parts, zero=False)
+
+
+@lru_cache(maxsize=MOST_CAT_PLANS)
+def blocks_plan(layouts: tuple) -> tuple[GeneralPlan | None, tuple[int, ...], Layout]:
+    """The launch of ``blocks`` and the positions of the operands that it reads; without elements None, and the result's layout."""
+    sizes = [shapes.as_block(layout.shape) for layout in layouts]
+    dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
+    out = layout_of(dtype, (sum(h for h, _ in sizes), sum(w for _, w in sizes)), None, layouts[0].device)
+    parts, used, place, width = [], [], 0, out.shape[1]
+    for k, (layout, size) in enumerate(zip(layouts, sizes)):
+        if layout.numel:
+            parts.append(Part(layout, size, out.strides, place))
+            used.append(k)
+        place += size[0] * width + size[1]
+    return place_plan(out, parts, zero=True) if parts else None, tuple(used), out
+
+
+@lowering("blocks", style="run")
+def _blocks(op, tensors, attributes):
+    members = check_members(op, tensors[0])
+    while len(members) > MOST_PARTS:
+        members = tuple(_blocks(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS))
+    plan, used, out = blocks_plan(tuple([x.layout for x in members]))
+    return CALLS["new_full"](out, 0) if plan is None else native.fresh(plan, *[members[k] for k in used])
+
+
+@prepared("blocks")
+def _quick_blocks(op, layouts, attributes):
+    members, fresh = layouts[0], native.fresh
+    if len(members) > MOST_PARTS or not all(layout.numel for layout in members):
+        return None
+    plan = blocks_plan(members)[0]
+    return lambda tensors: fresh(plan, *tensors)
+
+
+@lowering("zero_pad")
+def _zero_pad(op, layouts, attributes):
+    x, pad = layouts[0], tuple(map(shapes.as_int, attributes["pad"]))
+    sizes, kept, first, place = list(x.shape), list(x.shape), 0, []
+    for k in range(0, len(pad), 2):
+        d, before, after = x.ndim - 1 - k // 2, pad[k], pad[k + 1]
+        sizes[d] += before + after
+        kept[d] += min(before, 0) + min(after, 0)
+        if sizes[d] < 0 or kept[d] < 0:
+            raise ShapeError(f"pad: {before} and {after} elements cannot be taken from dimension {d} of size {x.shape[d]}.")
+        first += max(-before, 0) * x.strides[d]
+        place.append((d, max(before, 0)))
+    out = x.like(shape=tuple(sizes))
+    if 0 in kept:
+        return zeros_plan(out, x)
+    part = layout_of(x.dtype, tuple(kept), x.strides, x.device, x.conj, x.neg)
+    offset = sum(before * out.strides[d] for d, before in place)
+    return place_plan(out, [Part(part, part.shape, out.strides, offset, first)], zero=part.numel < out.numel, whole=x)
 
 
 @lowering("flip_dims")

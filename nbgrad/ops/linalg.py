@@ -194,7 +194,7 @@ def in_dtype(g, dtype):
     """A cotangent in its operand's dtype: of a real operand the real part."""
     if g.dtype is dtype:
         return g
-    return (g.real() if g.dtype.is_complex and not dtype.is_complex else g).to_dtype(dtype)
+    return (g.real if g.dtype.is_complex and not dtype.is_complex else g).to_dtype(dtype)
 
 
 SHARES = {"input": lambda g, input_shape, input_dtype, beta: share(g, beta, input_shape, input_dtype)}

@@ -523,6 +523,17 @@ def slices_of(g, shapes_of_parts, dim):
     return pieces
 
 
+def blocks_of(g, shapes_of_parts):
+    """The parts of the cotangent of matrices along a diagonal."""
+    pieces, row, column = [], 0, 0
+    for shape in shapes_of_parts:
+        height, width = shapes.as_block(shape)
+        piece = g.slice(0, row, row + height, 1).slice(1, column, column + width, 1)
+        pieces.append(piece if len(shape) == 2 else piece.reshape(shape))
+        row, column = row + height, column + width
+    return pieces
+
+
 def cast(pieces, dtypes):
     """Cotangents in their operands' dtypes."""
     return [g if g.dtype is dtype else g.to_dtype(dtype) for g, dtype in zip(pieces, dtypes)]
@@ -549,6 +560,26 @@ general(
     method=False,
     doc="Tensors of one shape along a new dimension.",
 ).variadic = True
+general(
+    "blocks",
+    lambda tensors: tensors,
+    {"tensors": lambda g, tensors_shapes, tensors_dtypes: cast(blocks_of(g, tensors_shapes), tensors_dtypes)},
+    operands=("tensors",),
+    method=False,
+    **INTERNAL,
+    public="block_diag",
+    node="BlockDiagBackward0",
+    doc="Matrices along the diagonal of one, zeros elsewhere.",
+).variadic = True
+general(
+    "zero_pad",
+    lambda x, pad: x,
+    {"x": lambda g, pad: g.zero_pad(negative(pad))},
+    **INTERNAL,
+    public="pad",
+    node="ConstantPadNdBackward0",
+    doc="Zeros before and after, in pairs from the last dimension on; negative numbers take elements away.",
+)
 general(
     "flip_dims",
     lambda x, dims: x,

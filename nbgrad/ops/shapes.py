@@ -340,6 +340,17 @@ def split_of(op: str, x, lengths, dim):
     return pieces
 
 
+def as_block(shape) -> tuple[int, int]:
+    """The shape of a matrix; vectors are rows, and numbers matrices of one element.
+
+    Raises:
+        ShapeError: more dimensions.
+    """
+    if len(shape) > 2:
+        raise ShapeError(f"block_diag: expected matrices, vectors or numbers, got {list(shape)}.")
+    return (*(1,) * (2 - len(shape)), *shape)
+
+
 def chunk_sizes(op: str, x, size, dim) -> list[int]:
     """Pieces of ``size``, the last one smaller."""
     if not x.shape:

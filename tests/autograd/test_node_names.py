@@ -90,6 +90,8 @@ SHOWN = [
     (lambda a, b: nbgrad.baddbmm(a[None], leaf(1, 2, 4), leaf(1, 4, 3)), "BaddbmmBackward0", {"batch1": (1, 2, 4)}),
     (lambda a, b: nbgrad.addbmm(a, leaf(5, 2, 4), leaf(5, 4, 3)), "AddbmmBackward0", {"batch2": (5, 4, 3)}),
     (lambda a, b: nbgrad.trace(a), "TraceBackward0", {}),
+    (lambda a, b: nbgrad.block_diag(a, b), "BlockDiagBackward0", {}),
+    (lambda a, b: nn.functional.pad(a, (1, 2)), "ConstantPadNdBackward0", {"pad": (1, 2)}),
 ]
 
 

@@ -210,6 +210,22 @@ def test_derivatives_of_products_with_an_addend(name, factors):
 
 
 @pytest.mark.parametrize("name", SUMS)
+def test_an_addend_of_another_dtype_has_its_own_cotangent(name):
+    """A complex addend of real factors, a narrower one: every gradient has its operand's dtype and its value in steps."""
+    product, *shapes = SUMS[name]
+    for dtype in ("complex128", "float32"):
+        dtypes = (dtype, "float64", "float64")
+        x, a, b = (nbgrad.tensor(numbers(shape, own), requires_grad=True) for shape, own in zip(shapes, dtypes))
+        weight = nbgrad.tensor(numbers(shapes[0], "complex128"))
+        left = a.unsqueeze(-1) * b if name == "addr" else (a @ b).sum(0) if name == "addbmm" else a @ b
+        outs = getattr(nbgrad, name)(x, a, b, alpha=2), x + left * 2
+        found = [nbgrad.grad((out * weight).real.sum(), (x, a, b)) for out in outs]
+        for own, expected, leaf in zip(*found, (x, a, b)):
+            assert own.dtype is leaf.dtype
+            close(own, expected.numpy(), 1e-6 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("name", SUMS)
 def test_an_addend_must_broadcast_to_the_product(name):
     """A larger one, and factors that do not fit, are refused in every call, by name."""
     _, *shapes = SUMS[name]

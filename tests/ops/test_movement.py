@@ -316,3 +316,52 @@ def test_plans_of_views_are_bounded():
     for n in range(MOST_PLANS + 100):
         x[:n]
     assert len(CALLS["slice"].plans) <= MOST_PLANS
+
+
+def diagonal_blocks(arrays):
+    """Matrices along a diagonal."""
+    arrays = [np.atleast_2d(x) for x in arrays]
+    out = np.zeros((sum(x.shape[0] for x in arrays), sum(x.shape[1] for x in arrays)), np.result_type(*arrays))
+    row = column = 0
+    for x in arrays:
+        out[row:row + x.shape[0], column:column + x.shape[1]] = x
+        row, column = row + x.shape[0], column + x.shape[1]
+    return out
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3)], [(), (2,), (2, 2)], [(0, 2), (2, 1)], [(1, 0)], [(2, 1)] * 50])
+@pytest.mark.parametrize("dtypes", [("float64", "float64"), ("float32", "int64"), ("complex128", "float64")])
+def test_blocks_along_a_diagonal(shapes, dtypes):
+    """Numbers, vectors, empty matrices and many of them, of several dtypes and strides, with their gradients, in every call."""
+    rng = np.random.default_rng(0)
+    arrays = [np.asarray(rng.normal(size=shape) * 9).astype(dtypes[k % 2]) for k, shape in enumerate(shapes)]
+    for turned in (False, True):
+        given = [nbgrad.tensor(x.T.copy()).t() if turned and x.ndim == 2 else nbgrad.tensor(x) for x in arrays]
+        given = [x.requires_grad_() if x.dtype.is_floating_point or x.is_complex() else x for x in given]
+        for _ in range(2):
+            out = nbgrad.block_diag(*given)
+            assert np.array_equal(out.detach().numpy(), diagonal_blocks(arrays).reshape(out.shape))
+            leaves = [x for x in given if x.requires_grad]
+            for x, g in zip(leaves, nbgrad.grad((out * out.conj()).real.sum(), leaves)):
+                assert g.dtype is x.dtype and np.allclose(g.numpy(), 2 * x.detach().numpy())
+
+
+@pytest.mark.parametrize("width", [(1, 2), (0, 0), (-1, 2), (1, -2, 0, -1), (-2, -2), (0, 0, 3, 0)])
+@pytest.mark.parametrize("value", [0, 0.0, None, -0.0, 1.5])
+def test_padding_with_a_number(width, value):
+    """Elements added and taken away, of a strided operand, with the gradient; zeros have a sign."""
+    x = nbgrad.tensor(np.arange(1.0, 13).reshape(4, 3), requires_grad=True)
+    pairs = [(width[k], width[k + 1]) for k in range(0, len(width), 2)][::-1]
+    pairs = [(0, 0)] * (2 - len(pairs)) + pairs
+    array = x.detach().numpy().T
+    kept = array[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(array.shape, pairs))]
+    added = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    expected = np.pad(kept, added, constant_values=0 if value is None else value)
+    for _ in range(2):
+        out = nbgrad.nn.functional.pad(x.t(), width, value=value)
+        assert np.array_equal(out.detach().numpy(), expected)
+        assert np.array_equal(np.signbit(out.detach().numpy()), np.signbit(expected))
+        g, = nbgrad.grad((out ** 2).sum(), x)
+        assert np.array_equal(g.numpy().T != 0, np.isin(array, kept))
+    with pytest.raises(nbgrad.ShapeError):
+        nbgrad.nn.functional.pad(x, (-2, -2), value=value)

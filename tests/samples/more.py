@@ -137,6 +137,9 @@ def block_diag(*xs):
 
 def padded(x, pad, mode="constant", value=0.0):
     """NumPy's pad, from the last dimension."""
+    x = x[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(
+        x.shape, [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[k], pad[k + 1]) for k in range(len(pad) - 2, -1, -2)])])]
+    pad = [max(width, 0) for width in pad]
     widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[k], pad[k + 1]) for k in range(len(pad) - 2, -1, -2)]
     names = {"replicate": "edge", "circular": "wrap"}
     return np.pad(x, widths, **({"constant_values": value} if mode == "constant" else {}), mode=names.get(mode, mode))
@@ -155,6 +158,8 @@ row("pad", padded, REAL, case((2, 3), pad=(1, 2)), case((2, 3), pad=(1, 0, 0, 2)
     errors=[fails(nbgrad.RangeError, "in pairs", (2, 3), pad=(1,)),
             fails(nbgrad.RangeError, "mode is", (2, 3), pad=(1, 1), mode="mirror")])
 row("block_diag", block_diag, REAL, case((2, 3), (1, 2)))
+row("zero_pad", padded, REAL, case((2, 3), pad=(1, 2)), case((2, 3), pad=(-1, 1, 0, 2)), case((3, 4), pad=(1, -2)))
+row("blocks", lambda tensors: block_diag(*tensors), REAL, case([(2, 3), (1, 2)]), case([(1, 2), (2, 2), (1, 1)]))
 
 # ---- products and distances ------------------------------------------------------------------------------------------
 
