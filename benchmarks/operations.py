@@ -299,8 +299,6 @@ WITHOUT = {
 REASONS = {
     "equal": "half a microsecond in torch: a look-up and a launch in Python take a little more",
     "cdist": "differences are computed one by one: torch multiplies matrices, and loses digits where points are close",
-    "nextafter": "NumPy's function, element by element",
-    "frexp": "NumPy's function, element by element",
     "linalg.": "NumPy's LAPACK, called from Python, against MKL; one matrix at a time",
     "lu": "see linalg.lu",
     "cholesky": "see linalg.cholesky",

@@ -753,6 +753,8 @@ def new_method(name: str, factory):
 def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: bool = False,
                       layout=None, pin_memory: bool = False) -> Tensor:
     """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
+    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
+        return leaf("new_tensor", out, requires_grad)
     return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 

@@ -137,6 +137,12 @@ elementwise("sgn", lambda x: scalar.sign(x), {"x": lambda: 0}, complex_form=_uni
             doc="x / |x|, 0 at 0; of real numbers the sign.")
 
 
+elementwise("abscissa", lambda x, y: x * scalar.cos(y), {"x": lambda y: scalar.cos(y), "y": lambda x, y: -(x * scalar.sin(y))},
+            **PARTS, public="polar", doc="x cos(y).")
+elementwise("ordinate", lambda x, y: x * scalar.sin(y), {"x": lambda y: scalar.sin(y), "y": lambda x, y: x * scalar.cos(y)},
+            **PARTS, public="polar", doc="x sin(y).")
+
+
 def polar(abs, angle):
     """The complex numbers of this modulus and angle.
 
@@ -149,9 +155,10 @@ def polar(abs, angle):
     >>> nbgrad.polar(nbgrad.tensor([2.]), nbgrad.tensor([0.]))
     tensor([2.+0.j])
     """
-    if abs.dtype is not angle.dtype or not abs.dtype.is_floating_point:
+    dtype = abs.dtype
+    if dtype is not angle.dtype or not dtype.is_floating_point:
         raise DTypeError(f"polar: abs is {abs.dtype.name}, angle is {angle.dtype.name}, expected one floating dtype.")
-    return scalar.complex(abs * scalar.cos(angle), abs * scalar.sin(angle))
+    return scalar.complex(scalar.abscissa(abs, angle), scalar.ordinate(abs, angle))
 
 
 def isreal(x):

@@ -212,6 +212,12 @@ elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=T
             doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
 
+elementwise("load_exponent", lambda x, other: scalar.ldexp(x, other), {"x": lambda g, other: scalar.ldexp(g, other)},
+            tangents={"x": lambda t_x, other: scalar.ldexp(t_x, other)}, policy="floating", method=False, function=False,
+            inplace=False, out=False, node="MulBackward0", public="ldexp", doc="x * 2**other, for whole numbers other.")
+elementwise("mantissa_of", lambda x, exponent: scalar.ldexp(x, -exponent), {"x": lambda g, exponent: scalar.ldexp(g, -exponent)},
+            tangents={"x": lambda t_x, exponent: scalar.ldexp(t_x, -exponent)}, policy="floating", method=False, function=False,
+            inplace=False, out=False, node="FrexpBackward0", public="frexp", doc="x * 2**-exponent, for whole exponents.")
 elementwise("copysign", lambda x, y: scalar.copysign(x, y),
             {"x": lambda x, out: where(scalar.isnan(x), math.nan, scalar.sign(x) * scalar.sign(out)), "y": lambda: 0},
             policy="float", doc="The magnitude of x with the sign of y.")
@@ -305,6 +311,14 @@ elementwise("leaky_relu", lambda x, negative_slope=0.01: where(x > 0, x, negativ
             {"x": lambda x, negative_slope: where(x > 0, 1, negative_slope)}, policy="floating", out=False,
             backward_node="LeakyReluBackwardBackward0",
             doc="x where x > 0, else negative_slope * x.")
+elementwise("prelu_by", lambda x, weight: where(x > 0, x, weight * x),
+            {"x": lambda x, weight: where(x > 0, 1, weight), "weight": lambda x: where(x > 0, 0, x)}, exact=("weight",),
+            method=False, function=False, inplace=False, out=False, node="PreluKernelBackward0", public="prelu",
+            doc="x where x > 0, else weight * x.")
+elementwise("gated", lambda x, y: x * scalar.sigmoid(y),
+            {"x": lambda y: scalar.sigmoid(y), "y": lambda x, y: x * (scalar.sigmoid(y) * (1 - scalar.sigmoid(y)))},
+            policy="float", complex=True, method=False, function=False, inplace=False, out=False, node="GluBackward0", public="glu",
+            doc="x * sigmoid(y).")
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
             {"x": lambda x, alpha: where(x <= 0, alpha * scalar.exp(x), 1)}, policy="floating", out=False,
             doc="x where x > 0, else alpha * (e**x - 1).")

@@ -486,3 +486,19 @@ def test_products_of_halves_may_overflow_on_the_way(dtype):
     exact = x.detach().double().numpy()
     for y in (x.prod(), x.reshape(2, 2, 2).prod((0, 1)).prod(), x.cumprod(0)[-1]):
         np.testing.assert_allclose(grad(y, x)[0].double().numpy(), exact.prod() / exact, rtol=0.02, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_significands_and_exponents_are_numpys(dtype):
+    """nextafter, frexp and ldexp have NumPy's bits at zeros, subnormal numbers, the ends and infinities."""
+    info = np.finfo(dtype)
+    numbers = [0, 1, 2, 3.7, info.max, info.tiny, info.smallest_subnormal, info.tiny / 100, np.inf]
+    s = np.array([*numbers, *(-x for x in numbers), np.nan], dtype)
+    x, y = (each.ravel().copy() for each in np.meshgrid(s, s))
+    with np.errstate(all="ignore"):
+        pairs = [(nbgrad.nextafter(nbgrad.tensor(x), nbgrad.tensor(y)), np.nextafter(x, y)),
+                 *zip(nbgrad.frexp(nbgrad.tensor(s)), np.frexp(s)),
+                 *((nbgrad.ldexp(nbgrad.tensor(s), nbgrad.tensor([n])), np.ldexp(s, n)) for n in (-2000, -300, -149, 1, 128, 2000))]
+    for got, want in pairs:
+        np.testing.assert_array_equal(got.numpy(), want)
+        np.testing.assert_array_equal(np.signbit(got.numpy())[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])

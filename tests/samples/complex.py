@@ -45,6 +45,8 @@ row("is_complex", np.iscomplexobj, REAL, case((2, 3)), case(Z), unlike=NO_GRADIE
 row("is_floating_point", np.isrealobj, REAL, case((2, 3)), case(Z), unlike=NO_GRADIENT)
 row("H", lambda x: np.conj(x.T), REAL, case((2, 3)), case(Z), case(()), errors=[fails(nbgrad.ShapeError, "H: ", (3,))])
 row("isreal", np.isreal, REAL, case((2, 3)), case(np.array([1.0, 1j, 2 + 0j, np.nan])), unlike=NO_GRADIENT)
+row("abscissa", lambda x, y: x * np.cos(y), REAL)
+row("ordinate", lambda x, y: x * np.sin(y), REAL)
 row("polar", lambda abs, angle: abs * np.exp(1j * angle), REAL, case((2, 3), (2, 3)), case((2, 1), (3,)),
     unlike={"half": "no complex of half types"},
     errors=[fails(nbgrad.DTypeError, "one floating dtype", (2,), (2,), in_dtype="int64")])

@@ -61,6 +61,8 @@ def glu(x, dim=-1):
 
 row("prelu", lambda x, w: np.where(x > 0, x, (w if x.ndim < 2 or w.size == 1 else w.reshape(-1, *(1,) * (x.ndim - 2))) * x), REAL,
     case((2, 3), (1,)), case((2, 3), (3,)), case((2, 3, 2), (3,)))
+row("prelu_by", lambda x, w: np.where(x > 0, x, w * x), NONZERO)
+row("gated", lambda x, y: x / (1 + np.exp(-y)), REAL)
 row("glu", glu, REAL, case((2, 4)), case((4, 3), 0), errors=[fails(nbgrad.ShapeError, "expected an even one", (2, 3))])
 row("relu6", lambda x: np.clip(x, 0, 6), REAL, case((2, 3)))
 row("softmin", lambda x, dim: softmax(-x, dim), REAL, case((2, 3), 1))

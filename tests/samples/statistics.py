@@ -181,6 +181,8 @@ row("binary_exponent", lambda x: np.frexp(x)[1], NONZERO, case((2, 3)))
 row("frexp", lambda x: tuple(np.frexp(x)), NONZERO, case((2, 3)), unlike={"gradient": "the exponent jumps"})
 for _name in ("ldexp", "ldexp_"):
     row(_name, lambda x, other: x * 2.0 ** other, REAL, case((2, 3), (3,)), case((2, 3), np.array([1, -2, 3])))
+row("load_exponent", lambda x, other: x * 2.0 ** other, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
+row("mantissa_of", lambda x, exponent: x / 2.0 ** exponent, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
 row("broadcast_tensors", lambda *xs: tuple(np.broadcast_arrays(*xs)), REAL, case((2, 1), (3,)))
 
 # ---- reductions by index, in place -------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ FUNCTIONS: dict[str, Callable] = {
     "trunc_divide": rounding.trunc_divide,
     "isnan": rounding.isnan, "isinf": rounding.isinf, "isfinite": rounding.isfinite, "sign": rounding.sign,
     "maximum": rounding.maximum, "minimum": rounding.minimum,
+    "nextafter": rounding.nextafter, "binary_exponent": rounding.binary_exponent, "ldexp": rounding.ldexp,
     **{name: getattr(special, name) for name in ("erfc", "erfcx", "erfinv", "ndtri", "lgamma", "digamma", "trigamma", "zeta",
                                                  "i0", "i0e", "i1", "i1e",
                                                  "sinc", "sinc_slope")},

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from ..prims import ceil, copysign, fabs, floor, fma, rint, sqrt, trunc, where
+from ..prims import ceil, copysign, fabs, fbits, floor, fma, iadd, iand, ibits, ior, ishl, ishr, isub, rint, sqrt, trunc, where
 from .tables import BY_DTYPE
 
 
@@ -169,6 +169,48 @@ def floor_divide_precise(x, y):
 def trunc_divide(x, y):
     """The quotient without its fraction, as torch rounds it."""
     return trunc(x / y)
+
+
+# ---- neighbours, significands and exponents ---------------------------------------------------------------------------
+
+
+def nextafter(x, y):
+    """The next number after x in the direction of y: one step of the bits, which are in the order of the magnitudes."""
+    i = ibits(x)
+    grows = ((y > x) & (x > 0.0)) | ((y < x) & (x < 0.0))
+    value = fbits(where(grows, iadd(i, 1), isub(i, 1)))
+    value = where(x == 0.0, copysign(fbits(ior(iand(i, 0), 1)), y), value)
+    return where((x != x) | (y != y), x + y, where(x == y, y, value))
+
+
+def binary_exponent(x):
+    """e of x = m 2**e with 1/2 <= |m| < 1; 0 for 0, infinities and NaN."""
+    a = fabs(x)
+    is_tiny = a < SMALLEST_NORMAL
+    k = isub(ishr(ibits(where(is_tiny, a * GROW, a)), MANTISSA_BITS), EXPONENT_BIAS - 1)
+    e = fbits(iadd(k, ROUND_BITS)) - where(is_tiny, ROUND_AND_GROW, ROUND)
+    return where((a > 0.0) & (a < INF), e, 0.0)
+
+
+def limited(n):
+    """n moved to where 2**n is a normal number."""
+    least, most = 3.0 - EXP2_MAX, EXP2_MAX - 2.0
+    return where(n < least, least, where(n > most, most, n))
+
+
+def power_of_two(n):
+    """2**n for a whole number n that is ``limited``."""
+    return fbits(ishl(iadd(isub(ibits(n + ROUND), ROUND_BITS), EXPONENT_BIAS), MANTISSA_BITS))
+
+
+def ldexp(x, n):
+    """x * 2**n for a whole number n: by up to three factors, since 2**n alone may be out of range where the result is not."""
+    whole = rint(where(n == n, n, 0.0))
+    first = limited(whole)
+    second = limited(whole - first)
+    third = limited(whole - first - second)
+    value = x * power_of_two(first) * power_of_two(second) * power_of_two(third)
+    return where(n == n, value, n)
 
 
 globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand
