@@ -8460,7 +8460,7 @@ Operands:
     input: a tensor or a NumPy array.
 
 Returns:
-    Dtype: float32, float16, float64: kept; bool, int64: float32; complex64: refused.
+    Dtype: bool, int64, float16, float32, float64: kept; complex64: refused.
 
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
