@@ -14,7 +14,7 @@ A product of 16 elements takes 3 us instead of 19, a sum 3 instead of 27 (benchm
 """
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from weakref import ref
 
@@ -31,7 +31,7 @@ from .layout import broadcast_shapes
 from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement
 from .ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
-from .rules import PREPARED, record_result
+from .rules import PREPARED, record_result, several_views, viewer
 from .saved import tensors_in
 from .tables import keep
 from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, sight, tangent_of
@@ -44,21 +44,30 @@ _plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
-    levels = dual_levels[:]             # none: another thread has closed its level just now
-    if len(special) != len(levels) or not levels:
+    if len(special) != len(dual_levels):
         return None
-    level = levels[-1]
+    try:
+        level, outermost = dual_levels[-1], dual_levels[0]
+    except IndexError:                  # another thread has closed its level just now
+        return None
     below = sight.below
-    alone = levels[0] is level and level.number < below
+    alone = outermost is level and level.number < below
     if attributes is None:
         return elementwise_call(len(operands))(op, level, alone, True, *operands)
-    if below <= levels[0].number:
+    if below <= outermost.number:
         out = unseen_call(op, operands, attributes)
         if out is not None:
             return out
-    if op.kind == "movement":
-        return movement_call(op, operands[0], level, tuple(attributes.values()))
-    return general_call(op)(op, operands, attributes, level, alone)
+    return (_calls.get(op) or call_for(op))(op, operands, attributes, level, alone)
+
+
+_calls: dict[Any, Any] = {}
+
+
+def call_for(op: Any) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation, made once."""
+    made = joining_call if getattr(op, "variadic", False) else movement_call(op) if op.kind == "movement" else general_call(op)
+    return _calls.setdefault(op, made)
 
 
 # ---- elementwise ---------------------------------------------------------------------------------------------------
@@ -118,7 +127,7 @@ def elementwise_call(arity: int) -> Any:
     names = [f"x{k}" for k in range(arity)]
     blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=f"l_{x}, t_{x}, k_{x} = type({x}), None, None") for x in names)
     tangents = [f"t_{x}" for x in names]
-    return compiled(ELEMENTWISE_TEXT, f"dual call of {arity}", names=", ".join(names), operands=blocks,
+    return compiled(ELEMENTWISE_TEXT, f"dual call of {arity}", {}, names=", ".join(names), operands=blocks,
                     none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
                     key="".join(f"l_{x}, k_{x}, " for x in names),
                     launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents))
@@ -132,9 +141,9 @@ def launch_text(head: str, tangents: list[str]) -> str:
     return f"{head}{tangents[0]})" if len(tangents) == 1 else f"{head}{', '.join(tangents)}) if {every} else {one}"
 
 
-def compiled(text: str, label: str, **parts: str) -> Any:
-    """The function ``call`` of a text in this module's names."""
-    scope = {**globals(), "ref": ref, "fresh": native.fresh, "into": native.into}
+def compiled(text: str, label: str, names_in_text: dict[str, Any], **parts: str) -> Any:
+    """The function ``call`` of a text in this module's names and others."""
+    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into}
     exec(compile_text(text.format(**parts), label), scope)
     return scope["call"]
 
@@ -281,7 +290,7 @@ def writing_call(arity: int) -> Any:
     elif others:
         rest += f", *[t for t in ({', '.join(tangents[1:])}) if t is not None]"
     every = "into(plan, x0, t_x0{again}" + rest + ")"
-    return compiled(WRITE_TEXT, f"dual write of {arity}", names=", ".join(names), operands=blocks, tangents=", ".join(tangents),
+    return compiled(WRITE_TEXT, f"dual write of {arity}", {}, names=", ".join(names), operands=blocks, tangents=", ".join(tangents),
                     none=" and ".join(f"{t} is None" for t in tangents), key="".join(f"l_{x}, k_{x}, " for x in names),
                     apart="".join(APART_TEXT.format(x=x) for x in others),
                     launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}")
@@ -356,30 +365,60 @@ def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: i
 
 # ---- other operations ----------------------------------------------------------------------------------------------
 
-def movement_call(op: Movement, x: Any, level: DualLevel, values: tuple) -> Any:
-    """A view, and that of its tangent."""
-    t = operand_tangent(x, level)
-    return None if t is MANY else viewed(op, x, {} if t is None else {"x": t}, level, values)
+MOVEMENT_TEXT = """def call(op, operands, attributes, level, alone):
+    number, recorded = level.number, False
+    x, = operands
+{operand}
+    try: plan = plans.get({key})
+    except TypeError: return None
+    if plan is None or k_x is not None and k_x is not l_x: return None
+    if t_x is None: return view(plan, x, mode.enabled)
+    out = view(plan, x, mode.enabled)
+    {hold}
+    return out
+"""
+HOLD_ONE = """meta = out._meta_
+    meta.tangent = {number: view(plan, t_x, mode.enabled)}
+    level.holders.append(ref(meta))
+    if len(level.holders) > level.most: level.keep(meta)"""
+HOLD_SEVERAL = """for each, t in zip(out, view(plan, t_x, mode.enabled)): hold(each, number, t)"""
+
+
+@cache
+def movement_call(op: Movement) -> Any:
+    """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
+    if getattr(op, "severs", False) or getattr(op, "untracked", False):
+        return lambda op, operands, attributes, level, alone: None
+    values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
+    view = partial(several_of, op) if op.multiple else viewer(op)
+    return compiled(MOVEMENT_TEXT, f"dual view {op.name}", {"plans": CALLS[op.name].plans, "view": view},
+                    operand=OPERAND_TEXT.format(x="x", otherwise="return None"), key=f"(l_x{values})" if values else "l_x",
+                    hold=HOLD_SEVERAL if op.multiple else HOLD_ONE)
+
+
+def several_of(op: Movement, plan: Any, x: Tensor, enabled: bool) -> tuple:
+    """The results of a movement that has several."""
+    return several_views(op, x, plan)
 
 
 # See NOTE [Dual programs]. Whatever has no program takes the long way, and leaves one behind.
 GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
     number, recorded = level.number, False
-    try: {names}, = operands
+    try: {names}, = {given}
     except ValueError: return None
 {operands}
     if {none}: return without_tangents(op, operands, attributes)
     {attributes}= attributes.values()
     if {usual}:
         inputs = ({names}, {holders})
-        key = (op, {key}{rest})
+        key = ({key}{rest})
     else:
-        inputs, key = [{names}], [op, {key}]
+        inputs, key = [{names}], [{key}]
         for value in attributes.values():
             if not note_attribute(value, key, inputs): return long_call(op, operands, attributes, level)
         key = tuple(key)
     if recorded and mode.enabled and is_recorded((*inputs, {tangents})): return long_call(op, operands, attributes, level)
-    try: program, direct = _programs.get(key, UNKNOWN)
+    try: program, direct = programs.get(key, UNKNOWN)
     except TypeError: return long_call(op, operands, attributes, level)
     if program is None:
         return settling_call(op, operands, attributes, level, key, inputs, [t for t in ({tangents},) if t is not None])
@@ -399,17 +438,21 @@ UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None)))
 
 
 @cache
-def general_call(op: General) -> Any:
-    """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look."""
-    names = list(op.operands)
-    attributes = list(op.signature.parameters)[len(names):]
-    if getattr(op, "variadic", False):
-        return joining_call
+def general_call(op: General, members: int = 0) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look.
+
+    Args:
+        members: of an operation of a sequence of tensors, how many of them.
+    """
+    names = [f"x{k}" for k in range(members)] or list(op.operands)
+    attributes = list(op.signature.parameters)[len(op.operands):]
     held = [n for n in PREPARED.get(op.name, (None, ()))[1] if n in attributes and n != "indices"]
     blocks = "".join(OPERAND_TEXT.format(x=x, otherwise="return None") for x in names)
     tangents = [f"t_{x}" for x in names]
     usual = [f"type({n}) is Tensor" if n in held else f"type({n}) in SIMPLE" for n in attributes]
-    return compiled(GENERAL_TEXT, f"dual call of {op.name}", names=", ".join(names), operands=blocks,
+    return compiled(GENERAL_TEXT, f"dual call of {op.name}", {"programs": programs_of(op)[0]},
+                    names=", ".join(names), operands=blocks,
+                    given="operands[0]" if members else "operands",
                     none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
                     launch=launch_text("program(*inputs, ", tangents),
                     attributes="".join(f"{n}, " for n in attributes) or "_ ", usual=" and ".join(usual) or "True",
@@ -418,70 +461,41 @@ def general_call(op: General) -> Any:
 
 
 def joining_call(op: General, operands: tuple, attributes: dict, level: DualLevel, alone: bool) -> Any:
-    """The same of an operation whose first operand is a sequence of tensors."""
-    number, recorded = level.number, False
+    """The same of an operation whose only operand is a sequence of tensors."""
     members = operands[0]
-    if type(members) is not tuple and type(members) is not list:
+    if type(members) is not tuple and type(members) is not list or not members or len(operands) > 1:
         return None
-    key: list[Any] = [op]
-    given: list[Any] = []
-    for x in members:
-        if not isinstance(x, Tensor):
-            return None
-        key.append(x.layout)
-        if x._needs_grad_:
-            recorded = True
-        meta = x._meta_
-        if meta is not None:
-            t = meta.tangent.get(number) if alone and meta.tangent else None
-            if t is None and (meta.base is not None or not alone):
-                t = sole_tangent(x, level)
-                if t is MANY:
-                    return None
-            if t is not None:
-                key += t.layout, len(given)
-                given.append(t)
-                if t._needs_grad_:
-                    recorded = True
-    if not given:
-        return without_tangents(op, operands, attributes)
-    inputs = [*members]
-    for value in attributes.values():
-        if not note_attribute(value, key, inputs):
-            return long_call(op, operands, attributes, level)
-    if len(operands) > 1 or recorded and mode.enabled and is_recorded((*inputs, *given)):
-        return long_call(op, operands, attributes, level)
-    found = tuple(key)
-    program, direct = _programs.get(found, UNKNOWN)
-    if program is None:
-        return settling_call(op, operands, attributes, level, found, inputs, given)
-    made = program(*inputs, *given)
-    if made is None:
-        return long_call(op, operands, attributes, level)
-    out, t = made
-    if direct:
-        out._meta_ = meta = dual_meta({number: t})
-        level.keep(meta)
-    elif t is not None:
-        attach(out, t, given, level)
-    return out
+    if len(members) <= MOST_MEMBERS:
+        return general_call(op, len(members))(op, operands, attributes, level, alone)
+    tangents = sequence_tangents(members, level)
+    if tangents is MANY:
+        return None
+    return without_tangents(op, operands, attributes) if tangents is None else long_call(op, operands, attributes, level)
+
+
+MOST_MEMBERS = 16
 
 
 def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: Any, given: list) -> Any:
     """The long way of a call that has no program; the second call of a kind makes one."""
-    if key not in _unsettled:
+    unsettled = programs_of(op)[1]
+    if key not in unsettled:
         if not is_marked((inputs, given)):
-            keep(_unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
-    elif _unsettled[key]:
-        _unsettled[key] = False
+            keep(unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
+    elif unsettled[key]:
+        unsettled[key] = False
         return settled_call(op, operands, attributes, level, key, [*inputs], given)
     return long_call(op, operands, attributes, level)
 
 
-# By operation, layouts and attributes: a program, and whether its tangents are taken as they are. Of what was called and has none:
-# whether the next call is to make one.
-_programs: dict[tuple, tuple] = of_default_dtype({})
-_unsettled: dict[tuple, bool] = of_default_dtype({})
+@cache
+def programs_of(op: Any) -> tuple[dict[tuple, tuple], dict[tuple, bool]]:
+    """By layouts and attributes a program, and whether its tangents are taken as they are; and of calls that have none whether the
+    next one is to make it.
+    """
+    return of_default_dtype({}), of_default_dtype({})
+
+
 MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
 
 
@@ -512,7 +526,7 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
     if all(t is None for t in made[1:]) and not is_marked((result, made)):
         found = program_of(tracer, [*inputs, *given], result, made[0])
     if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
-        keep(_programs, key, found)
+        keep(programs_of(op)[0], key, found)
     return with_tangents(result, made, flat(tangents), level)
 
 
@@ -642,22 +656,6 @@ def plan_of(op: Any, key: Any) -> Any:
         return CALLS[op.name].plans.get(key)
     except (AttributeError, TypeError):             # there are no plans; a list among the attributes
         return None
-
-
-def viewed(op: Movement, x: Tensor, tangents: dict[str, Tensor], level: DualLevel, values: tuple) -> Tensor | None:
-    """A view, and the same view of the tangent."""
-    plan = plan_of(op, (x.layout, *values) if values else x.layout)
-    if plan is None or op.multiple:
-        return None
-    view = CALLS[op.name].view
-    if not tangents:
-        return view(x, plan)
-    t, = tangents.values()
-    if t.layout is not x.layout or getattr(op, "severs", False):
-        return None
-    out = view(x, plan)
-    hold(out, level.number, view(t, plan))
-    return out
 
 
 def pushed_forward(op: General, plan: Plan, operands: tuple, tangents: dict[str, Tensor], level: DualLevel,

@@ -197,6 +197,8 @@ class Reader:
         if not hasattr(call, "straight"):
             raise Refused
         quick = call.prepared_for(operands)
+        if quick is not None and hasattr(quick, "plan"):
+            return launch(quick.plan, [*rendered[0]])
         if quick is not None:
             return Step("{out} = {0}(" + places(rendered, 1) + ")\n    if {out} is None: return None", [Bound(quick), *rendered])
         names = tuple(op.signature.parameters)[count:]

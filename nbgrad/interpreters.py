@@ -110,8 +110,10 @@ def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
     """What a quick call makes of a call: see NOTE [Quick calls]; None if there is none for it."""
     quick = quick_calls.get(type(operands[0])) or quick_calls.get(type(operands[-1]))
     if quick is None:
-        for active in special[-1:]:         # another thread may empty the list at any time
-            quick = quick_calls.get(type(active))
+        try:
+            quick = quick_calls.get(type(special[-1]))
+        except IndexError:                  # another thread may empty the list at any time
+            return None
     return None if quick is None else quick(op, operands, attributes)
 
 
@@ -122,10 +124,11 @@ known_calls: dict[type, Callable[[Any, tuple], Any]] = {}
 
 def known_call(op: Op, operands: tuple) -> Any:
     """The result of a call of a kind that is known; None where it must be looked at."""
-    for active in special[-1:]:
-        call = known_calls.get(type(active))
-        return None if call is None else call(op, operands)
-    return None
+    try:
+        call = known_calls.get(type(special[-1]))
+    except IndexError:                      # another thread may empty the list at any time
+        return None
+    return None if call is None else call(op, operands)
 
 
 # ``write(op, operands, plain) -> result, or None`` by the type of a member of ``special``: the same of elementwise calls in place.
@@ -135,10 +138,11 @@ quick_writes: dict[type, Callable[[Any, tuple, Callable], Any]] = {}
 
 def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
     """What a quick call makes of a call in place; None if there is none for it."""
-    for active in special[-1:]:
-        write = quick_writes.get(type(active))
-        return None if write is None else write(op, operands, plain)
-    return None
+    try:
+        write = quick_writes.get(type(special[-1]))
+    except IndexError:                      # another thread may empty the list at any time
+        return None
+    return None if write is None else write(op, operands, plain)
 
 
 # ``test(operands) -> bool`` by the type of a member of ``special``: whether no interpreter is concerned, markings apart.
