@@ -19,7 +19,7 @@ from typing import Any
 from weakref import ref
 
 from .dispatch import BARE, CALLS, check_operands, compile_text, compute_dtype, find_plan, launched
-from .dtypes import of_default_dtype
+from .dtypes import DType, of_default_dtype
 from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special
 from .graph import requires_grad
@@ -434,7 +434,7 @@ GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
         else: attach(first, t, [{tangents}], level)
     return out
 """
-UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None)))
+UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None), str, DType))
 
 
 @cache
