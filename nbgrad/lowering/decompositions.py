@@ -203,10 +203,13 @@ def factored_array(x: np.ndarray, y: np.ndarray, upper: bool) -> np.ndarray:
 
 
 def lu_array(x: np.ndarray) -> np.ndarray:
-    """L and U in one, and the pivots as numbers, from 1 on."""
+    """L and U in one, and as numbers the pivots, from 1 on, and the first row without one."""
     pivots = exchanges(x)
     rows = np.take_along_axis(x, order_of(pivots, x.shape[-2])[..., None], -2)
-    return packed(elimination(rows), (pivots + 1).astype(x.dtype))
+    factors = elimination(rows)
+    zero = np.diagonal(factors, axis1=-2, axis2=-1) == 0
+    first = np.where(zero.any(-1), zero.argmax(-1) + 1 if zero.shape[-1] else 0, 0)[..., None]
+    return packed(factors, (pivots + 1).astype(x.dtype), first.astype(x.dtype))
 
 
 def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -1017,25 +1020,56 @@ def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
 
 
 def factored(A, pivot: bool) -> tuple:
-    """(L and U in one matrix, pivots from 1 on); without pivots the square part by elimination, the rest by triangular systems."""
+    """(L and U in one matrix, pivots from 1 on, info): see ``lu_factor_ex``.
+
+    Without pivots the square part by elimination, the rest by triangular systems.
+    """
     m, n = A.shape[-2:]
     k = min(m, n)
     if pivot:
-        both, pivots = lu_parts(scalar.lu_row(A), m, n)
-        return both.clone(), (pivots.detach().real if A.dtype.is_complex else pivots.detach()).to_dtype(int32)
-    square = scalar.lu_factors(A.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
+        both, pivots, info = lu_parts(scalar.lu_row(A), m, n)
+        return both.clone(), whole_numbers(pivots), whole_numbers(info).squeeze_dim(-1)
+    both = square = scalar.lu_factors(A.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
     if m > n:
-        low = solve_triangular(square, A.slice(-2, k, None, 1), upper=True, left=False)
-        return CALLS["cat"]([square, low], -2), None
+        both = CALLS["cat"]([square, solve_triangular(square, A.slice(-2, k, None, 1), upper=True, left=False)], -2)
     if m < n:
         up = solve_triangular(square, A.slice(-1, k, None, 1), upper=False, unitriangular=True)
-        return CALLS["cat"]([square, up], -1), None
-    return square, None
+        both = CALLS["cat"]([square, up], -1)
+    zeros = scalar.eq(square.detach().diagonal(0, -2, -1), 0)
+    info = scalar.where(zeros.sum(-1) > 0, zeros.to(int32).argmax(-1) + 1, 0).to(int32) if k else nothing_said(A)
+    return both, None, info
+
+
+def whole_numbers(x):
+    """Counts of rows, which an operation gave as numbers of its dtype."""
+    x = x.detach()
+    return (x.real if x.dtype.is_complex else x).to_dtype(int32)
+
+
+def exchange_plan(x, pivots, back: bool):
+    """The launch of an exchange of rows; None where NumPy does it."""
+    key = ("exchange_rows", x, pivots, back)
+    found = _launches.get(key, NATIVE)
+    if found is NATIVE:
+        fits = x.ndim > 1 and pivots.ndim == x.ndim - 1
+        found = keep(_launches, key, launch("exchange", (x, pivots), {"back": back}) if fits else None)
+    return found
+
+
+@prepared("exchange_rows", tensors=("pivots",))
+def _quick_exchange_rows(op, layouts, attributes):
+    plan = exchange_plan(layouts[0], attributes["pivots"], attributes["back"])
+    return None if plan is None else launched(plan, 2)
 
 
 @lowering("exchange_rows", style="run")
 def _exchange_rows(op, tensors, attributes):
     x, = tensors
+    plan = exchange_plan(x.layout, attributes["pivots"].layout, attributes["back"])
+    if plan is not None:
+        out = native.fresh(plan, x, attributes["pivots"])
+        if went_well(out):
+            return out[0]
     array, exchanged = values_of(x), values_of(attributes["pivots"])
     wrong = exchanged[(exchanged < 0) | (exchanged >= array.shape[-2])]
     if wrong.size:
@@ -1070,16 +1104,12 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False):
 def factors_and_info(name: str, A, pivot: bool, check_errors: bool) -> LUFactorsWithInfo:
     """The factors, and for each matrix the first row where the diagonal of U is 0."""
     checked(name, A)
-    factors, pivots = factored(A, pivot)
-    zeros = scalar.eq(factors.detach().diagonal(0, -2, -1), 0)
-    info = zeros.sum(-1).to(int32)
-    if values_of(whole(info)).any():
-        info = scalar.where(info > 0, zeros.to(int32).argmax(-1) + 1, 0).to(int32)
-        if check_errors:
-            require_regular(name, info)
+    factors, pivots, info = factored(A, pivot)
+    if check_errors:
+        require_regular(name, info)
     if pivots is None:
         steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
-        return LUFactorsWithInfo(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A), info)
+        pivots = shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A)
     return LUFactorsWithInfo(factors, pivots, info)
 
 
@@ -1095,7 +1125,7 @@ def triangles(factors) -> tuple:
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P @ L @ U: a permutation, a unit lower and an upper triangle."""
     checked("linalg.lu", A)
-    factors, pivots = factored(A, pivot)
+    factors, pivots, _ = factored(A, pivot)
     low, up = triangles(factors)
     if pivots is None:
         return LUResult(A.new_empty((0,)), low, up)

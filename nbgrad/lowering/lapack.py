@@ -258,9 +258,20 @@ def lu(layouts):
 
 @routine
 def lu_row(layouts):
-    """``lu`` with pivots as numbers of the matrix' dtype."""
+    """``lu`` with pivots, and the report, as numbers of the matrix' dtype."""
     (m, n), dtype = sides(layouts[0]), layouts[0].dtype
-    return Routine("lu", ("getrf",), (m, n, 0), (((m, n), dtype), ((min(m, n),), dtype)), more=16 * min(m, n), flags=(1, 0))
+    k = min(m, n)
+    return Routine("lu", ("getrf",), (m, n, 0), (((m, n), dtype), ((k,), dtype), ((1,), dtype)), more=16 * k, flags=(1, 0))
+
+
+@routine
+def exchange(layouts, back):
+    """Rows exchanged as pivots say, or taken back."""
+    (m, n), pivots = sides(layouts[0]), layouts[1]
+    if pivots.dtype not in (int32, int64) or not is_row(pivots):
+        return None
+    return Routine("exchange", (), (m, n, pivots.shape[-1]), (((m, n), layouts[0].dtype),),
+                   flags=(int(back), int(pivots.dtype is int64)))
 
 
 @routine

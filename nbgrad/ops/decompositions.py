@@ -252,15 +252,15 @@ general("lu_factors", lambda x: x, {"x": lu_cotangent}, **INTERNAL, node="Linalg
 
 
 def lu_parts(flat, m: int, n: int) -> list:
-    """L and U in one matrix (m, n), and the row that each step exchanged with its own, from 1 on."""
-    return parts_of(flat, (m, n), (min(m, n),))
+    """L and U in one matrix (m, n), the row that each step exchanged with its own, and the first without a pivot, from 1 on."""
+    return parts_of(flat, (m, n), (min(m, n),), (1,))
 
 
 def lu_row_cotangent(g, out, x_shape):
     """Of the square part ``lu_cotangent``; what lies beside or below it are solutions of triangular systems. Then rows go back."""
     m, n = x_shape[-2:]
     k = min(m, n)
-    (both, pivots), g = lu_parts(out, m, n), lu_parts(g, m, n)[0]
+    (both, pivots), (g,) = parts_of(out, (m, n), (k,)), parts_of(g, (m, n))
     if m == n:
         inner = lu_cotangent(g, both)
     elif m > n:
@@ -277,7 +277,8 @@ def lu_row_cotangent(g, out, x_shape):
 
 
 general("lu_row", lambda x: x, {"x": lu_row_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
-        doc="L and U in one matrix, and the row, counted from 1, that each step exchanged with its own: as numbers of its dtype.")
+        doc="L and U in one matrix; the row, counted from 1, that each step exchanged with its own, and the first without a pivot, "
+            "as numbers of its dtype.")
 
 
 def qr_cotangent(g, out, x_shape):

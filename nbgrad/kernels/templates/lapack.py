@@ -119,7 +119,27 @@ BODIES = {
             else:
                 found[i] = pivot_at(pivots, i, wide) + 1
         if flag != 0:
+            at_T(result(record, args, 2, unit), 0)[0] = said(info)
             set_word(info, 0, 0)
+''',
+    # Rows exchanged as pivots from 0 on say, or taken back (``flag``); ``other_flag``: integers of 64 bits.
+    "exchange": '''
+        y, pivots = at_T(out, 0), operand(record, args, 1, unit)
+        bring(x, across, down, n, m, out)
+        for step in range(k):
+            i = step
+            if flag != 0:
+                i = k - 1 - step
+            other = int64(at_int32(pivots, 0)[i])
+            if other_flag != 0:
+                other = word(pivots, i)
+            if (other < 0) | (other >= m):
+                set_word(info, 0, 1)
+            elif other != i:
+                for j in range(n):
+                    held = y[i * n + j]
+                    y[i * n + j] = y[other * n + j]
+                    y[other * n + j] = held
 ''',
     # P, L and U.
     "plu": '''
