@@ -298,7 +298,7 @@ WITHOUT = {
 # Why operations are slower than torch, by the row's name or its beginning: what docs/performance.md says of them.
 REASONS = {
     "equal": "half a microsecond in torch: a look-up and a launch in Python take a little more",
-    "cdist": "differences are computed one by one: torch multiplies matrices, and loses digits where points are close",
+    "cdist": "a kernel of differences, which keeps the digits of points that are close: torch multiplies matrices and loses them",
     "linalg.": "NumPy's LAPACK, called from Python, against MKL; one matrix at a time",
     "lu": "see linalg.lu",
     "cholesky": "see linalg.cholesky",

@@ -35,6 +35,7 @@ BY_NAMES = """
     pick shared_pick place gather gather_backward scatter_src scatter_value scatter_add_src
     slice_scatter select_scatter diagonal_scatter running_logsumexp binary_exponent
     inverse_matrix singular_order solve_system solve_triangle determinant cofactors cofactor_slope sign_and_size
+    distances distances_pull
     pseudo_inverse matrix_exponential cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row
     lu_row inverse_of_factored solve_factored known_hermitian_eigenvalues known_eigenvalues known_singular_values
     hermitian_eigenvalues eigenvalues singular_values exchange_rows

@@ -29,6 +29,7 @@ from ..ops.variants import of_integers
 from ..rules import GeneralPlan, lowering, prepared, record_result, run_beneath, run_plan
 from ..storage import wrap_array
 from ..tensor import Tensor, native, new_tensor
+from .distances import serves
 from .elementwise import Formula, elementwise_plan
 from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
 from .reduce import ready
@@ -547,6 +548,12 @@ def cdist(x1, x2, p=2.0, compute_mode=MODES[0]):
         raise RangeError(f"cdist: compute_mode is {compute_mode!r}, expected one of {', '.join(MODES)}.")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: x1 {list(x1.shape)} and x2 {list(x2.shape)} must be matrices of one width.")
+    if type(p) in (int, float) and p == 2 and serves(x1.layout, x2.layout):
+        batch = x1.shape[:-2]
+        if x2.shape[:-2] != batch:
+            batch = broadcast_shapes("cdist", [tuple(batch), tuple(x2.shape[:-2])])
+            x1, x2 = (x.expand_shape((*batch, *x.shape[-2:])) for x in (x1, x2))
+        return scalar.distances(x1, x2)
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
 

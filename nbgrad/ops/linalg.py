@@ -9,6 +9,7 @@ import math
 from ..dtypes import bool_
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .core import composite, general
+from .expr import scalar
 from .reduce import conjugate
 from .shapes import wrap
 
@@ -321,6 +322,24 @@ def kron(input, other):
     y = other.reshape(tuple([size for n in others for size in (1, n)]))
     return (x * y).reshape(tuple([m * n for m, n in zip(sizes, others)]))
 
+
+# ---- distances -----------------------------------------------------------------------------------------------------------
+
+def by_length(g, out):
+    """The cotangents of distances over the distances; 0 where points are the same."""
+    return scalar.where(out == 0, 0.0, g / out)
+
+
+general("distances", lambda x, y: x,
+        {"x": lambda g, x, y, out: scalar.distances_pull(by_length(g, out), x, y),
+         "y": lambda g, x, y, out: scalar.distances_pull(by_length(g, out).mT, y, x)},
+        operands=("x", "y"), method=False, function=False, out=False, node="EuclideanDistBackward0", public="cdist",
+        doc="The distances between the rows of x and those of y.")
+general("distances_pull", lambda w, x, y: w,
+        {"w": lambda g, x, y: (g * x).sum(-1, True) - g @ y.mT, "x": lambda g, w: g * w.sum(-1, True),
+         "y": lambda g, w: -(w.mT @ g)},
+        operands=("w", "x", "y"), method=False, function=False, out=False, node="EuclideanDistBackward0", public="cdist",
+        doc="For every row of x the sum of its weighted differences to the rows of y.")
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
 for _function in (outer, vdot, inner, kron):

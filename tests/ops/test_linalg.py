@@ -307,3 +307,69 @@ def test_the_zeroth_power_depends_on_the_matrix():
     x = nbgrad.full((2, 2), np.inf).requires_grad_()
     out = nbgrad.linalg.matrix_power(x, 0)
     assert out.tolist() == [[1, 0], [0, 1]] and nbgrad.grad(out.sum(), x)[0].tolist() == [[0, 0], [0, 0]]
+
+
+# ---- distances ---------------------------------------------------------------------------------------------------------
+
+def far_apart(scale: float, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Points of that scale, more than one block of them, one in both."""
+    rng = np.random.default_rng(5)
+    x, y = ((rng.normal(size=(rows, 7)) * scale).astype(dtype) for rows in (9, 13))
+    y[3] = x[2]
+    return x, y
+
+
+@pytest.mark.parametrize("dtype, scale", [("float32", scale) for scale in (1.0, 1e-30, 1e25)]
+                         + [("float64", scale) for scale in (1.0, 1e-200, 1e200)])
+def test_distances_of_any_size(dtype, scale):
+    """Where squares leave the range of the dtype too; 0 of a point to itself."""
+    x, y = far_apart(scale, dtype)
+    unit = (x[:, None].astype("f8") - y[None].astype("f8")) / scale
+    out = nbgrad.cdist(nbgrad.tensor(x), nbgrad.tensor(y)).numpy()
+    tolerance = 1e-6 if dtype == "float32" else 1e-14
+    np.testing.assert_allclose(out / np.array(scale, "f8"), np.sqrt((unit ** 2).sum(-1)), rtol=tolerance)
+    assert out[2, 3] == 0
+
+
+def test_distances_of_close_points_have_all_digits():
+    """They are differences, not sums of products."""
+    x = nbgrad.full((30, 4), 1000.0)
+    y = x + nbgrad.arange(30.0)[:, None] / 1024
+    np.testing.assert_allclose(nbgrad.cdist(x, y)[0].numpy(), 2 * np.arange(30.0) / 1024, rtol=1e-6)
+
+
+@pytest.mark.parametrize("value, want", [(np.inf, np.inf), (np.nan, np.nan)])
+def test_distances_to_what_is_not_finite(value, want):
+    """Infinite, or NaN; the other distances stay."""
+    x = np.zeros((3, 5))
+    x[1, 2] = value
+    out = nbgrad.cdist(nbgrad.tensor(x), nbgrad.ones(2, 5, dtype=nbgrad.float64)).numpy()
+    np.testing.assert_array_equal(out[1], [want, want])
+    np.testing.assert_allclose(out[[0, 2]], np.sqrt(5.0))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_cotangents_of_distances(turned):
+    """Each is the sum over the other points of unit vectors; 0 for a point to itself."""
+    x, y = far_apart(1.0, "float64")
+    a, b = (nbgrad.tensor(each, requires_grad=True) for each in (x, y))
+    g = np.random.default_rng(0).normal(size=(9, 13))
+    out = nbgrad.cdist(a.mT.contiguous().mT if turned else a, b)
+    g_a, g_b = nbgrad.grad(out, (a, b), nbgrad.tensor(g.T.copy()).mT if turned else nbgrad.tensor(g))
+    differences = x[:, None] - y[None]
+    lengths = np.sqrt((differences ** 2).sum(-1))
+    units = g[..., None] * differences / np.where(lengths == 0, 1, lengths)[..., None]
+    np.testing.assert_allclose(g_a.numpy(), units.sum(1), atol=1e-12)
+    np.testing.assert_allclose(g_b.numpy(), -units.sum(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("shapes", [((2, 1, 3, 4), (5, 2, 4)), ((0, 4), (2, 4)), ((3, 0), (2, 0)), ((2, 3, 4), (2, 0, 4))])
+def test_batches_of_distances_and_distances_of_nothing(shapes):
+    """Batches broadcast; without points there are no distances, without coordinates they are 0."""
+    x, y = (np.random.default_rng(k).normal(size=shape) for k, shape in enumerate(shapes))
+    want = np.sqrt(((x[..., :, None, :] - y[..., None, :, :]) ** 2).sum(-1))
+    a = nbgrad.tensor(x, requires_grad=True)
+    out = nbgrad.cdist(a, nbgrad.tensor(y))
+    np.testing.assert_allclose(out.detach().numpy(), want)
+    out.sum().backward()
+    assert a.grad.shape == x.shape

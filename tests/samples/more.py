@@ -174,6 +174,10 @@ def length(x, p=2.0, axis=-1):
 row("cross", np.cross, REAL, case((2, 3), (2, 3)), errors=[fails(nbgrad.ShapeError, "dimension of size 3", (2, 2), (2, 2))])
 row("dist", lambda x, y, p=2: length((x - y).ravel(), p), REAL, case((2, 3), (2, 3)), case((2, 3), (2, 3), 3))
 row("pairwise_distance", lambda x, y, p=2.0: length(x - y + 1e-6, p), REAL, case((2, 3), (2, 3)), case((2, 3), (2, 3), 1.0))
+row("distances", lambda x, y: length(x[..., :, None, :] - y[..., None, :, :], 2), REAL, case((2, 3), (4, 3)),
+    case((3, 2, 6), (3, 3, 6)), unlike={"half": "of single and double precision"})
+row("distances_pull", lambda w, x, y: (w[..., None] * (x[..., :, None, :] - y[..., None, :, :])).sum(-2), REAL,
+    case((2, 4), (2, 3), (4, 3)), case((3, 2, 4), (3, 2, 5), (3, 4, 5)), unlike={"half": "of single and double precision"})
 row("cdist", lambda x, y, p=2.0: length(x[..., :, None, :] - y[..., None, :, :], p), REAL, case((2, 3), (4, 3)),
     case((2, 2, 3), (2, 1, 3), 1.0))
 row("cosine_similarity", lambda x, y, dim=1: (x * y).sum(dim) / length(x, axis=dim) / length(y, axis=dim), REAL,

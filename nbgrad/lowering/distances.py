@@ -1,0 +1,73 @@
+"""Distances between points: which kernel of ``templates/distances`` is launched."""
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+from ..dispatch import CALLS
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.distances import distance_kernel
+from ..layout import Layout, layout_of
+from ..rules import GeneralPlan, lowering, prepared
+from ..tables import keep
+from ..tensor import native
+
+__all__ = ["serves"]
+
+# Columns up to which sums of squares in the operands' dtype have its digits.
+MOST_COLUMNS = 512
+LARGE = 1 << 20
+
+
+def serves(x: Layout, y: Layout) -> bool:
+    """Whether the kernel takes points of these layouts."""
+    return x.dtype is y.dtype and x.dtype.name in ("float32", "float64") and 0 < x.shape[-1] <= MOST_COLUMNS
+
+
+_plans: dict[tuple, Any] = {}
+
+
+def plan_of(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
+    """The launch for points that lie row by row; weights by rows or by columns. None for others, and for none at all."""
+    key = (name, layouts)
+    return _plans[key] if key in _plans else keep(_plans, key, new_plan(name, layouts))
+
+
+def new_plan(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
+    """See ``plan_of``."""
+    x, y = layouts[-2:]
+    if any(each.conj or each.neg or not each.numel for each in layouts) or not (x.contiguous and y.contiguous):
+        return None
+    (m, k), n, batch = x.shape[-2:], y.shape[-2], x.shape[:-2]
+    down, across = (n, 1) if len(layouts) == 2 else layouts[0].strides[-2:]
+    if len(layouts) == 3 and not layouts[0].contiguous and (batch or (down, across) != (1, m)):
+        return None
+    out = layout_of(x.dtype, (*batch, m, n if name == "distances" else k), None, x.device)
+    memory = layout_of(x.dtype, (n * k + m * n,), None, x.device)
+    kernel, bindings = distance_kernel("distances" if name == "distances" else "pull", x.dtype.name)
+    code = address(Program(name, kernel, x.dtype.name, bindings, name != "distances"))
+    units = math.prod(batch)
+    record = pack_record(code, units, units, 2, (0,) * len(layouts), PARALLEL if m * n * k >= LARGE else 0,
+                         struct.pack("5q", m, n, k, down, across))
+    return GeneralPlan(record, (out.template, memory.template), layouts)
+
+
+@lowering("distances", "distances_pull", style="run")
+def _distances(op, tensors, attributes):
+    plan = plan_of(op.name, tuple([x.layout for x in tensors]))
+    if plan is None:
+        tensors = tuple([CALLS["contiguous_copy"](x) for x in tensors])
+        plan = plan_of(op.name, tuple([x.layout for x in tensors]))
+    if plan is None:            # nothing to compute
+        x, y = tensors[-2:]
+        shape = (*x.layout.shape[:-1], y.layout.shape[-2]) if op.name == "distances" else x.layout.shape
+        return CALLS["new_full"](x.layout.like(shape=shape), 0)
+    return native.fresh(plan, *tensors)[0]
+
+
+@prepared("distances", "distances_pull")
+def _quick_distances(op, layouts, attributes):
+    plan, fresh = plan_of(op.name, layouts), native.fresh
+    return None if plan is None else lambda *values: fresh(plan, *values)[0]
