@@ -31,7 +31,7 @@ from .accumulate import accumulate
 from .dispatch import CALLS, fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode, special
-from .graph import Edge, Node, grad_dtype_of
+from .graph import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks, by_operand, name_of
@@ -113,7 +113,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     for watcher in watchers:
         run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
     node = nodes[0] if len(nodes) == 1 else None
-    if type(node) is Node and node._outputs_ == 1:      # nearly always: 0.5 us a pass
+    if isinstance(node, Node) and node._outputs_ == 1:      # nearly always: 0.5 us a pass
         buffers[node] = seeds.pop()[1]
     else:
         for edge, g in seeds:
@@ -144,7 +144,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 g = run(node, buffers.pop(node, None), create_graph, task)
                 ready = send_on(work, node, g, frees and (plain or node in needed))
                 g = None
-            if type(ready) is Node:
+            if isinstance(ready, Node):
                 node = ready
             else:
                 node = None
@@ -259,7 +259,7 @@ def steps(check: Callable | None = None, complain: Callable | None = None) -> tu
     """
     step = advance if check is None or complain is None else checked(check, complain)
     sums = accumulation.sum_plans, accumulation.ADD, accumulation.plan_sum
-    return native.steps(Node, freed_backward, (step, send, receive), sums, (check, complain, hooked_meanwhile))
+    return native.steps((Node, AccumulateGrad), freed_backward, (step, send, receive), sums, (check, complain, hooked_meanwhile))
 
 
 def checked(check: Callable, complain: Callable) -> Callable:

@@ -13,7 +13,7 @@ from .graph_task import state
 from .layout import Layout
 from .node import Node, Rule, name_of
 from .saved import RawSaved, SavedTensor, alias_with, freed_error, pack_tensor, tangents_of, unpacked, writer_of
-from .tensor import Tensor
+from .tensor import ASK, Tensor
 
 __all__ = ["FunctionCtx", "BackwardCFunction", "FunctionPlan", "FunctionRule", "Saved", "new_context", "result_edge",
            "function_tangents"]
@@ -267,12 +267,12 @@ class BackwardCFunction(Node, FunctionCtx):
 
 
 class FunctionRule(Rule):
-    """The rule of a Function class's nodes; ``function_backward`` itself frees what was saved, and only that."""
+    """The rule of a Function class's nodes; what was saved is freed, and only that."""
 
     takes_undefined = True
 
     def __init__(self, name: str):
-        self.name, self.node_name = name, name + "Backward"
+        self.name, self.node_name, self.frees = name, name + "Backward", forget_saved
 
     def saved_results(self, node: Node, nr: int) -> list:
         """What ``save_for_backward`` kept of a result."""
@@ -299,7 +299,9 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
     layouts: list = []
     for x in args:
         if isinstance(x, Tensor):
-            wanted = bool(x._needs_grad_) and requires_grad(x)
+            wanted = x._needs_grad_
+            if wanted is ASK:
+                wanted = requires_grad(x)
             edges.append((x._edge_ or edge_of(x)) if wanted and record else None)
             layouts.append(x.layout)
         else:
@@ -344,18 +346,30 @@ def call_jvp(ctx: BackwardCFunction, tangents: tuple) -> Any:
 def free_saved(ctx: BackwardCFunction) -> None:
     """Free what was saved, unless the running pass keeps its graph."""
     if not state.keep_graph:
-        ctx._s0_, ctx._freed_ = None, True
+        forget_saved(ctx)
+
+
+def forget_saved(ctx: Node) -> None:
+    """Free what was saved: passes do so when the node has run."""
+    ctx._s0_, ctx._freed_ = None, True
 
 
 def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
     """Run a Function's ``backward`` and check what it returns."""
-    grads = (owned(g),) if ctx._outputs_ == 1 else tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
-    if ctx.materialize_grads and (g is None or ctx._outputs_ != 1):
+    grads: tuple[Tensor | None, ...]
+    if ctx._outputs_ == 1:
+        grads = (owned(g),)
+    else:
+        grads = tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
+    if (g is None or ctx._outputs_ != 1) and ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
     enabled = mode.enabled
-    results = call_backward(ctx, grads)
+    results = handed_over(type(ctx)._forward_cls, ctx, grads)
     mode.enabled = enabled          # NOTE [Grad mode of a pass]
-    free_saved(ctx)
+    layouts = ctx._input_layouts_
+    if (isinstance(results, Tensor) and len(layouts) == 1 and results.layout is layouts[0] and not layouts[0].special
+            and ctx._needs_[0]):
+        return results
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
     return checked[0] if len(checked) == 1 else tuple(checked)
 

@@ -18,7 +18,7 @@ from .dispatch import CALLS
 from .errors import ArgumentError, GradError, InplaceError
 from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
 from .grad_mode import mode, special
-from .graph import edge_of, number_node, requires_grad
+from .graph import Edge, edge_of, number_node, requires_grad
 from .inference import is_inference, refuse_saving
 from .node import Node, Rule, blank_node, name_of
 from .rules import FUNCTION
@@ -59,18 +59,19 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
     Raises:
         GradError: marks that do not fit. InplaceError: a change that cannot be recorded. ArgumentError: what cannot be saved.
     """
-    if not (type(ctx.to_save) is type(ctx.dirty_tensors) is type(ctx.non_differentiable) is tuple):
+    dirty, marked, to_save = ctx.dirty_tensors, ctx.non_differentiable, ctx.to_save
+    if not (type(to_save) is type(dirty) is type(marked) is tuple):
         require_tuples(ctx)
-    if ctx.dirty_tensors:
+    if dirty:
         note_writes(ctx, results)
-    require_tensors("mark_non_differentiable", ctx.non_differentiable)
-    ctx._outputs_, ctx._plan_ = max(len(results), 1), FunctionPlan(results)
+    if marked:
+        require_tensors("mark_non_differentiable", marked)
+    ctx._outputs_, ctx._plan_ = len(results) or 1, FunctionPlan(results)
     wrapped = [finish_result(ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
-    if record and ctx.to_save:
+    if record and to_save:
         ctx._s0_ = save(ctx, args, results)
-    marked = ctx.non_differentiable
-    # Of those only the places are kept: the node must not own its results.
-    ctx._constants_ = tuple(k for k, x in enumerate(results) if contains(marked, x)) if marked else ()
+    if marked:      # of those only the places are kept: the node must not own its results
+        ctx._constants_ = tuple(k for k, x in enumerate(results) if contains(marked, x))
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     return wrapped
 
@@ -86,15 +87,16 @@ def note_writes(ctx: BackwardCFunction, results: tuple) -> None:
 
 def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record: bool) -> Tensor:
     """One result with its history."""
-    is_input, is_dirty = contains(args, x), contains(ctx.dirty_tensors, x)
-    if not (record and x.layout.dtype.differentiable) or contains(ctx.non_differentiable, x):
+    dirty, marked = ctx.dirty_tensors, ctx.non_differentiable
+    is_input, is_dirty = contains(args, x), bool(dirty) and contains(dirty, x)
+    if not (record and x.layout.dtype.differentiable) or (marked and contains(marked, x)):
         return without_history(x, is_input, is_dirty)
     if is_dirty:
         return written_result(ctx, args, k, x, is_input)
     if is_input:
         x = alias_view(x)
-    edge = result_edge(ctx, k)
-    if is_view(x):
+    edge = ctx if ctx._outputs_ == 1 else Edge(ctx, k)
+    if x._meta_ is not None and is_view(x):
         x._meta_.node, x._meta_.version, x._meta_.creation = edge, x._storage_.version, FUNCTION
         if x._meta_.base._needs_grad_ and x._needs_grad_ is ASK:
             return x
@@ -164,7 +166,10 @@ def output_of(ctx: BackwardCFunction, args: tuple, results: tuple, x: Tensor) ->
     """Which differentiable result a saved tensor is; None for an input that was not changed, and for anything else."""
     if contains(args, x) and not contains(ctx.dirty_tensors, x) or contains(ctx.non_differentiable, x):
         return None
-    return next((k for k, r in enumerate(results) if r is x and x.layout.dtype.differentiable), None)
+    for k, r in enumerate(results):
+        if r is x and x.layout.dtype.differentiable:
+            return k
+    return None
 
 
 # ---- once_differentiable -------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     caller_of_many(plans, ...)                -> call(*operands): the same for any number of operands
     writer(plans, ...)                        -> write(x, *others): find the plan, launch into x
     differentiator(...)                       -> backward(node, g, create_graph): check versions, launch the fused kernel
-    steps(node_type, ...)                     -> advance(work, node), send(work, node, grads, frees): see engine.py
-    surveyor(node_type, ...)                  -> survey(counts, nodes, ends): see graph_task.py
-    leader(node_type, ...)                    -> lead(order, leading, needed, parted): see graph_task.py
+    steps(node_types, ...)                    -> advance(work, node), send(work, node, grads, frees): see engine.py
+    surveyor(node_types, ...)                 -> survey(counts, nodes, ends): see graph_task.py
+    leader(node_types, ...)                   -> lead(order, leading, needed, parted): see graph_task.py
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
 the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop
@@ -354,11 +354,12 @@ class Native:
         words += parts
         return self._bound("backward", (struct.pack(f"{len(words)}q", *words), slow))
 
-    def steps(self, node_type: type, freed: Callable, general: tuple, sums: tuple, checks: tuple) -> tuple[Callable, Callable]:
+    def steps(self, node_types: tuple[type, type], freed: Callable, general: tuple, sums: tuple,
+              checks: tuple) -> tuple[Callable, Callable]:
         """``advance(work, node)`` and ``send(work, node, grads, frees)``: a node's turn in a pass, and its end alone.
 
         Args:
-            node_type: the class of the nodes that this knows.
+            node_types: the classes of nodes, and of the nodes of leaves, which stand for these.
             freed: the ``backward`` of nodes that were freed.
             general: ``advance``, ``send`` and ``receive`` of engine.py, for all that is unusual.
             sums: by layout the plan of ``x += y`` or None; ``add(x, y)`` for tensors that cannot be written to; another such
@@ -368,27 +369,29 @@ class Native:
                 a node that has a ``_meta_`` after its run.
         """
         plans, add, plan_sum = sums
-        owner = (node_type, 1, "node", "frees", (), freed, plans, *general, add, plan_sum, *checks)
+        node_type, accumulator_type = node_types
+        owner = (node_type, 1, "node", "frees", (), freed, plans, *general, add, plan_sum, *checks, accumulator_type)
         return self._bound("advance", owner), self._bound("send", owner)
 
-    def surveyor(self, node_type: type, target: Callable, general: Callable) -> Callable:
+    def surveyor(self, node_types: tuple[type, type], target: Callable, general: Callable) -> Callable:
         """``survey(counts, nodes, ends)``: note where the edges of ``nodes`` lead, and of those that come to light.
 
         Args:
-            target: what an edge leads to that is neither of ``node_type`` nor a leaf.
+            node_types: as for ``steps``.
+            target: what an edge leads to that is neither a leaf nor what it leads to.
             general: the same in Python.
         """
-        return self._bound("survey", (node_type, 1, target))
+        return self._bound("survey", (node_types[0], 1, target, node_types[1]))
 
-    def leader(self, node_type: type, target: Callable, through: Callable, general: Callable) -> Callable:
+    def leader(self, node_types: tuple[type, type], target: Callable, through: Callable, general: Callable) -> Callable:
         """``lead(order, leading, needed, parted)``: which nodes lead to wanted places: see ``graph_task.lead_all``.
 
         Args:
-            target: what an edge leads to that is neither of ``node_type`` nor a leaf.
+            node_types, target: as for ``surveyor``.
             through: the same for one node, whose edges may be many.
             general: the same in Python.
         """
-        return self._bound("lead", (node_type, target, through))
+        return self._bound("lead", (node_types[0], target, through, node_types[1]))
 
 
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")       # the slots that ``view`` fills in

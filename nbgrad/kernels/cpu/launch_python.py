@@ -208,15 +208,16 @@ class Twin:
         """``backward(node, g, create_graph)``: the general one, which does the same."""
         return slow
 
-    def steps(self, node_type: type, freed: Callable, general: tuple, sums: tuple, checks: tuple) -> tuple[Callable, Callable]:
+    def steps(self, node_types: tuple[type, type], freed: Callable, general: tuple, sums: tuple,
+              checks: tuple) -> tuple[Callable, Callable]:
         """The steps of a pass: the general ones, which do the same, but add nothing in place."""
         return general[0], general[1]
 
-    def surveyor(self, node_type: type, target: Callable, general: Callable) -> Callable:
+    def surveyor(self, node_types: tuple[type, type], target: Callable, general: Callable) -> Callable:
         """``survey(counts, nodes, ends)``: the general one, which does the same."""
         return general
 
-    def leader(self, node_type: type, target: Callable, through: Callable, general: Callable) -> Callable:
+    def leader(self, node_types: tuple[type, type], target: Callable, through: Callable, general: Callable) -> Callable:
         """``lead(order, leading, needed, parted)``: the general one, which does the same."""
         return general
 

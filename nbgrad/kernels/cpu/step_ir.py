@@ -77,6 +77,20 @@ no:
   ret i1 false
 }
 
+; Whether an edge that is no leaf is the node itself that it leads to: of a Function, or one that was given a class of its own.
+define private i1 @is_other_node(ptr %edge, ptr %node_type, ptr %accumulator_type) {
+entry:
+  %type = call ptr @slot(ptr %edge, i64 8)
+  %accumulates = icmp eq ptr %type, %accumulator_type
+  br i1 %accumulates, label %no, label %ask
+ask:
+  %is = call i32 @PyType_IsSubtype(ptr %type, ptr %node_type)
+  %derived = icmp ne i32 %is, 0
+  ret i1 %derived
+no:
+  ret i1 false
+}
+
 ; Add %value to what %below will receive; false with a Python error set.
 ; %sole: the caller holds %value by one reference, and so does nobody else who could hand it on.
 define private i1 @gather(ptr %self, ptr %work, ptr %below, ptr %value, i1 %sole) {
@@ -299,7 +313,11 @@ ask_outputs:
   br i1 %one_output, label %ask_leads, label %rare
 ask_leaf:
   %is_leaf = call i1 @is_tensor(ptr %edge)
-  br i1 %is_leaf, label %ask_leads, label %rare
+  br i1 %is_leaf, label %ask_leads, label %ask_other
+ask_other:
+  %accumulator_type = call ptr @item(ptr %self, i64 15)
+  %is_other = call i1 @is_other_node(ptr %edge, ptr %node_type, ptr %accumulator_type)
+  br i1 %is_other, label %ask_outputs, label %rare
 ask_leads:
   br i1 %all_lead, label %usual, label %find_out
 find_out:
@@ -380,7 +398,10 @@ ask_any:
 ask_kind:
   %ready_type = call ptr @slot(ptr %sole_ready, i64 8)
   %ready_node = icmp eq ptr %ready_type, %node_type
-  br i1 %ready_node, label %give_node, label %wrap
+  br i1 %ready_node, label %give_node, label %ask_ready_leaf
+ask_ready_leaf:
+  %ready_leaf = call i1 @is_tensor(ptr %sole_ready)
+  br i1 %ready_leaf, label %wrap, label %give_node
 wrap:
   %pack = call ptr (i64, ...) @PyTuple_Pack(i64 1, ptr %sole_ready)
   br label %give_list
@@ -403,7 +424,7 @@ fail:
 }
 
 ; send(work, node, grads, frees); self = (class of nodes, 1, "node", "frees", (), backward of freed nodes, plans, advance, send,
-; receive, add, add and plan, check, complain, hooked): see launch.steps.
+; receive, add, add and plan, check, complain, hooked, class of leaves' nodes): see launch.steps.
 define ptr @send(ptr %self, ptr %args, i64 %count) {
 entry:
   %well_called = icmp eq i64 %count, 4
@@ -537,7 +558,7 @@ fail:
   ret ptr null
 }
 
-; survey(counts, nodes, ends) -> None; self = (class of nodes, 1, target): `look_around` of graph_task.py.
+; survey(counts, nodes, ends) -> None; self = (class of nodes, 1, target, class of leaves' nodes): `look_around` of graph_task.py.
 define ptr @survey(ptr %self, ptr %args, i64 %count) {
 entry:
   %argument = alloca ptr
@@ -584,7 +605,11 @@ kind:
   br i1 %is_node, label %count_it, label %ask_leaf
 ask_leaf:
   %is_leaf = call i1 @is_tensor(ptr %edge)
-  br i1 %is_leaf, label %count_it, label %rare
+  br i1 %is_leaf, label %count_it, label %ask_other
+ask_other:
+  %accumulator_type = call ptr @item(ptr %self, i64 3)
+  %is_other = call i1 @is_other_node(ptr %edge, ptr %node_type, ptr %accumulator_type)
+  br i1 %is_other, label %count_it, label %rare
 rare:
   store ptr %edge, ptr %argument
   %target = call ptr @item(ptr %self, i64 2)
@@ -596,8 +621,8 @@ have_behind:
   %behind_leaf = call i1 @is_tensor(ptr %behind)
   br label %count_it
 count_it:
-  %below = phi ptr [%edge, %kind], [%edge, %ask_leaf], [%behind, %have_behind]
-  %leaf = phi i1 [false, %kind], [true, %ask_leaf], [%behind_leaf, %have_behind]
+  %below = phi ptr [%edge, %kind], [%edge, %ask_leaf], [%edge, %ask_other], [%behind, %have_behind]
+  %leaf = phi i1 [false, %kind], [true, %ask_leaf], [false, %ask_other], [%behind_leaf, %have_behind]
   %seen = call ptr @PyDict_GetItemWithError(ptr %counts, ptr %below)
   %is_new = icmp eq ptr %seen, null
   br i1 %is_new, label %first, label %further
@@ -637,7 +662,8 @@ give_up:
   ret ptr null
 }
 
-; lead(order, leading, needed, parted) -> bool; self = (class of nodes, target, lead_through): `lead_all` of graph_task.py.
+; lead(order, leading, needed, parted) -> bool; self = (class of nodes, target, lead_through, class of leaves' nodes): `lead_all` of
+; graph_task.py.
 define ptr @lead(ptr %self, ptr %args, i64 %count) {
 entry:
   %arguments = alloca [4 x ptr]
@@ -706,7 +732,11 @@ kind:
   br i1 %is_node, label %ask, label %ask_leaf
 ask_leaf:
   %is_leaf = call i1 @is_tensor(ptr %edge)
-  br i1 %is_leaf, label %ask, label %rare
+  br i1 %is_leaf, label %ask, label %ask_other
+ask_other:
+  %accumulator_type = call ptr @item(ptr %self, i64 3)
+  %is_other = call i1 @is_other_node(ptr %edge, ptr %node_type, ptr %accumulator_type)
+  br i1 %is_other, label %ask, label %rare
 rare:
   store ptr %edge, ptr %arguments
   %target = call ptr @item(ptr %self, i64 1)
@@ -718,8 +748,8 @@ have_behind:
   %behind_leaf = call i1 @is_tensor(ptr %behind)
   br label %ask
 ask:
-  %below = phi ptr [%edge, %kind], [%edge, %ask_leaf], [%behind, %have_behind]
-  %leaf = phi i1 [false, %kind], [true, %ask_leaf], [%behind_leaf, %have_behind]
+  %below = phi ptr [%edge, %kind], [%edge, %ask_leaf], [%edge, %ask_other], [%behind, %have_behind]
+  %leaf = phi i1 [false, %kind], [true, %ask_leaf], [false, %ask_other], [%behind_leaf, %have_behind]
   %known = call ptr @PyDict_GetItemWithError(ptr %leading, ptr %below)
   %unknown = icmp eq ptr %known, null
   br i1 %unknown, label %ask_order, label %ask_leads
