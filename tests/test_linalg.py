@@ -254,6 +254,17 @@ def values_of(out) -> list:
     return [x.detach().numpy() for x in (out if isinstance(out, tuple) else (out,))]
 
 
+@pytest.mark.parametrize("function", [linalg.solve, lambda x, y: linalg.solve_triangular(x, y, upper=True), nbgrad.cholesky_solve,
+                                      lambda x, y: linalg.solve(A=x, B=y)])
+def test_one_tensor_as_both_operands_and_then_two(function):
+    """Calls of one kind, of which the first had the same tensor twice."""
+    x, y = (nbgrad.tensor(OPERANDS["a"][k]) for k in (0, 1))
+    fresh = function(x.clone()[None], y.clone()[None])[0]
+    for _ in range(2):
+        function(x, x)
+    np.testing.assert_array_equal(function(x, y).numpy(), fresh.numpy())
+
+
 @pytest.mark.parametrize("call", [linalg.inv, lambda x: linalg.solve(x, x), linalg.cholesky, linalg.lu_factor])
 def test_a_singular_matrix_after_regular_ones_is_an_error(call):
     """Whatever calls before have settled."""

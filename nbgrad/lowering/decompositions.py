@@ -1138,7 +1138,7 @@ def permutation(A, pivots):
     return scalar.exchange_rows(one, pivots, True)
 
 
-@at_once(lambda LU, pivots, unpack_data=True, unpack_pivots=True: ("unpack", (LU, pivots), {}, lu_triple)
+@at_once(lambda LU_data, LU_pivots, unpack_data=True, unpack_pivots=True: ("unpack", (LU_data, LU_pivots), {}, lu_triple)
          if unpack_data and unpack_pivots else None)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""

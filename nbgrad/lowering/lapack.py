@@ -171,8 +171,10 @@ def went_well(out: tuple) -> bool:
 
 def key_of(args: tuple, named: dict) -> tuple:
     """By which a launch is found: layouts, and values with their types."""
-    parts = [x.layout if isinstance(x, Tensor) else (x, type(x)) for x in args]
-    return (*parts, *[(name, x, type(x)) for name, x in named.items()]) if named else tuple(parts)
+    parts: list = [x.layout if isinstance(x, Tensor) else (x, type(x)) for x in args]
+    if named:
+        parts += [(name, x.layout if isinstance(x, Tensor) else (x, type(x))) for name, x in named.items()]
+    return tuple(parts)
 
 
 def at_once(choose: Callable) -> Callable:
@@ -191,11 +193,15 @@ def at_once(choose: Callable) -> Callable:
             key = key_of(args, named)
             if key in table:
                 return table[key]
-            ready, chosen = None, choose(*args, **named)
+            ready = None
+            args = [x.detach() if isinstance(x, Tensor) else x for x in args]      # which are told apart, also if they were one
+            named = {name: x.detach() if isinstance(x, Tensor) else x for name, x in named.items()}
+            chosen = choose(*args, **named)
             if chosen is not None:
                 name, operands, attributes, finish = chosen
                 plan = launch(name, tuple([x.layout for x in operands]), attributes)
-                order = tuple([next(k for k, given in enumerate(args) if given is x) for x in operands])
+                given = [*enumerate(args), *named.items()]
+                order = tuple([next(place for place, value in given if value is x) for x in operands])
                 if plan is not None:
                     ready = plan, None if order == tuple(range(len(args))) else order, finish
             keep(table, key, ready)
@@ -213,13 +219,13 @@ def at_once(choose: Callable) -> Callable:
                 return formula(*args, **named)
             if ready is ABSENT:         # the formula checks the arguments; what it returns may differ in the last bits
                 out = formula(*args, **named)
-                ready = None if any(isinstance(x, Tensor) for x in named.values()) else prepare(args, named)
+                ready = prepare(args, named)
                 if ready is None:
                     return out
             if ready is None:
                 return formula(*args, **named)
             plan, order, finish = ready
-            operands = args if order is None else [args[k] for k in order]
+            operands = args if order is None else [named[k] if type(k) is str else args[k] for k in order]
             if mode.enabled:
                 for x in operands:
                     if x._needs_grad_ and needs_gradient(x):
