@@ -26,7 +26,7 @@ DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 
 # Operations whose attributes name dimensions and shapes, or that work on the last dimensions, or on each element.
 BY_NAMES = """
-    contiguous_copy to_dtype zero_pad tril triu flip_dims reshape_copy
+    contiguous_copy to_dtype zero_pad halved_ends_sum tril triu flip_dims reshape_copy
     slice_backward select_backward diagonal_backward unfold_backward
     sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
     variance deviation norm1 norm2 power_norm

@@ -244,8 +244,32 @@ def areas(name: str, y, x, dx, dim: int):
     return pairs * spacings(name, y, x, dx, dim) / 2, dim - y.ndim
 
 
+general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)},
+        method=False, function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")
+
+
+@lowering("halved_ends_sum", style="run")
+def _halved_ends_sum(op, tensors, attributes):
+    x, dim = tensors[0], attributes["dim"]
+    size = x.layout.shape[dim]
+    ends = CALLS["add"](CALLS["select"](x, dim, 0), CALLS["select"](x, dim, size - 1))
+    return CALLS["add"](CALLS["sum"](CALLS["slice"](x, dim, 1, size - 1), dim), CALLS["mul"](ends, 0.5))
+
+
+def at_halved_ends(g, shape, dim: int):
+    """The transpose: g at every number of a row, half of it at the ends."""
+    half = g.detach().new_full((shape[dim] - 1,), 0.5)
+    weights = half.zero_pad((0, 1)) + half.zero_pad((1, 0))
+    return g.unsqueeze(dim) * weights.reshape((-1,) + (1,) * (len(shape) - dim - 1))
+
+
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart."""
+    if x is None and (dx is None or type(dx) in (int, float)) and isinstance(y, Tensor) and y.dtype.differentiable:
+        at = wrap("trapezoid", dim, y.ndim)
+        if y.ndim and y.shape[at] > 1:      # one pass over the points
+            total = CALLS["halved_ends_sum"](y, at)
+            return total if dx is None or dx == 1 else total * dx
     between_points, dim = areas("trapezoid", y, x, dx, dim)
     return between_points.sum(dim)
 
@@ -288,6 +312,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
 def derivative(x, dim: int, spacing, edge_order: int):
     """The derivative along one dimension: that of the parabola through a point and its neighbours, at distances h and k."""
     size = x.shape[dim]
+    if type(spacing) in (int, float):
+        return evenly_spaced(x, dim, spacing, edge_order)
     if isinstance(spacing, Tensor) and spacing.ndim:
         if spacing.shape != (size,):
             raise ShapeError(f"gradient: {list(spacing.shape)} coordinates for a dimension of size {size}.")
@@ -305,6 +331,21 @@ def derivative(x, dim: int, spacing, edge_order: int):
         first = first - (bends * h).slice(dim, 0, 1, 1)
         last = last + (bends * k).slice(dim, size - 3, None, 1)
     return CALLS["cat"]([first, before + bends * h, last], dim)
+
+
+def evenly_spaced(x, dim: int, step: float, edge_order: int):
+    """The derivative along one dimension, of points that are ``step`` apart."""
+    size = x.shape[dim]
+
+    def points(start: int, stop: int):
+        return x.slice(dim, start, stop, 1)
+    first, last = (points(1, 2) - points(0, 1)) / step, (points(size - 1, size) - points(size - 2, size - 1)) / step
+    if size == 2:
+        return CALLS["cat"]([first, last], dim)
+    if edge_order == 2:
+        second, before = (points(2, 3) - points(1, 2)) / step, (points(size - 2, size - 1) - points(size - 3, size - 2)) / step
+        first, last = first - (second - first) / 2, last + (last - before) / 2
+    return CALLS["cat"]([first, (points(2, size) - points(0, size - 2)) / (2 * step), last], dim)
 
 
 composite("diff", diff, out=True, doc=str(diff.__doc__))

@@ -230,6 +230,41 @@ def test_powers_as_columns():
             call()
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("dx", [None, 1, 0.5, 3])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 6])
+def test_trapezoids_of_evenly_spaced_points(size, dx, dim):
+    """As with coordinates: values, derivatives of both modes, infinities at the ends; of integers too."""
+    shape = (size, 3) if dim == 0 else (3, size)
+    values = np.random.default_rng(0).normal(size=shape)
+    if size > 2:
+        values[-1, -1] = np.inf
+    places = nbgrad.arange(size) * (1.0 if dx is None else float(dx))
+    y = nbgrad.tensor(values, requires_grad=True)
+    out, expected = nbgrad.trapezoid(y, dx=dx, dim=dim), nbgrad.trapezoid(y, places.double(), dim=dim)
+    assert np.allclose(out.detach().numpy(), expected.detach().numpy()) and out.shape == expected.shape
+    weight = nbgrad.tensor([1.0, -2.0, 3.0], dtype=nbgrad.float64)
+    assert np.allclose(*(nbgrad.grad((each * weight).sum(), y)[0].numpy() for each in (out, expected)))
+    t = nbgrad.ones_like(y.detach())
+    assert np.allclose(*(nbgrad.func.jvp(f, (y.detach(),), (t,))[1].numpy() for f in (
+        lambda y: nbgrad.trapezoid(y, dx=dx, dim=dim), lambda y: nbgrad.trapezoid(y, places.double(), dim=dim))))
+    whole = nbgrad.arange(3 * size).reshape(shape)
+    assert np.allclose(nbgrad.trapezoid(whole, dx=dx, dim=dim).numpy(), nbgrad.trapezoid(whole.double(), dx=dx, dim=dim).numpy())
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+@pytest.mark.parametrize("spacing", [1, 0.5, -2])
+@pytest.mark.parametrize("size", [3, 4, 7])
+def test_differences_of_evenly_spaced_points(size, spacing, edge_order):
+    """A number is what evenly spaced coordinates are: values and gradients, and NumPy's values."""
+    values = np.random.default_rng(0).normal(size=(3, size))
+    x = nbgrad.tensor(values, requires_grad=True)
+    found = [nbgrad.gradient(x, spacing=each, dim=1, edge_order=edge_order)[0] for each in (
+        spacing, (nbgrad.arange(size).double() * spacing,))]
+    assert np.allclose(found[0].detach().numpy(), np.gradient(values, spacing, axis=1, edge_order=edge_order))
+    assert np.allclose(*(nbgrad.grad((each ** 2).sum(), x)[0].numpy() for each in found))
+
+
 def test_trapezoids_beside_more_points_than_values():
     """Coordinates of more dimensions than the values: the values are the same for all rows."""
     y, x = nbgrad.tensor([1.0, 3.0, 2.0]), nbgrad.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])

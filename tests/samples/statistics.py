@@ -118,6 +118,7 @@ POINTS = np.array([0.0, 1.0, 2.5, 4.0])
 row("diff", lambda x, n=1, dim=-1: np.diff(x, n, dim), REAL, case((3, 4)), case((3, 4), 2, 0),
     errors=[fails(DimError, "no dimensions", ()), fails(RangeError, "n is -1", (3,), -1)])
 TRAPEZOID = getattr(np, "trapezoid", None) or np.trapz
+row("halved_ends_sum", lambda x, dim: TRAPEZOID(x, None, 1.0, dim), REAL, case((3, 4), 1), case((3, 2), 0), case((2, 3, 2), 1))
 row("trapezoid", lambda y, x=None, dx=1.0, dim=-1: TRAPEZOID(y, x, dx, dim), REAL, case((3, 4)), case((3, 4), POINTS),
     case((4, 3), dx=0.5, dim=0),
     errors=[fails(ShapeError, "4 points", (2, 3), POINTS)])
