@@ -21,7 +21,7 @@ from .ops.variants import VARIANTS, Variant
 from .outs import require_no_grad, store_results
 from .overrides import functions_of
 from .rules import INPLACE_VIEWS, LOWERINGS, PREPARED, composite_call, general_call, inplace_view, movement_call
-from .settled import settled
+from .settled import settled, traced
 from .tensor import Tensor
 
 __all__ = ["install", "declare", "FUNCTIONS"]
@@ -38,7 +38,7 @@ def install() -> None:
         elif isinstance(op, Movement):
             publish(op, movement_call(op))
         elif isinstance(op, Composite):
-            formula = settled(op) if op.spelling else op.formula
+            formula = traced(op) if op.spelling == "steps" else settled(op) if op.spelling else op.formula
             CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
             publish(op, call)
         elif isinstance(op, General):

@@ -6,6 +6,9 @@ tensor(-2.)
 """
 from __future__ import annotations
 
+from typing import Any
+
+from .dispatch import CALLS
 from .errors import LinAlgError
 from .install import function_form
 from .lowering.decompositions import FUNCTIONS_OF_LINALG
@@ -13,4 +16,6 @@ from .ops.core import OPS
 
 __all__ = ["LinAlgError", *FUNCTIONS_OF_LINALG]      # noqa: PLE0604
 
-globals().update({name: function_form(OPS[f"linalg_{name}"], function) for name, function in FUNCTIONS_OF_LINALG.items()})
+for _name, _function in FUNCTIONS_OF_LINALG.items():
+    _op: Any = OPS[f"linalg_{_name}"]
+    globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _function)

@@ -4,7 +4,8 @@ NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(...)`` with a shape
 arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it,
 one after another, as far as what is asked of their results is known; the next call of that layout and those arguments takes them
 from a table. Formulas that ask for anything else are run as ever. Of those that are declared with ``spelling="memory"`` the place
-of the operand in its memory is known too.
+of the operand in its memory is known too. ``spelling="steps"`` is for formulas of several operands, of whose results they ask
+shapes: ``traced`` notes what they do to tensors.
 """
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from .size import Size
 from .tables import keep
 from .tensor import Tensor
 
-__all__ = ["settled"]
+__all__ = ["settled", "traced"]
 
 
 class Stand:
@@ -256,3 +257,148 @@ def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callab
             return settle(x, *args)
         return function(x, *rest)
     return call
+
+
+# ---- of several operands -------------------------------------------------------------------------------------------
+
+class Watched:
+    """A tensor whose methods are noted: what stands for an operand, and for every result, while a formula is traced.
+
+    Attributes:
+        tensor: the tensor.
+        place: which of all tensors of the formula it is.
+        log: the steps so far, shared by all: ``(function, places of the tensors that it takes, its other arguments)``.
+        count: how many tensors there are, in a list of one.
+    """
+
+    __slots__ = ("tensor", "place", "log", "count")
+
+    def __init__(self, tensor: Tensor, log: list, count: list):
+        self.tensor, self.log, self.count, self.place = tensor, log, count, count[0]
+        count[0] += 1
+
+    layout = property(lambda self: self.tensor.layout)
+    shape = property(lambda self: self.tensor.layout.shape)
+    ndim = property(lambda self: self.tensor.layout.ndim)
+    dtype = property(lambda self: self.tensor.layout.dtype)
+
+    def numel(self) -> int:
+        """How many elements."""
+        return self.tensor.layout.numel
+
+    def __bool__(self) -> bool:
+        raise LookupError("what the elements are is not known.")
+
+    def __getattr__(self, name: str) -> Callable:
+        op = OPS.get(name)
+        if name.startswith("_") or name.endswith("_") or op is None:
+            raise AttributeError(name)
+        if type(op) is Composite and not op.spelling:
+            formula = op.formula
+            return lambda *args, **named: formula(self, *args, **named)
+        function = vars(Tensor)[name]
+        return lambda *args: self.noted(function, args)
+
+    def noted(self, function: Callable, args: tuple) -> Watched:
+        """The result of a method, whose operands are the first arguments."""
+        operands = [self, *[x for x in args if type(x) is Watched]]
+        rest = args[len(operands) - 1 :]
+        if any(type(x) is Watched for x in rest):
+            raise LookupError("a tensor stands behind other arguments.")
+        result = function(*[x.tensor for x in operands], *rest)
+        if not isinstance(result, Tensor):
+            raise LookupError("the result is no tensor.")
+        self.log.append((function, tuple([x.place for x in operands]), rest))
+        return Watched(result, self.log, self.count)
+
+    def __add__(self, other: Any) -> Watched:
+        return self.noted(CALLS["add"], (other,))
+
+    def __mul__(self, other: Any) -> Watched:
+        return self.noted(CALLS["mul"], (other,))
+
+    def __matmul__(self, other: Any) -> Watched:
+        return self.noted(CALLS["matmul"], (other,))
+
+
+def operands_in(args: tuple) -> list:
+    """The tensors among arguments and in sequences of them."""
+    return [x for each in args for x in (each if type(each) is tuple or type(each) is list else (each,)) if isinstance(x, Tensor)]
+
+
+def call_key(args: tuple) -> tuple:
+    """By which a traced call is found: layouts, and other arguments with their types.
+
+    Raises:
+        LookupError: of a marked layout, or an argument of another kind.
+    """
+    parts: list = []
+    for x in args:
+        kind = type(x)
+        if kind is int or kind is str:
+            parts += (kind, x)
+        elif kind is tuple or kind is list:
+            parts += (kind, call_key(x))
+        elif isinstance(x, Tensor):
+            layout = x.layout
+            if layout.special:
+                raise LookupError("an interpreter is asked.")
+            parts.append(layout)
+        elif kind is float or kind is bool or x is None:
+            parts += (kind, repr(x))
+        else:
+            raise LookupError("arguments of another kind.")
+    return tuple(parts)
+
+
+def traced(op: Composite) -> Callable:
+    """The call of a composite of several operands whose steps follow from layouts and arguments: from the third call of a kind on
+    they are repeated as they were noted in the second one."""
+    formula = op.formula
+    table: dict = {}
+
+    @wraps(formula)
+    def call(*args, **named):
+        if special or named:
+            return formula(*args, **named)
+        try:
+            key = call_key(args)
+            found = table.get(key, NEW)
+        except LookupError:
+            return formula(*args)
+        if found is None:
+            return formula(*args)
+        if found is NEW:
+            out = formula(*args)
+            keep(table, key, SEEN)
+            return out
+        if found is SEEN:
+            program, out = trace(formula, args)
+            keep(table, key, program)
+            return out
+        values = operands_in(args)
+        steps, results = found
+        for function, places, rest in steps:
+            values.append(function(*[values[k] for k in places], *rest))
+        return values[results] if type(results) is int else tuple([values[k] for k in results])
+    return call
+
+
+NEW, SEEN = ("new",), ("seen",)
+
+
+def trace(formula: Callable, args: tuple) -> tuple:
+    """``((steps, places of the results) or None, result)`` of a call."""
+    log: list = []
+    count = [0]
+    watched = [Watched(x, log, count) if isinstance(x, Tensor) else type(x)([
+        Watched(y, log, count) if isinstance(y, Tensor) else y for y in x]) if type(x) in (tuple, list) else x for x in args]
+    try:
+        out = formula(*watched)
+        if type(out) is Watched:
+            return (tuple(log), out.place), out.tensor
+        if type(out) is tuple and all(type(x) is Watched for x in out):
+            return (tuple(log), tuple([x.place for x in out])), tuple([x.tensor for x in out])
+    except Exception:           # of another kind of formula, or an error that the call itself makes
+        pass
+    return None, formula(*args)

@@ -584,7 +584,8 @@ def chain_matmul(*matrices):
 composite("cross", explained(cross), out=True, doc=cross.__doc__)
 composite("dist", dist, doc=dist.__doc__)
 for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
-    composite(_function.__name__, _function, method=False, out=_function in (normalize, chain_matmul), doc=str(_function.__doc__))
+    composite(_function.__name__, _function, method=False, out=_function in (normalize, chain_matmul),
+              spelling="steps" if _function is chain_matmul else False, doc=str(_function.__doc__))
 
 
 # ---- reductions by index -----------------------------------------------------------------------------------------------
@@ -827,7 +828,7 @@ def meshgrid(*tensors, indexing="ij"):
     """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
     if indexing not in ("ij", "xy"):
         raise RangeError(f"meshgrid: indexing is {indexing!r}, expected 'ij' or 'xy'.")
-    vectors = [x.reshape((-1,)) for x in as_list(tensors)]
+    vectors = [x if x.ndim == 1 else x.reshape((-1,)) for x in as_list(tensors)]
     swapped = indexing == "xy" and len(vectors) > 1
     order = [1, 0, *range(2, len(vectors))] if swapped else list(range(len(vectors)))
     shape = tuple(vectors[k].numel() for k in order)
@@ -891,7 +892,8 @@ def one_hot(tensor, num_classes=-1):
 
 
 for _function in (meshgrid, cartesian_prod, vander, one_hot):
-    composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+    composite(_function.__name__, _function, method=False, doc=_function.__doc__,
+              spelling="steps" if _function is meshgrid else False)
 composite("combinations", combinations, method=False, doc=combinations.__doc__)
 
 

@@ -1413,7 +1413,7 @@ FUNCTIONS_OF_LINALG: dict[str, Callable] = {
 }
 for _name, _formula in FUNCTIONS_OF_LINALG.items():
     composite(f"linalg_{_name}", _formula, method=False, function=False, out=True, doc=str(_formula.__doc__),
-              public=f"linalg.{_name}")
+              spelling="steps" if _name == "multi_dot" else False, public=f"linalg.{_name}")
 
 # What torch has in its main namespace, and as methods, under these names.
 MAIN: dict[str, Callable] = {

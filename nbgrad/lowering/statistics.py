@@ -244,8 +244,8 @@ def areas(name: str, y, x, dx, dim: int):
     return pairs * spacings(name, y, x, dx, dim) / 2, dim - y.ndim
 
 
-general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)},
-        method=False, function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")
+general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)}, method=False,
+        function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")
 
 
 @lowering("halved_ends_sum", style="run")

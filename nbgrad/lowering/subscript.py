@@ -647,18 +647,18 @@ def at_least(x: Tensor, ndim: int) -> Tensor:
 
 def hstack(tensors):
     """Tensors side by side: along the second dimension, or the first of rows."""
-    tensors = tuple(at_least(x, 1) for x in tensors)
+    tensors = tuple([x if x.layout.ndim else at_least(x, 1) for x in tensors])
     return CALLS["cat"](tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1)
 
 
 def vstack(tensors):
     """Tensors below one another; rows become matrices of one row."""
-    return CALLS["cat"](tuple(at_least(x, 2) for x in tensors), 0)
+    return CALLS["cat"](tuple([x if x.layout.ndim > 1 else at_least(x, 2) for x in tensors]), 0)
 
 
 def dstack(tensors):
     """Tensors behind one another, along the third dimension."""
-    return CALLS["cat"](tuple(at_least(x, 3) for x in tensors), 2)
+    return CALLS["cat"](tuple([x if x.layout.ndim > 2 else at_least(x, 3) for x in tensors]), 2)
 
 
 _function: Callable

@@ -280,7 +280,8 @@ class Composite(Op):
     Attributes:
         numbers: the first operand may be a number, where another one is a tensor.
         spelling: it only calls other operations, with arguments that follow from the layout and its own, or ("memory") from the
-            place of the operand in its memory as well: see settled.py.
+            place of the operand in its memory as well; or ("steps") it is several steps that follow from the layouts of several
+            operands: see settled.py.
     """
 
     kind = "composite"

@@ -5,6 +5,7 @@ import math
 
 from ..errors import ArgumentError, ShapeError
 from .core import composite
+from .linalg import permuted, reshaped
 
 __all__ = ["einsum"]
 
@@ -101,10 +102,11 @@ def contract(x, x_names: tuple, y, y_names: tuple, later: set):
     rows = tuple(n for n in x_names if n not in y_names)
     columns = tuple(n for n in y_names if n not in x_names)
     sizes = {**dict(zip(x_names, x.shape)), **dict(zip(y_names, y.shape))}
-    left = grouped(x, x_names, (batch, rows, inner), sizes)
-    right = grouped(y, y_names, (batch, inner, columns), sizes)
+    first = (batch,) if batch else ()
+    left = grouped(x, x_names, (*first, rows, inner), sizes)
+    right = grouped(y, y_names, (*first, inner, columns), sizes)
     names = (*batch, *rows, *columns)
-    return left.matmul(right).reshape(tuple(sizes[n] for n in names)), names
+    return reshaped(left.matmul(right), tuple(sizes[n] for n in names)), names
 
 
 def without_ones(x, x_names: tuple, y, y_names: tuple):
@@ -126,13 +128,13 @@ def grouped(x, names: tuple, groups: tuple, sizes: dict):
     """``x`` with its dimensions in the order of the groups, each merged into one."""
     order = [name for group in groups for name in group]
     shape = tuple(math.prod(sizes[n] for n in group) for group in groups)
-    return x.permute(tuple(names.index(n) for n in order)).reshape(shape)
+    return reshaped(permuted(x, tuple(names.index(n) for n in order)), shape)
 
 
 def arranged(x, names: tuple, output: tuple):
     """``x`` summed to the result's dimensions, in their order."""
     x, names = summed(x, names, output)
-    return x if names == output else x.permute(tuple(names.index(n) for n in output))
+    return permuted(x, tuple(names.index(n) for n in output))
 
 
-composite("einsum", einsum, method=False, doc=einsum.__doc__)
+composite("einsum", einsum, method=False, spelling="steps", doc=einsum.__doc__)

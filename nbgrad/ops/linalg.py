@@ -308,9 +308,19 @@ def tensordot(a, b, dims=2):
     kept_b = tuple(d for d in range(b.ndim) if d not in right)
     rows, columns = tuple(a.shape[d] for d in kept_a), tuple(b.shape[d] for d in kept_b)
     inner_size = math.prod(a.shape[d] for d in left)
-    flat_a = a.permute(kept_a + left).reshape((math.prod(rows), inner_size))
-    flat_b = b.permute(right + kept_b).reshape((inner_size, math.prod(columns)))
-    return flat_a.mm(flat_b).reshape(rows + columns)
+    flat_a = reshaped(permuted(a, kept_a + left), (math.prod(rows), inner_size))
+    flat_b = reshaped(permuted(b, right + kept_b), (inner_size, math.prod(columns)))
+    return reshaped(flat_a.mm(flat_b), rows + columns)
+
+
+def reshaped(x, shape: tuple):
+    """``x`` in a shape; itself where it has it."""
+    return x if x.layout.shape == shape else x.reshape(shape)
+
+
+def permuted(x, order: tuple):
+    """``x`` with its dimensions in an order; itself where they are."""
+    return x if order == tuple(range(len(order))) else x.permute_dims(order)
 
 
 def kron(input, other):
@@ -342,9 +352,11 @@ general("distances_pull", lambda w, x, y: w,
         doc="For every row of x the sum of its weighted differences to the rows of y.")
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
-for _function in (outer, vdot, inner, kron):
+for _function in (outer, vdot):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
+for _function in (inner, kron):
+    composite(_function.__name__, _function, out=True, spelling="steps", doc=_function.__doc__)
 general("trace", lambda x: x, {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
         doc="The sum of a matrix's diagonal.")
 composite("ger", outer, out=True, doc=outer.__doc__)
-composite("tensordot", tensordot, method=False, out=True, doc=tensordot.__doc__)
+composite("tensordot", tensordot, method=False, out=True, spelling="steps", doc=tensordot.__doc__)

@@ -294,6 +294,47 @@ def test_what_equals_an_argument_of_a_spelling_is_another_one(call):
         call(x, 1.0)
 
 
+STEPS = {
+    "einsum": (lambda lib, x, y: lib.einsum("ij,jk->ki", x, y), lambda x, y: (x @ y).T),
+    "einsum of a trace": (lambda lib, x, y: lib.einsum("ii,jj->", x, y), lambda x, y: np.trace(x) * np.trace(y)),
+    "tensordot": (lambda lib, x, y: lib.tensordot(x, y, ((0, 1), (1, 0))), lambda x, y: (x * y.T).sum()),
+    "tensordot of one": (lambda lib, x, y: lib.tensordot(x, y, 1), np.matmul), "kron": (lambda lib, x, y: lib.kron(x, y), np.kron),
+    "inner": (lambda lib, x, y: lib.inner(x, y), np.inner),
+    "meshgrid": (lambda lib, x, y: lib.stack(lib.meshgrid(x[0], y[:, 0])),
+                 lambda x, y: np.stack(np.meshgrid(x[0], y[:, 0], indexing="ij"))),
+    "multi_dot": (lambda lib, x, y: lib.linalg.multi_dot([x, y, x]), lambda x, y: x @ y @ x),
+    "chain_matmul": (lambda lib, x, y: lib.chain_matmul(x, y, x), lambda x, y: x @ y @ x)}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_that_are_repeated_are_those_of_the_formula(name, turned):
+    """Calls of one kind give NumPy's values and the first call's derivatives of both orders, in batches too."""
+    call, reference = STEPS[name]
+    found = {0: [], 1: [], 2: []}
+    for seed in (0, 1, 2, 0):
+        rng = np.random.default_rng(seed)
+        x, y = (nb.tensor(rng.normal(size=(3, 3)), requires_grad=True) for _ in range(2))
+        left = x.t() if turned else x
+        out = call(nb, left, y)
+        assert np.allclose(out.detach().numpy(), reference(left.detach().numpy(), y.detach().numpy()))
+        g = nb.grad((out ** 3).sum(), (x, y), create_graph=True)
+        second = nb.grad(sum((each * each).sum() for each in g), (x, y), allow_unused=True)
+        found[seed].append(np.concatenate([np.ravel(each.detach().numpy()) for each in (*g, *second) if each is not None]))
+        batch = nb.vmap(lambda x, y: call(nb, x, y))(nb.stack([x, y]), nb.stack([y, x]))
+        assert np.allclose(batch[1].detach().numpy(), reference(y.detach().numpy(), x.detach().numpy()))
+    assert np.allclose(*found[0])
+
+
+def test_arguments_that_are_equal_and_of_another_type_are_other_steps():
+    """A number of dimensions that is no int is refused, also where the equal int has been called before."""
+    x = nb.ones(2, 2)
+    for _ in range(4):
+        assert nb.tensordot(x, x, 1).tolist() == [[2, 2], [2, 2]]
+        with pytest.raises((nb.ArgumentError, TypeError)):
+            nb.tensordot(x, x, 1.0)
+
+
 @pytest.mark.parametrize("shape, stride, offset", [((2, 4), (1, 2), None), ((3, 2), (1, 1), 2), ((2,), (4,), 1),
                                                    ((2, 2), (0, 3), None)])
 def test_strided_views_of_one_layout_at_other_places(shape, stride, offset):
