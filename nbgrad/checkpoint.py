@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator
 
 from .autograd import backward
-from .errors import GradError, RangeError, require_callable
+from .errors import ArgumentError, GradError, RangeError, require_callable
 from .function import Function
 from .grad_mode import enable_grad, mode, no_grad
 from .graph import requires_grad
@@ -127,6 +127,7 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
         if context_fn is not noop_context_fn or debug:
             raise RangeError("checkpoint: context_fn and debug are supported with use_reentrant=False only.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    require_callable("checkpoint: context_fn", context_fn)
     if determinism_check not in DETERMINISM_CHECKS:
         raise RangeError(f"checkpoint: determinism_check should be one of {list(DETERMINISM_CHECKS)}, got {determinism_check!r}.")
     if not mode.enabled:
@@ -173,7 +174,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
         use_reentrant, preserve_rng_state: as in ``checkpoint``.
 
     Raises:
-        RangeError: ``segments`` is out of range; any other keyword argument.
+        RangeError: ``segments`` is out of range; any other keyword argument. ArgumentError: no sequence; no int.
 
     >>> import nbgrad
     >>> x = nbgrad.tensor([0.0], requires_grad=True)
@@ -186,7 +187,11 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     if unexpected:
         raise RangeError(f"checkpoint_sequential: unexpected keyword arguments {sorted(unexpected)}; expected use_reentrant and "
                          "preserve_rng_state.")
-    functions = list(functions.children() if hasattr(functions, "children") else functions)
+    if not isinstance(functions, Iterable):
+        raise ArgumentError(f"checkpoint_sequential: expected a sequence of functions, got {type(functions).__name__}.")
+    functions = list(functions)
+    if not isinstance(segments, int):
+        raise ArgumentError(f"checkpoint_sequential: segments must be an int, got {type(segments).__name__}.")
     if not 1 <= segments <= len(functions):
         raise RangeError(f"checkpoint_sequential: expected 1 to {len(functions)} segments for as many functions, got {segments}.")
     size = len(functions) // segments

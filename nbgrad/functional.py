@@ -10,7 +10,7 @@ from typing import Any, Callable
 from .autograd import grad
 from .creation import eye
 from .dispatch import CALLS
-from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError, require_callable
 from .func.jacobians import forward_columns
 from .grad_mode import mode, set_grad_enabled
 from .graph import requires_grad
@@ -144,6 +144,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with set_grad_enabled(True):
+        require_callable("vjp", func)
         is_inputs_tuple, given = as_tensors("vjp", "inputs", inputs)
         given = fresh_inputs(given, create_graph, True)
         is_outputs_tuple, outputs = as_tensors("vjp", "the result of func", func(*given))
@@ -165,6 +166,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with set_grad_enabled(True):
+        require_callable("jvp", func)
         is_inputs_tuple, given = as_tensors("jvp", "inputs", inputs)
         given = fresh_inputs(given, create_graph, True)
         vectors = vectors_like("jvp", v, given, is_inputs_tuple, "the input", create_graph)
@@ -206,6 +208,7 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor(9.), tensor([ 6., 12.]))
     """
     with set_grad_enabled(True):
+        require_callable("vhp", func)
         is_inputs_tuple, given = as_tensors("vhp", "inputs", inputs)
         given = fresh_inputs(given, create_graph, True)
         vectors = vectors_like("vhp", v, given, is_inputs_tuple, "the input", create_graph)
@@ -229,6 +232,7 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     (tensor(9.), tensor([ 6., 12.]))
     """
     with set_grad_enabled(True):
+        require_callable("hvp", func)
         is_inputs_tuple, given = as_tensors("hvp", "inputs", inputs)
         given = fresh_inputs(given, create_graph, True)
         vectors = vectors_like("hvp", v, given, is_inputs_tuple, "the input", create_graph)
@@ -273,6 +277,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     tensor([[4., 1.],
             [2., 5.]])
     """
+    require_callable("jacobian", func)
     require_strategy("jacobian", "strategy", strategy)
     if strict and (vectorize or strategy == "forward-mode"):
         raise GradError("jacobian: strict=True goes with neither vectorize=True nor strategy='forward-mode'.")
@@ -364,6 +369,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    require_callable("hessian", func)
     is_inputs_tuple, given = as_tensors("hessian", "inputs", inputs)
     require_strategy("hessian", "outer_jacobian_strategy", outer_jacobian_strategy)
 

@@ -16,7 +16,7 @@ from . import forward_ad
 from .autograd import grad
 from .dispatch import CALLS
 from .dtypes import complex128, float64
-from .errors import ArgumentError, GradError, RangeError
+from .errors import ArgumentError, GradError, RangeError, require_callable
 from .function import Function
 from .grad_mode import no_grad
 from .graph import requires_grad
@@ -181,8 +181,9 @@ def results_of(func: Callable, arguments: tuple) -> tuple[Tensor, ...]:
     """What ``func`` returns, as a tuple.
 
     Raises:
-        ArgumentError: something that holds no tensor.
+        ArgumentError: something that holds no tensor; ``func`` is no function.
     """
+    require_callable("gradcheck", func)
     results = func(*arguments)
     results = (results,) if isinstance(results, Tensor) else tuple(results) if isinstance(results, Iterable) else (results,)
     if not all(isinstance(y, Tensor) for y in results):

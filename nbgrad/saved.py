@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from . import graph
-from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError
+from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError, require_callable
 from .grad_mode import mode, special
 from .graph import AccumulateGrad, accumulator_of, edge_of, requires_grad
 from .node import Edge, Node, name_of
@@ -327,6 +327,8 @@ class saved_tensors_hooks:      # torch's name
     """
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        require_callable("saved_tensors_hooks: pack_hook", pack_hook)
+        require_callable("saved_tensors_hooks: unpack_hook", unpack_hook)
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:

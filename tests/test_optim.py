@@ -190,6 +190,18 @@ def test_groups_override_defaults():
     np.testing.assert_allclose(q.detach().numpy(), START - 0.5 * GRADS[0])
 
 
+def test_named_parameters():
+    """Pairs of names and parameters are parameters; the group has their names, and a state_dict too."""
+    layer = nbgrad.nn.Linear(1, 1)
+    optimizer = optim.SGD(layer.named_parameters(), lr=1.0)
+    optimizer.add_param_group({"params": [("other", parameter())]})
+    assert [group["param_names"] for group in optimizer.state_dict()["param_groups"]] == [["weight", "bias"], ["other"]]
+    layer.bias.grad = nbgrad.ones(1)
+    before = layer.bias.item()
+    optimizer.step()
+    assert optimizer.param_groups[0]["params"][1] is layer.bias and layer.bias.item() == pytest.approx(before - 1)
+
+
 def test_zero_grad():
     """Gradients become None, or zeros in the same memory."""
     p = parameter()
@@ -277,6 +289,10 @@ def test_state_dict_of_other_groups():
     (lambda: optim.SGD([parameter() * 2]), LeafError, r"params\[0\] is the result of an operation"),
     (lambda: optim.SGD([parameter()] * 2), RangeError, r"params\[1\] is there twice"),
     (lambda: optim.SGD([{"lr": 1.0}]), ArgumentError, "a parameter group is"),
+    (lambda: optim.SGD(nbgrad.nn.Linear(1, 1)), ArgumentError, r"got Linear. Hint: call model.parameters\(\)"),
+    (lambda: optim.SGD(nbgrad.nn.Linear(1, 1).parameters), ArgumentError, r"got method. Hint: call model.parameters\(\)"),
+    (lambda: optim.SGD([("w", parameter()), parameter()]), ArgumentError, r"params\[1\] has no name"),
+    (lambda: optim.SGD([parameter()]).step(3), ArgumentError, "SGD.step: expected a function, got int"),
     (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
     (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
     (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Sequence
 
 from ..dispatch import CALLS
-from ..errors import GradError, RangeError
+from ..errors import ArgumentError, GradError, RangeError
 from ..tensor import Tensor
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
@@ -26,13 +26,16 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
         What the module returns.
 
     Raises:
-        RangeError: no dicts, a name given twice, tied names given different tensors. GradError: see ``strict``.
+        ArgumentError: no module. RangeError: no dicts, a name given twice, tied names given different tensors.
+        GradError: see ``strict``.
 
     >>> import nbgrad
     >>> layer = nbgrad.nn.Linear(2, 1, bias=False)
     >>> nbgrad.func.functional_call(layer, {"weight": nbgrad.ones(1, 2)}, nbgrad.tensor([3.0, 4.0])).detach()
     tensor([7.])
     """
+    if not hasattr(module, "named_modules"):
+        raise ArgumentError(f"functional_call: expected a Module, got {type(module).__name__}.")
     given = joined_dicts(parameter_and_buffer_dicts)
     places = {name: (owner, attribute) for name, owner, attribute, _ in state_of(module)}
     changes = with_ties(module, given) if tie_weights else given

@@ -8,6 +8,7 @@ from nbgrad import Tensor, alpha_dropout, dropout, feature_alpha_dropout, featur
 
 from ..errors import RangeError, ShapeError
 from .module import Module
+from .utils import number
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "dropout1d", "dropout2d",
            "dropout3d"]
@@ -87,7 +88,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
+        if not 0 <= number(type(self).__name__, "p", p) <= 1:
             raise RangeError(f"{type(self).__name__}: p is {p}, expected a probability between 0 and 1.")
         self.p, self.inplace = p, inplace
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from types import MethodType
 from typing import Any
 
 import nbgrad
@@ -12,6 +13,32 @@ from ..errors import ArgumentError, GradError, RangeError
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
            "vector_to_parameters", "zero_grads"]
+
+
+def listed(op: str, parameters: Any) -> list[Any]:
+    """One tensor, or the members of an iterable of them, as a list.
+
+    Raises:
+        ArgumentError: neither; a module, for example.
+    """
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    if not isinstance(parameters, Iterable):
+        name = parameters.__name__ + "()" if isinstance(parameters, MethodType) else "parameters()"
+        raise ArgumentError(f"{op}: expected a tensor or an iterable of tensors, got {type(parameters).__name__}. "
+                            f"Hint: call model.{name}.")
+    return list(parameters)
+
+
+def number(op: str, name: str, value: Any) -> Any:
+    """``value``, if it is a number or a tensor that holds one.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    if not hasattr(value, "__float__"):
+        raise ArgumentError(f"{op}: {name} must be a number, got {value!r}.")
+    return value
 
 
 def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
@@ -46,10 +73,10 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     >>> clip_grad_norm_([weight], 1.0)
     tensor(5.)
     """
-    if norm_type <= 0:
+    number("clip_grad_norm_", "max_norm", max_norm)
+    if number("clip_grad_norm_", "norm_type", norm_type) <= 0:
         raise RangeError(f"clip_grad_norm_: norm_type is {norm_type}, expected a positive number.")
-    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    grads = [tensor.grad for tensor in tensors if tensor.grad is not None]
+    grads = gradients_of("clip_grad_norm_", parameters)
     with nbgrad.no_grad():
         norm = _total_norm(grads, norm_type)
         if error_if_nonfinite and not math.isfinite(norm.item()):
@@ -90,24 +117,23 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
     >>> get_total_norm([nbgrad.tensor([3.0]), nbgrad.tensor([4.0])])
     tensor(5.)
     """
-    norm = _total_norm([tensors] if isinstance(tensors, Tensor) else list(tensors), norm_type)
+    norm = _total_norm(listed("get_total_norm", tensors), norm_type)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise GradError(f"get_total_norm: the norm is {norm.item()}. Hint: error_if_nonfinite=False returns it all the same.")
     return norm
 
 
-def gradients_of(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
+def gradients_of(op: str, parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     """The gradients that are there."""
-    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+    return [tensor.grad for tensor in listed(op, parameters) if tensor.grad is not None]
 
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
     """Scale the gradients, in place, by what brings ``total_norm`` down to ``max_norm``; never up."""
     with nbgrad.no_grad():
-        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in gradients_of(parameters):
+        factor = (number("clip_grads_with_norm_", "max_norm", max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in gradients_of("clip_grads_with_norm_", parameters):
             grad.mul_(factor.to(grad.dtype))
 
 
@@ -121,7 +147,8 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     tensor([ 1.0000, -0.5000])
     """
     with nbgrad.no_grad():
-        for grad in gradients_of(parameters):
+        number("clip_grad_value_", "clip_value", clip_value)
+        for grad in gradients_of("clip_grad_value_", parameters):
             grad.clamp_(-clip_value, clip_value)
 
 

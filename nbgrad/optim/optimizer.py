@@ -10,8 +10,8 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError
-from ..nn.utils import zero_grads
+from ..errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
+from ..nn.utils import listed, zero_grads
 
 __all__ = ["Optimizer", "refuse_differentiable", "require"]
 
@@ -20,11 +20,13 @@ class Optimizer:
     """Updates parameters by their gradients. A subclass defines ``update``.
 
     Args:
-        params: parameters; or dictionaries, each with "params" and the options in which that group differs.
+        params: parameters, or pairs of names and parameters as ``named_parameters()`` gives them; or dictionaries, each with
+            "params" and the options in which that group differs.
         defaults: the options of a group that does not set them.
 
     Attributes:
-        param_groups: a list of dictionaries: "params" and every option. Options may be changed between steps.
+        param_groups: a list of dictionaries: "params", their names as "param_names" where they were given, and every option.
+            Options may be changed between steps.
         state: what the optimizer keeps, a dictionary for each parameter.
 
     Raises:
@@ -68,6 +70,7 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
+            require_callable(f"{self._name}.step", closure)
             with nbgrad.enable_grad():
                 loss = closure()
         with nbgrad.no_grad():
@@ -90,7 +93,8 @@ class Optimizer:
         """
         if not isinstance(group, dict) or "params" not in group:
             raise ArgumentError(f"{self._name}: a parameter group is {group!r}, expected a dict with \"params\".")
-        group = {**self.defaults, **group, "params": self._checked(group["params"])}
+        names, params = self._separated(group["params"])
+        group = {**self.defaults, **group, **({"param_names": names} if names else {}), "params": self._checked(params)}
         self.check(group)
         self.param_groups.append(group)
 
@@ -102,11 +106,24 @@ class Optimizer:
         if isinstance(params, (set, frozenset)):
             raise ArgumentError(f"{self._name}: params is a set, whose order differs from run to run. "
                                 "Hint: pass a list.")
-        return list(params)
+        return listed(self._name, params)
 
-    def _checked(self, params: Any) -> list[Tensor]:
-        """``params`` as a list of distinct leaves that no group has yet."""
-        tensors = [params] if isinstance(params, Tensor) else self._listed(params)
+    def _separated(self, params: Any) -> tuple[list[str], list[Any]]:
+        """The names of ``params``, if they are pairs that have some, and the parameters.
+
+        Raises:
+            ArgumentError: some are pairs with a name, and others are not.
+        """
+        members = self._listed(params)
+        named = [isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str) for member in members]
+        if not any(named):
+            return [], members
+        if not all(named):
+            raise ArgumentError(f"{self._name}: params[{named.index(False)}] has no name, expected names for all or for none.")
+        return [name for name, _ in members], [member for _, member in members]
+
+    def _checked(self, tensors: list[Any]) -> list[Tensor]:
+        """``tensors``, distinct leaves that no group has yet."""
         known = {id(p) for group in self.param_groups for p in group["params"]}
         for position, p in enumerate(tensors):
             if not isinstance(p, Tensor):

@@ -523,6 +523,26 @@ def test_sequence_of_modules():
         np.testing.assert_allclose(g, p.grad.numpy(), rtol=1e-6)
 
 
+def test_a_module_that_stands_twice_in_a_sequence_runs_twice():
+    """As without a checkpoint."""
+    layer = nbgrad.nn.Linear(2, 2)
+    model = nbgrad.nn.Sequential(layer, nbgrad.nn.Tanh(), layer)
+    x = nbgrad.ones(1, 2, requires_grad=True)
+    for segments in (1, 2, 3):
+        assert checkpoint_sequential(model, segments, x, use_reentrant=False).tolist() == model(x).tolist()
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: checkpoint_sequential(nbgrad.sin, 1, x, use_reentrant=False), "expected a sequence of functions, got function"),
+    (lambda x: checkpoint_sequential([nbgrad.sin], "1", x, use_reentrant=False), "segments must be an int, got str"),
+    (lambda x: checkpoint(nbgrad.sin, x, use_reentrant=False, context_fn=3), "context_fn: expected a function, got int"),
+], ids=["functions", "segments", "context_fn"])
+def test_arguments_of_wrong_types(call, message):
+    """The error names the argument, what came and what was expected."""
+    with pytest.raises(TypeError, match=f"^checkpoint.*{message}"):
+        call(nbgrad.ones(1, requires_grad=True))
+
+
 def test_sequence_refuses_impossible_segments():
     """From one to as many as there are functions."""
     for segments in (0, 3):

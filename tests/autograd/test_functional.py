@@ -222,3 +222,11 @@ def test_inputs_with_a_history_keep_it():
     node, seen = h.grad_fn, []
     agree(jacobian(lambda z: (seen.append(z), z * z)[1], h), diagonal(2 * h.detach()))
     assert h.grad_fn is node and seen[0] is not h and seen[0].data_ptr() == h.data_ptr() and x.grad is None
+
+
+@pytest.mark.parametrize("call", [jacobian, hessian, vjp, jvp, hvp, vhp, nbgrad.gradcheck, nbgrad.gradgradcheck,
+                                  lambda func, x: nbgrad.func.functional_call(func, {}, x)])
+def test_what_is_no_function(call):
+    """It is refused before anything runs, by name."""
+    with pytest.raises(TypeError, match=r"^\w+: expected a (function|Module), got int"):
+        call(3, wave(2).requires_grad_())

@@ -636,3 +636,10 @@ def test_post_hooks_that_a_backward_registers_change_this_pass():
     assert nbgrad.grad(y.sum(), x)[0].tolist() == [10.0, 10.0]
     assert nbgrad.grad(HookedBackward.apply(x).sum(), x)[0].tolist() == [20.0, 20.0]
     assert nbgrad.grad(HookedBackward.apply(x * 1).sum(), x)[0].tolist() == [20.0, 20.0]
+
+
+@pytest.mark.parametrize(("hooks", "name"), [((3, lambda x: x), "pack_hook"), ((lambda x: x, None), "unpack_hook")])
+def test_hooks_that_cannot_be_called(hooks, name):
+    """They are refused when they are given, not in the operation that would call them."""
+    with pytest.raises(TypeError, match=f"^saved_tensors_hooks: {name}: expected a function, got "):
+        nbgrad.graph.saved_tensors_hooks(*hooks)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import GradError, RangeError
-from nbgrad.nn.utils import clip_grad_norm_
+from nbgrad.errors import ArgumentError, GradError, RangeError
+from nbgrad.nn.utils import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
 
 def parameters(*grads):
@@ -56,3 +56,26 @@ def test_errors():
     assert grads(params)[1] == 1.0
     with pytest.raises(RangeError, match="norm_type is 0"):
         clip_grad_norm_(params, 1.0, 0)
+
+
+CLIPS = {"clip_grad_norm_": clip_grad_norm_, "clip_grad_value_": clip_grad_value_,
+         "clip_grads_with_norm_": lambda params, bound: clip_grads_with_norm_(params, bound, nbgrad.tensor(4.0))}
+
+
+@pytest.mark.parametrize("name", [*CLIPS, "get_total_norm"])
+def test_what_is_no_parameters(name):
+    """A module, or its method, is refused with the call that was meant."""
+    clip, layer = CLIPS.get(name, get_total_norm), nbgrad.nn.Linear(2, 1)
+    with pytest.raises(ArgumentError, match=rf"^{name}: .* got Linear. Hint: call model.parameters\(\)"):
+        clip(layer, 1.0)
+    with pytest.raises(ArgumentError, match=r"Hint: call model.named_parameters\(\)"):
+        clip(layer.named_parameters, 1.0)
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_a_bound_that_is_no_number(name):
+    """It is refused by name, and nothing is clipped."""
+    params = parameters([3.0, 4.0])
+    with pytest.raises(ArgumentError, match=rf"^{name}: (max_norm|clip_value) must be a number, got None"):
+        CLIPS[name](params, None)
+    assert grads(params).tolist() == [3.0, 4.0]
