@@ -276,6 +276,8 @@ def fit_number(op: str, value: Any, dtype: DType):
     """
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise ArgumentError(f"{op}: expected a number, got {type(value).__name__}.")
+    if isinstance(value, complex) and not value.imag and not dtype.is_complex:
+        value = value.real
     if isinstance(value, complex) and not dtype.is_complex and dtype.category != BOOL:
         raise DTypeError(f"{op}: {value} is complex and does not fit {dtype}.")
     if dtype.category != INTEGER:

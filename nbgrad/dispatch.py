@@ -190,6 +190,8 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
     """A Python number as an element of ``dtype``: floats are truncated for integers, what does not fit is refused."""
     if not isinstance(value, (bool, int, float, complex)) or dtype.is_complex:
         return value
+    if isinstance(value, complex) and not value.imag:
+        value = value.real
     if isinstance(value, complex):
         raise DTypeError(f"{name}: the complex number {value} cannot be stored in a {dtype.name} tensor. Hint: value.real.")
     if dtype is bool_:

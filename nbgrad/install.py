@@ -335,7 +335,8 @@ def install_variants() -> None:
                 setattr(Tensor, name + "_", over)
         if variant.operator:
             setattr(Tensor, f"__{variant.operator}__", plain)
-            setattr(Tensor, f"__i{variant.operator}__", over)
+            if over is not None:
+                setattr(Tensor, f"__i{variant.operator}__", over)
 
 
 def inplace_of(name: str) -> Callable:

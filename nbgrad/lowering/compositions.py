@@ -82,6 +82,17 @@ def missing(rows: np.ndarray) -> np.ndarray:
     return rows != rows
 
 
+def place_in_order(rows: np.ndarray, k: int) -> np.ndarray:
+    """Of every row the index of the element at place ``k`` of a stable order; there is no NaN."""
+    value = np.partition(rows, k, axis=-1)[..., k:k + 1]
+    equal, before = rows == value, k - np.count_nonzero(rows < value, -1).reshape(-1)
+    if not before.any():
+        return equal.argmax(-1)[..., None]
+    counts = np.count_nonzero(equal, -1).reshape(-1)
+    chosen = np.flatnonzero(equal)[counts.cumsum() - counts + before]
+    return (chosen % rows.shape[-1]).reshape(value.shape)
+
+
 @lowering("median_indices", style="run")
 def _median_indices(op, tensors, attributes):
     x, = tensors
@@ -94,7 +105,7 @@ def _median_indices(op, tensors, attributes):
     lost = missing(rows)
     if not lost.any():
         middle = (rows.shape[-1] - 1) // 2
-        return indices_tensor(np.argpartition(rows, middle, axis=-1)[..., middle:middle + 1], dim, x)
+        return indices_tensor(place_in_order(rows, middle), dim, x)
     order = np.argsort(rows, axis=-1, kind="stable")
     counts = rows.shape[-1] - lost.sum(-1, keepdims=True) * attributes["ignore_nan"]
     found = np.take_along_axis(order, np.maximum(counts - 1, 0) // 2, -1)
@@ -113,7 +124,7 @@ def _quick_median(op, layouts, attributes):
     def find(rows):
         if (rows != rows).any():        # NaN goes the long way
             return None
-        return np.argpartition(rows, middle, axis=-1)[..., middle:middle + 1]
+        return place_in_order(rows, middle)
     quick = quick_indices(layouts[0], attributes["dim"], find)
     return quick and (lambda x, *rest: quick(x))
 
@@ -175,6 +186,8 @@ def statistic(name: str, indices: Callable, whole: bool):
     def function(input, dim=None if whole else -1, keepdim=False):
         require_tensors(name, input)
         if dim is None:
+            if input.dtype.is_floating_point and 0 in input.shape:
+                return input.mean()         # NaN, with the gradient of no elements
             flat = input.reshape((-1,))
             return scalar.shared_pick(flat, indices(flat, 0), 0, node + "0")
         found = indices(input, dim)

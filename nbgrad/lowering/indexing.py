@@ -72,7 +72,7 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
     """An index as a row-major int64 tensor.
 
     Args:
-        strict: refuse integers narrower than int32, as gather and scatter do.
+        strict: refuse integers narrower than int32, as gather and scatter do, unless there are none: then any dtype will do.
 
     Raises:
         ArgumentError, DTypeError: it is no tensor, or not of integers.
@@ -83,7 +83,7 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
         )
     dtype = index.layout.dtype
     if dtype is not int64:
-        if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")):
+        if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")) and (index.layout.numel or not strict):
             raise DTypeError(f"{op}: index must be int64 or int32, got {dtype.name}. Hint: index.to(nbgrad.int64).")
         index = CALLS["to_dtype"](index, int64)
     return index if index.layout.contiguous else CALLS["contiguous_copy"](index)

@@ -140,9 +140,9 @@ def addcdiv(op):
 # ---- what changes nothing ------------------------------------------------------------------------------------------
 
 
-def unchanged(name: str, out: bool) -> None:
+def unchanged(name: str, out: bool, operator: str | None = None) -> None:
     """Register an operation that leaves real numbers as they are: then it gives the tensor itself, as torch's does."""
-    @variant(name, inplace=False, out=out)
+    @variant(name, inplace=False, out=out, operator=operator)
     def build(op):
         plain = op(name)
         if getattr(plain, "writes", False):
@@ -156,7 +156,7 @@ def unchanged(name: str, out: bool) -> None:
         return same
 
 
-unchanged("positive", False)
+unchanged("positive", False, "pos")
 unchanged("conj_physical", True)
 
 

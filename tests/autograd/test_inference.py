@@ -33,6 +33,14 @@ def test_inference_mode_reads_as_no_grad():
             assert not nbgrad.is_inference_mode_enabled() and nbgrad.is_grad_enabled()
 
 
+def test_what_changes_nothing_gives_the_tensor_itself():
+    """``+x`` and ``positive`` are the tensor in and out of the mode."""
+    x = nbgrad.ones(3, requires_grad=True)
+    with nbgrad.inference_mode():
+        assert +x is x and x.positive() is x
+    assert +x is x
+
+
 def test_enable_grad_does_not_lift_inference_mode():
     """``enable_grad`` inside changes what is reported and records nothing."""
     x = leaf(2.0)

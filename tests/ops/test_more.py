@@ -49,9 +49,45 @@ def test_gradient_goes_to_the_element_that_was_chosen():
 
 
 def test_nothing_has_no_median():
-    """An empty dimension is an error that names the function."""
-    with pytest.raises(nbgrad.DimError, match="median: .*no elements"):
-        nbgrad.empty(0).median()
+    """Of no numbers it is NaN, with an empty gradient; an empty dimension, or no integers, are an error that names it."""
+    for dtype in ("float16", "float32", "float64"):
+        x = nbgrad.empty((2, 0), dtype=dtype, requires_grad=True)
+        for y in (x.median(), x.nanmedian()):
+            assert math.isnan(y.item()) and y.dtype is x.dtype and nbgrad.grad(y, x)[0].shape == (2, 0)
+    for call in (lambda: nbgrad.empty(2, 0).median(1), lambda: nbgrad.empty(0, dtype=nbgrad.int64).median()):
+        with pytest.raises(nbgrad.DimError, match="median: .*no elements"):
+            call()
+
+
+@pytest.mark.parametrize("shape", [(5,), (700,), (2, 3, 600), (600, 4)])
+def test_median_of_equal_elements(shape):
+    """The index, where the gradient goes, is the one that a stable sort has there, however long the rows are."""
+    x = nbgrad.tensor(np.random.default_rng(0).integers(0, 4, shape).astype(float))
+    for dim, size in enumerate(shape):
+        expected = np.take(np.argsort(x.numpy(), dim, kind="stable"), (size - 1) // 2, dim)
+        np.testing.assert_array_equal(x.median(dim).indices.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float32", "int64"])
+def test_no_indices_are_of_any_dtype(dtype):
+    """An empty index gathers and scatters nothing."""
+    x, index = nbgrad.ones(3), nbgrad.empty(0, dtype=dtype)
+    assert x.gather(0, index).tolist() == []
+    assert x.scatter(0, index, 2.0).tolist() == x.scatter_add(0, index, nbgrad.ones(0)).tolist() == [1.0] * 3
+    with pytest.raises(nbgrad.DTypeError, match="index must be int64 or int32, got uint8"):
+        x.gather(0, nbgrad.zeros(1, dtype=nbgrad.uint8))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_complex_numbers_without_an_imaginary_part_are_stored(dtype):
+    """As the real numbers that they are; any other is refused."""
+    x = nbgrad.zeros(2, dtype=dtype)
+    x[0] = 2 + 0j
+    assert x.tolist() == [2, 0] and x.fill_(3 + 0j).tolist() == [3, 3] and nbgrad.full_like(x, 4 + 0j).tolist() == [4, 4]
+    assert x.masked_fill(nbgrad.tensor([True, False]), 5 + 0j).tolist() == [5, 3]
+    for call in (lambda: x.fill_(1j), lambda: nbgrad.full_like(x, 1j), lambda: x.fill_(complex(0, NAN))):
+        with pytest.raises(nbgrad.DTypeError, match="complex"):
+            call()
 
 
 # ---- missing numbers -------------------------------------------------------------------------------------------------
