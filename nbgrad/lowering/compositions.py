@@ -26,7 +26,7 @@ from ..ops.expr import operation, scalar, symbol
 from ..ops.reduce import Extremum, conjugate
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..rules import GeneralPlan, lowering, prepared, record_result, run_beneath, run_plan
+from ..rules import GeneralPlan, lowering, needs_gradient, prepared, record_result, run_beneath, run_plan
 from ..storage import wrap_array
 from ..tensor import Tensor, native, new_tensor
 from .distances import serves
@@ -851,8 +851,12 @@ def meshgrid(*tensors, indexing="ij"):
 
 def cartesian_prod(*tensors):
     """All combinations of the elements of several vectors, one a row."""
-    grids = [x.reshape((-1,)) for x in meshgrid(*tensors)]
-    return grids[0] if len(grids) == 1 else CALLS["stack"](grids, 1)
+    grids = meshgrid(*tensors)
+    if len(grids) == 1:
+        return grids[0]
+    if mode.enabled and any(map(needs_gradient, grids)):        # the node is a stack's, as in torch
+        return CALLS["stack"]([x.reshape((-1,)) for x in grids], 1)
+    return CALLS["stack"](grids, -1).reshape((-1, len(grids)))
 
 
 def combinations(input, r=2, with_replacement=False):
@@ -867,7 +871,11 @@ def combinations(input, r=2, with_replacement=False):
     if not r:
         return input[:0]
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
+    size = input.numel()
+    if r == 2 and size > 16:            # below, Python is quicker
+        rows = np.stack(np.triu_indices(size, 0 if with_replacement else 1), 1)
+    else:
+        rows = np.fromiter(itertools.chain.from_iterable(choose(range(size), r)), np.int64).reshape(-1, r)
     return input.index_select(0, shared(rows.reshape(-1), input)).reshape(rows.shape)
 
 
@@ -1095,3 +1103,22 @@ def softmin(input, dim, dtype=None):
 composite("prelu", prelu, doc=str(prelu.__doc__))
 for _function in (glu, relu6, softmin):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
+
+
+# ---- losses by class index -----------------------------------------------------------------------------------------------
+
+@prepared("nll_loss", "cross_entropy", tensors=("target", "weight"))
+def _quick_loss(op, layouts, attributes):
+    (x,), target, reduction, ignore_index = layouts, attributes["target"], attributes["reduction"], attributes["ignore_index"]
+    given = attributes["weight"], attributes["size_average"], attributes["reduce"]
+    if given != (None, None, None) or attributes.get("label_smoothing") or reduction not in ("mean", "sum"):
+        return None
+    if x.ndim != 2 or target.dtype is not int64:
+        return None
+    rows, mean = CALLS["nll_rows" if op.name == "nll_loss" else "cross_entropy_rows"], CALLS["valid_mean"]
+    classes, divide = x.shape[1], reduction == "mean"
+
+    def quick(x, target, *rest):
+        result, wrong = mean(rows(x, target, ignore_index), target, classes, ignore_index, divide)
+        return None if wrong._storage_.array[0] else result
+    return quick

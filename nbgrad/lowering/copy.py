@@ -1,8 +1,14 @@
 """Copies and conversions: one kernel for every element size, one for every pair of dtypes."""
 from __future__ import annotations
 
+import math
+import struct
+
 from ..dispatch import CALLS
 from ..dtypes import DType, complex128, int16, int32, int64, uint8
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import pack_record
+from ..kernels.templates.scan import repeat_loop
 from ..layout import Layout, layout_of
 from ..ops.expr import symbol
 from ..rules import GeneralPlan, lowering
@@ -37,9 +43,37 @@ def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
     return elementwise_plan(IDENTITY, target.dtype, (source,), (target,), plan_type=GeneralPlan)
 
 
+NARROW = 64         # elements side by side below which the iterator spends most of its time between them
+
+
+def repeat_plan(x: Layout, rows: int, count: int, width: int, shape: tuple) -> GeneralPlan:
+    """The launch that makes ``[rows, count, width]`` of ``[rows, width]``, in the shape of the result."""
+    kernel = address(Program("repeat", repeat_loop(_BY_SIZE[x.dtype.itemsize].compute), None))
+    record = pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack("3q", count, width, rows))
+    return GeneralPlan(record, (x.like(None, shape).template,), (x,))
+
+
+def repeated_dim(layout: Layout) -> int | None:
+    """The one dimension along which a contiguous tensor has been expanded; None where there is more to it."""
+    dims = [d for d, (size, step) in enumerate(zip(layout.shape, layout.strides)) if size > 1 and not step]
+    if len(dims) != 1 or layout.conj or layout.neg or not layout.numel:
+        return None
+    step = 1
+    for d in range(layout.ndim - 1, -1, -1):
+        if d != dims[0] and layout.shape[d] > 1:
+            if layout.strides[d] != step:
+                return None
+            step *= layout.shape[d]
+    return dims[0]
+
+
 @lowering("contiguous_copy")
 def _contiguous(op, layouts, attributes):
-    return copy_plan(layouts[0], layouts[0].like())
+    x, = layouts
+    d = repeated_dim(x) if x.expanded else None
+    if d is not None and (width := math.prod(x.shape[d + 1:])) < NARROW:
+        return repeat_plan(x, math.prod(x.shape[:d]), x.shape[d], width, x.shape)
+    return copy_plan(x, x.like())
 
 
 @lowering("to_dtype")

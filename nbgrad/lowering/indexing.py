@@ -539,9 +539,30 @@ def several_quick(x: Layout, indices: tuple) -> Callable | None:
     return quick
 
 
+def several_quick_write(source: Layout | None, out: Layout, values: Layout, indices: tuple, reduction: str) -> Callable | None:
+    """``quick(indices, *operands)`` for several index tensors of one layout: their offsets, and a write along those."""
+    dims = tuple([d for d, index in enumerate(indices) if index is not None])
+    first = indices[dims[0]]
+    if not is_index(first) or any(indices[d] is not first for d in dims) or (source is not None and source is not out):
+        return None
+    known, launch = _walks.get((linear, out, dims, first)), prepared_write(source, out, first, values, reduction, points_walk, dims)
+    if known is None or launch is None:
+        return None
+    joined = checked(known)
+
+    def quick(indices, *operands):
+        points = joined(*[indices[d] for d in dims])
+        return None if points is None else launch(*operands[:-1], points, operands[-1])
+
+    return quick
+
+
 @prepared("index_backward", tensors=("indices",))
 def _quick_index_backward(op, layouts, attributes):
     (g,), (dim, index) = layouts, one_index(attributes["indices"])
+    if dim < 0:
+        several = several_quick_write(None, zeros_layout(g, attributes), g, attributes["indices"], "add")
+        return several and (lambda g, indices, shape: several(indices, g))
     launch = prepared_write(None, zeros_layout(g, attributes), index, g, "add", points_walk, (dim,))
     return launch and (lambda g, indices, shape: launch(indices[dim], g))
 
@@ -558,6 +579,9 @@ def _index_backward(op, tensors, attributes):
 def _quick_index_write(op, layouts, attributes):
     (x, values), (dim, index) = layouts, one_index(attributes["indices"])
     reduction = "add" if attributes["accumulate"] else "set"
+    if dim < 0:
+        several = several_quick_write(x, copied_layout(x), values, attributes["indices"], reduction)
+        return several and (lambda x, values, indices, accumulate: several(indices, x, values))
     launch = prepared_write(x, copied_layout(x), index, values, reduction, points_walk, (dim,))
     return launch and (lambda x, values, indices, accumulate: launch(x, indices[dim], values))
 

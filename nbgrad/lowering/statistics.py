@@ -5,6 +5,8 @@ Those whose work is choosing (quantiles, the k-th smallest) pick elements by ind
 from __future__ import annotations
 
 import math
+import struct
+from functools import cache
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -14,16 +16,21 @@ from ..dispatch import CALLS
 from ..dtypes import complex128, float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..interop import values_of
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import PARALLEL, pack_record
+from ..kernels.templates.scan import running_logsumexp_loop
+from ..layout import Layout
 from ..ops.attributes import constant_number, counted, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum
 from ..ops.shapes import wrap
-from ..rules import lowering, prepared
-from ..tensor import Tensor
+from ..rules import GeneralPlan, lowering, prepared, run_beneath
+from ..tensor import Tensor, native
 from .compositions import made, require_tensors, shared, without_dim
+from .reduce import arranged, ready, split_at
 from .refused import refused
-from .sort import in_order, rows_of
+from .sort import in_order
 
 __all__: list[str] = []
 
@@ -165,9 +172,40 @@ def _running_logsumexp(op, tensors, attributes):
         return complex_running_logsumexp(x, attributes["dim"])
     if not x.layout.dtype.is_floating_point:
         raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
-    rows, dim = rows_of("logcumsumexp", x, attributes["dim"])
-    found = np.logaddexp.accumulate(rows.astype(np.float64), axis=-1).astype(x.layout.descr)
-    return shared(np.moveaxis(found, -1, dim).reshape(x.layout.shape), x, x.layout.dtype)
+    dim, dtype = wrap("logcumsumexp", attributes["dim"], x.layout.ndim), x.layout.dtype
+    x, = arranged((x,))
+    out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
+    return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+
+
+@cache
+def running_logsumexp_kernel(dtype: str) -> int:
+    """Address of the loop."""
+    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
+    bindings = (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("LOWEST", -math.inf))
+    return address(Program("running_logsumexp", running_logsumexp_loop(dtype), "float64", bindings))
+
+
+def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
+    """The launch over a contiguous tensor of float32 or float64."""
+    outer, length, width = split_at(x.shape, dim)
+    record = pack_record(running_logsumexp_kernel(x.dtype.name), outer * width, max(1, 2048 // max(length, 1)), 1, (0,),
+                         PARALLEL if x.numel >= 4096 else 0, struct.pack("2q", length, max(width, 1)))
+    return GeneralPlan(record, (x.like().template,), (x,))
+
+
+@prepared("running_logsumexp")
+def _quick_running_logsumexp(op, layouts, attributes):
+    x, = layouts
+    if x.dtype not in (float32, float64) or not ready(x):
+        return None
+    plan, fresh = running_logsumexp_plan(x, wrap("logcumsumexp", attributes["dim"], x.ndim)), native.fresh
+    return lambda x, dim: fresh(plan, x)
+
+
+@prepared("logcumsumexp")
+def _quick_logcumsumexp(op, layouts, attributes):
+    return run_beneath("running_logsumexp", *layouts, attributes["dim"])
 
 
 def complex_running_logsumexp(x: Tensor, dim: int) -> Tensor:

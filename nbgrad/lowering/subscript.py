@@ -9,6 +9,7 @@ stands among index tensors.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Callable
 
@@ -26,10 +27,11 @@ from ..interpreters import Call, interpret, is_marked
 from ..layout import Layout, layout_of
 from ..ops.core import OPS, composite, general
 from ..ops.shapes import view_strides, wrap
-from ..rules import binder, check_tensor, lowering, needs_gradient, record_result, run_plan
+from ..rules import binder, check_tensor, lowering, needs_gradient, prepared, record_result, run_plan
 from ..storage import wrap_array
 from ..tensor import ASK, Tensor, native, new_tensor
 from ..views import check_inplace, rebase
+from .copy import repeat_plan
 from .indexing import WRITERS, array_of, points_shape, positions_tensor
 from .masks import positions_finder
 
@@ -51,8 +53,12 @@ def getitem(x, key):
         view = plain_view(x, key)
         if view is not x:
             return view
-        if 0 < len(key) <= x.layout.ndim and all(is_points(x, part) for part in key):
-            return CALLS["index"](x, key)
+        if 0 < len(key) <= x.layout.ndim:
+            for part in key:
+                if not is_points(x, part):
+                    break
+            else:
+                return CALLS["index"](x, key)
     elif kind is Tensor and key.layout.dtype is bool_ and is_whole_mask(x.layout, key.layout):
         if not (x._needs_grad_ and mode.enabled):
             return CALLS["masked_select"](x, key)
@@ -515,6 +521,9 @@ def index_put_(x, indices, values, accumulate=False):
 
 def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
+    if len(indices) == 1 and is_points(x, indices[0]) and isinstance(values, Tensor) and (
+            values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:])):
+        return calls["index_write"](x, values, tuple(indices), bool(accumulate))
     tensors: list[Tensor | None] = []
     for index in indices:
         if index is None:
@@ -601,6 +610,20 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if output_size is not None and output_size != out.layout.shape[at]:
         raise ShapeError(f"repeat_interleave: output_size is {output_size}, the repeats give {out.layout.shape[at]}.")
     return out
+
+
+@prepared("repeat_interleave")
+def _quick_repeat(op, layouts, attributes):
+    (x,), count, dim = layouts, attributes["repeats"], attributes["dim"]
+    if type(count) is not int or count < 2 or not (x.ndim and x.numel and x.contiguous) or x.conj or x.neg:
+        return None
+    dim, shape = (0, (x.numel,)) if dim is None else (wrap(op.name, dim, x.ndim), x.shape)
+    rows, width, fresh = math.prod(shape[:dim + 1]), math.prod(shape[dim + 1:]), native.fresh
+    plan = repeat_plan(x, rows, count, width, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
+
+    def quick(x, *rest):
+        return None if x._needs_grad_ and mode.enabled and needs_gradient(x) else fresh(plan, x)
+    return quick
 
 
 def numbers_repeated(repeats: Tensor) -> Tensor:

@@ -38,7 +38,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise DTypeError(f"embedding: input is {input.dtype}, expected int64 or int32.")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise DimError(f"embedding: padding_idx is {padding_idx}, expected a row of {weight.shape[0]}.")
-    flat = input.reshape((-1,))
+    single = input.layout.ndim == 1         # as most are: two views less
+    flat = input if single else input.reshape((-1,))
     if max_norm is not None:
         length, p = constant_number("embedding", "max_norm", max_norm), constant_number("embedding", "norm_type", norm_type)
         shorten(weight, flat, length, p)
@@ -50,7 +51,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if padding_idx is not None:
         row = padding_idx % weight.shape[0]
         out = nbgrad.where((flat == row).unsqueeze(-1), out.detach(), out)
-    return out.reshape((*input.shape, weight.shape[1]))
+    return out if single else out.reshape((*input.shape, weight.shape[1]))
 
 
 def with_scaled_gradient(x: Tensor, factor: Tensor) -> Tensor:

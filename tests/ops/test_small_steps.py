@@ -175,7 +175,11 @@ CHOICES = {
     "topk": lambda x: x.topk(2), "kthvalue": lambda x: x.kthvalue(2, 0, True), "median": lambda x: x.median(),
     "median, of columns": lambda x: x.median(0), "nanmedian": lambda x: x.nanmedian(1, True), "mode": lambda x: x.mode(1),
     "max": lambda x: x.max(), "max, of rows": lambda x: x.max(1), "min, of columns": lambda x: x.min(0, True),
-    "cummax": lambda x: x.cummax(0), "cummin": lambda x: x.cummin(1),
+    "cummax": lambda x: x.cummax(0), "cummin": lambda x: x.cummin(1), "logcumsumexp": lambda x: x.logcumsumexp(1),
+    "repeat_interleave": lambda x: x.repeat_interleave(2, 1),
+    "two indices": lambda x: x[nb.tensor([0, 1, 0]), nb.tensor([2, -1, 2])],
+    "nll_loss": lambda x: nb.nn.functional.nll_loss(x, nb.tensor([2, 0])),
+    "cross_entropy": lambda x: nb.nn.functional.cross_entropy(x, nb.tensor([2, 0]), reduction="sum"),
 }
 
 
@@ -483,3 +487,41 @@ def test_filled_tensors_lie_as_copies_do(make):
     assert (nb.autograd.grad(out.sum(), x)[0] == 0).all()
     value = nb.tensor(2.0, dtype=nb.float64, requires_grad=True)
     assert nb.autograd.grad(nb.fill(make(x.detach()), value).sum(), value)[0] == make(x).numel()
+
+
+@pytest.mark.parametrize("shape, dim", [((3, 4), 0), ((3, 4), 1), ((2, 3, 4), 1), ((5,), -1), ((), 0), ((0, 2), 1), ((2, 0), 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_running_logarithms_of_sums(shape, dim, dtype):
+    """Of great, small and infinite numbers, in every call; what comes after a NaN is NaN."""
+    x = RNG.normal(size=shape) * 300
+    flat = x.reshape(-1)
+    if x.size > 2:
+        flat[:3] = -np.inf, np.nan, np.inf
+    x = x.astype(dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp.accumulate(x.astype(np.float64), axis=dim) if shape else x
+    for _ in range(3):
+        found = nb.tensor(x).logcumsumexp(dim)
+        assert np.allclose(found.numpy(), expected, rtol=1e-6 if dtype is np.float32 else 1e-14, equal_nan=True)
+
+
+@pytest.mark.parametrize("shape, dim", [((3, 4), 2), ((3, 4), 0), ((2, 3, 4), 1), ((70,), 0), ((70,), 1), ((2, 1, 3), 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128, np.int8, bool])
+def test_copies_of_what_was_expanded(shape, dim, dtype):
+    """Along one dimension, in the middle, before and behind all others, of a transpose too."""
+    x = (RNG.normal(size=shape) * 9).astype(dtype)
+    for count in (2, 3, 40):
+        wide = (*shape[:dim], count, *shape[dim:])
+        t, expected = nb.tensor(x).unsqueeze(dim).expand(wide), np.broadcast_to(np.expand_dims(x, dim), wide)
+        assert np.array_equal(t.contiguous().numpy(), expected)
+        assert np.array_equal(t.transpose(0, -1).contiguous().numpy(), expected.swapaxes(0, -1))
+
+
+def test_targets_that_are_no_class_are_refused_in_every_call():
+    """A loss that has been prepared for its layouts looks at the classes too."""
+    x, good, bad = nb.tensor(TABLE[:, :3].copy()), nb.tensor([0, 2, 1, 0]), nb.tensor([0, 3, 1, 0])
+    for function in (nb.nn.functional.nll_loss, nb.nn.functional.cross_entropy):
+        for _ in range(2):
+            function(x, good)
+            with pytest.raises(nb.DimError, match="expected 0 to 2"):
+                function(x, bad)

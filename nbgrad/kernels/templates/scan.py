@@ -13,7 +13,7 @@ from typing import Callable
 
 from .reduce import TILE, WIDTHS, compile_kernel
 
-__all__ = ["scan_loop", "pick_loop", "place_loop", "shift_loop", "SCANS"]
+__all__ = ["SCANS", "pick_loop", "place_loop", "repeat_loop", "running_logsumexp_loop", "scan_loop", "shift_loop"]
 
 SCAN = """
 def kernel(start, stop, args):
@@ -59,6 +59,26 @@ SCANS = {
     "recurrence_lagged": ("value = ACC(y[j]) + carry[j]", "out[j] = value", "carry[j] = ACC(x[j]) * value"),
 }
 
+# The logarithm of the sum of exponentials up to each element, in float64: the greatest so far, and the sum relative to it. A unit
+# is a line. Where the greatest is infinite, what equals it counts as 1; a NaN stays in the sum.
+LOGSUMEXP = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, width = word(record, 0), word(record, 1)
+    for line in range(start, stop):
+        base = (line // width) * length * width + line % width
+        x, out = at_IN(pointer_word(args, 2), base * SIZE), at_IN(pointer_word(args, 1), base * SIZE)
+        top, total = LOWEST, 0.0
+        for r in range(length):
+            v = float64(x[r * width])
+            if v <= top:
+                total += 1.0 if v == top else exp(v - top)
+            else:
+                total = total * exp(top - v) + 1.0
+                top = v
+            out[r * width] = IN(top + log(total))
+"""
+
 PICK = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -89,6 +109,23 @@ def kernel(start, stop, args):
                 out[to + j] = x[to + j - by * width] if inside else 0
 """
 
+# ``[rows, width]`` to ``[rows, count, width]``; record words: count, width, rows.
+REPEAT = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    count, width, rows = word(record, 0), word(record, 1), word(record, 2)
+    out, x = p_T(args, 1), p_T(args, 2)
+    if (width == 1) & (count == 2):
+        for i in range(rows):
+            out[2 * i] = x[i]
+            out[2 * i + 1] = x[i]
+    else:
+        for i in range(rows):
+            for k in range(count):
+                for j in range(width):
+                    out[(i * count + k) * width + j] = x[i * width + j]
+"""
+
 
 @cache
 def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> Callable:
@@ -104,6 +141,18 @@ def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> C
                           {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}",
                            "at_IN": f"at_{source}", "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
                            "SECOND": 3 if name.startswith("recurrence") else 2})
+
+
+@cache
+def running_logsumexp_loop(memory: str) -> Callable:
+    """``kernel(start, stop, args)``: running logarithms of sums; needs ``exp`` and ``log`` of float64."""
+    return compile_kernel(LOGSUMEXP, f"running_logsumexp {memory}", {"at_IN": f"at_{memory}", "IN": memory, "SIZE": WIDTHS[memory]})
+
+
+@cache
+def repeat_loop(bits: str) -> Callable:
+    """``kernel(start, stop, args)``: every row of so many elements repeated; one unit of work."""
+    return compile_kernel(REPEAT, f"repeat {bits}", {"p_T": f"p_{bits}"})
 
 
 @cache
