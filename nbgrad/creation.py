@@ -23,6 +23,9 @@ from .graph import requires_grad as has_grad
 from .inference import made
 from .interop import from_numpy, values_of
 from .kernels.cpu import from_blocks
+from .kernels.cpu.build import Program, address
+from .kernels.cpu.launch import NUMBER_CODES, Plan, pack_record
+from .kernels.templates.sequence import COUNT, LINE, sequence_loop
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from .memory_format import order_of, strides_of
 from .outs import require_no_grad, store_results
@@ -369,6 +372,9 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
         raise ShapeError(f"arange: step {step} does not lead from {start} to {end}.")
     count = -(-(end - start) // step) if integers else math.ceil((end - start) / step)
     layout = layout_for("arange", (), (count,), dtype, device)
+    made = sequence(COUNT, "int64" if integers else "float64", layout, start, step)
+    if made is not None:
+        return leaf("arange", made, requires_grad)
     out = allocated("arange", layout, np.empty)
     # Each element has one rounding, of start + i * step in int64 or float64.
     kind, array = np.int64 if integers else np.float64, out._storage_.array
@@ -378,10 +384,25 @@ def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_gr
     return leaf("arange", out, requires_grad)
 
 
+def sequence(name: str, kind: str, layout: Layout, *numbers: float) -> Tensor | None:
+    """A long sequence by a kernel; None where NumPy makes it: a short one, other dtypes, numbers that ``kind`` does not hold.
+
+    arange(1_000_000) 1.1 -> 0.3 ms.
+    """
+    if not PIECE <= layout.numel < 1 << 28 or layout.dtype.name not in ("int64" if kind == "int64" else "float32", kind):
+        return None
+    if kind == "int64" and max(map(abs, numbers)) >= 1 << 31:
+        return None
+    program = Program(name, sequence_loop(name, kind, layout.dtype.name), kind)
+    record = pack_record(address(program), -1, 4096, 1, (NUMBER_CODES[kind],) * len(numbers), 0, shared_from=100_000)
+    out: Tensor = native.fresh(Plan(record, (layout.template,), (None,) * len(numbers)), *numbers)
+    return out
+
+
 def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     """``steps`` equidistant numbers in float64 or complex128, symmetric about the middle, and the layout of the result.
 
-    They are an array; a tensor where a bound differs over a batch.
+    They are an array; a tensor where a bound differs over a batch, or where a kernel made it.
     """
     given = ("start", start), ("end", end)
     bounds = tuple(wide_bound(x) if is_batched(x) else python_number(op, name, x) for name, x in given)
@@ -393,7 +414,13 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     layout = layout_for(op, (), (steps,), dtype, device)
     if layout.dtype.category == INTEGER:        # the ends are of the dtype, what lies between them is truncated
         bounds = tuple(CALLS["trunc"](x) if isinstance(x, Tensor) else fit_number(op, x, layout.dtype) for x in bounds)
-    return between(bounds, steps, any(map(is_batched, bounds))), layout
+    batched = any(map(is_batched, bounds))
+    if op == "linspace" and not batched and not any(map(is_complex_number, bounds)) and steps >= PIECE:
+        low, high = map(float, bounds)
+        made = sequence(LINE, "float64", layout, low, high, (high - low) / (steps - 1), steps / 2, steps - 1.0)
+        if made is not None:
+            return made, layout
+    return between(bounds, steps, batched), layout
 
 
 def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
@@ -426,7 +453,7 @@ def is_complex_number(x: Any) -> bool:
 def as_line(values: Any, layout: Layout) -> Tensor:
     """The numbers of ``line`` in the dtype of the result."""
     if isinstance(values, Tensor):
-        return CALLS["to_dtype"](values, layout.dtype)
+        return values if values.layout is layout else CALLS["to_dtype"](values, layout.dtype)
     return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 

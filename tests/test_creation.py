@@ -331,3 +331,22 @@ def test_linspace_and_logspace_of_an_integer_dtype():
 def test_the_sign_of_zero_is_kept(make):
     """-0.0 is not the zero of fresh memory."""
     assert nbgrad.signbit(make()).all()
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_long_sequences_are_made_of_the_numbers_of_short_ones(name):
+    """Each element of a long arange or linspace has the one rounding that a short one's has, and the ends are as given."""
+    count = 40_001
+    i = np.arange(count)
+    for start, end in ((-0.1, 0.1), (3.0, -7.5), (1e300, -1e300), (2.0, 2.0)):
+        step = (end - start) / (count - 1)
+        with np.errstate(all="ignore"):
+            expected = np.where(i < count / 2, start + step * i, end - step * (count - 1 - i)).astype(name)
+        t = nbgrad.linspace(start, end, count, dtype=dtype(name)).numpy()
+        np.testing.assert_array_equal(t[1:-1], expected[1:-1])
+        with np.errstate(all="ignore"):
+            assert t[0] == np.array(start).astype(name) and t[-1] == np.array(end).astype(name)
+    np.testing.assert_array_equal(nbgrad.arange(1.5, 1.5 + count * 0.375, 0.375, dtype=dtype(name)).numpy(),
+                                  (1.5 + i * 0.375).astype(name))
+    np.testing.assert_array_equal(nbgrad.arange(count, -count, -2).numpy(), np.arange(count, -count, -2))
+    assert nbgrad.arange(count).dtype is nbgrad.int64 and nbgrad.arange(count)._version == 0
