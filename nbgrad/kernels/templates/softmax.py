@@ -65,12 +65,12 @@ ROWS = {
     SOFTMAX: ROW_TOP + """
         total = float64(0.0)
         for low in range(0, length, 512):
-            s = float64(0.0)
+            s = T(0.0)
             for i in range(low, min(low + 512, length)):
                 e = exp(x[i] - m)
                 out[i] = e
-                s += float64(e)
-            total += s
+                s += e
+            total += float64(s)
         scale = T(float64(1.0) / total)
         for i in range(length):
             out[i] = out[i] * scale
@@ -78,10 +78,10 @@ ROWS = {
     LOG_SOFTMAX: ROW_TOP + """
         total = float64(0.0)
         for low in range(0, length, 512):
-            s = float64(0.0)
+            s = T(0.0)
             for i in range(low, min(low + 512, length)):
-                s += float64(exp(x[i] - m))
-            total += s
+                s += exp(x[i] - m)
+            total += float64(s)
         shift = log(T(total))
         for i in range(length):
             out[i] = below(x[i], m, shift)
@@ -90,10 +90,10 @@ ROWS = {
         m = finite_or_zero(m)
         total = float64(0.0)
         for low in range(0, length, 512):
-            s = float64(0.0)
+            s = T(0.0)
             for i in range(low, min(low + 512, length)):
-                s += float64(exp(x[i] - m))
-            total += s
+                s += exp(x[i] - m)
+            total += float64(s)
         at_T(target, unit * SIZE)[0] = m + log(T(total))
 """,
     SOFTMAX_BACKWARD: """
