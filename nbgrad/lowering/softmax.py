@@ -1,4 +1,4 @@
-"""Softmax, log_softmax, logsumexp and their cotangents: one fused launch over ``[outer, length, width]``."""
+"""Softmax, log_softmax, logsumexp, standardised rows and their cotangents: one fused launch over ``[outer, length, width]``."""
 from __future__ import annotations
 
 import math
@@ -33,8 +33,8 @@ def kernel(name: str, dtype: str, by_columns: bool) -> int:
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 
-def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout) -> GeneralPlan:
-    """The launch for contiguous operands split as ``dims``."""
+def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout, *numbers: float) -> GeneralPlan:
+    """The launch for contiguous operands split as ``dims``; ``numbers`` go behind them into the record."""
     outer, length, width = dims
     by_columns = width > 1
     tiles = -(-width // TILE) if by_columns else 1
@@ -45,7 +45,8 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     parallel = PARALLEL if units * work >= shared_from else 0
     grain = max(1, share // work)
     code = kernel(name, layouts[0].dtype.name, by_columns)
-    record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, struct.pack("3q", length, width, tiles))
+    words = struct.pack(f"3q{len(numbers)}d", length, width, tiles, *numbers)
+    record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, words)
     return GeneralPlan(record, (out.template,), layouts)
 
 
@@ -70,6 +71,19 @@ def _backward(op, layouts, attributes):
     if not (ready(x) and ready(y)):
         return prepared
     return family_plan(op.name, layouts, split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim)), x.like())
+
+
+@lowering("standardise", "standardise_backward")
+def _standardise(op, layouts, attributes):
+    x, last = layouts[0], layouts[-1]
+    if x.shape != last.shape:
+        raise ShapeError(f"{op.public}: shapes {list(x.shape)} and {list(last.shape)} must be equal.")
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
+    if not all(map(ready, layouts)):
+        return prepared
+    split = x.ndim - attributes["count"]
+    return family_plan(op.name, layouts, (math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1), x.like(), attributes["eps"])
 
 
 @lowering("logsumexp")

@@ -45,7 +45,6 @@ from nbgrad import (
     prelu,
     relu,
     relu6,
-    rsqrt,
     selu,
     sigmoid,
     silu,
@@ -60,6 +59,7 @@ from nbgrad import (
 )
 
 from ..errors import ArgumentError, RangeError, ShapeError
+from ..ops.expr import scalar
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .margins import (
@@ -118,12 +118,9 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
         raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(input).__name__} and "
                             f"{normalized_shape!r}.")
     shape = tuple(normalized_shape)
-    if not shape or tuple(input.shape[-len(shape):]) != shape:
+    if not shape or input.layout.shape[-len(shape):] != shape:
         raise ShapeError(f"layer_norm: input is {tuple(input.shape)}, expected a shape that ends in normalized_shape {shape}.")
-    dims = tuple(range(-len(shape), 0))
-    wide = widened(input)
-    centred = wide - wide.mean(dims, keepdim=True)
-    out = centred * rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    out = scalar.standardise(widened(input), len(shape), eps)
     if weight is not None:
         out = out * weight
     return as_given(out if bias is None else out + bias, input)
