@@ -405,7 +405,7 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     They are an array; a tensor where a bound differs over a batch, or where a kernel made it.
     """
     given = ("start", start), ("end", end)
-    bounds = tuple(wide_bound(x) if is_batched(x) else python_number(op, name, x) for name, x in given)
+    bounds: tuple[Any, ...] = tuple(wide_bound(x) if is_batched(x) else python_number(op, name, x) for name, x in given)
     if steps < 0:
         raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
     if dtype is None:
