@@ -92,16 +92,16 @@ SUITS = {"sort": is_short, "mode": is_short}
 
 
 def order_plan(x: Layout, dim: int, search: str, shape: tuple, places: tuple, first: int = 0,
-               descending: bool = False) -> GeneralPlan:
+               descending: bool = False, share: float = 0.0) -> GeneralPlan:
     """The launch that finds elements and their places in the sorted lines of a layout that is ``ready``.
 
     Args:
-        search: of kernels.templates.select. shape, places: of the results.
+        search: of kernels.templates.select. shape, places: of the results. first, share: its numbers.
     """
     outer, length, width = split_at(x.shape, dim)
     flags = PARALLEL if x.numel >= PARALLEL_FROM else 0
     record = pack_record(order_kernel(x.dtype.name, search, descending), outer * width, max(1, PARALLEL_FROM // 8 // length), 2,
-                         (0,), flags, struct.pack("4q", length, width, first, 0))
+                         (0,), flags, struct.pack("3qd", length, width, first, share))
     return GeneralPlan(record, (x.like(None, shape).template, x.like(int64, places).template), (x,))
 
 

@@ -15,6 +15,8 @@ from ..batch.levels import is_batched, whole as whole_batch
 from ..dispatch import CALLS
 from ..dtypes import complex128, float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..grad_mode import mode
+from ..graph import requires_grad
 from ..interop import values_of
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
@@ -23,14 +25,14 @@ from ..layout import Layout
 from ..ops.attributes import constant_number, counted, explained
 from ..ops.core import composite, general
 from ..ops.expr import scalar
-from ..ops.reduce import Extremum
+from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
 from ..rules import GeneralPlan, lowering, prepared, run_beneath
 from ..tensor import Tensor, native
 from .compositions import made, require_tensors, shared, without_dim
 from .reduce import arranged, ready, split_at
 from .refused import refused
-from .sort import in_order
+from .sort import in_order, is_brief, order_plan
 
 __all__: list[str] = []
 
@@ -133,6 +135,24 @@ composite("quantile", quantiles("quantile", False), out=True,
           doc="The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one.")
 composite("nanquantile", quantiles("nanquantile", True), out=True,
           doc="The q-quantiles of what is not NaN, of all elements or along dim.")
+
+@prepared("quantile", "nanquantile")
+def _quick_quantile(op, layouts, attributes):
+    (x,), q, dim, keepdim = layouts, attributes["q"], attributes["dim"], attributes["keepdim"]
+    if attributes["interpolation"] != "linear" or type(q) not in (int, float) or not (x.ndim and ready(x)):
+        return None
+    dims = tuple(range(x.ndim)) if dim is None else (wrap(op.name, dim, x.ndim),)
+    seen, along = (x.like(None, (x.numel,)), 0) if dim is None else (x, dims[0])
+    if not is_brief(seen, along):
+        return None
+    shape, ignoring = kept_shape(x.shape, dims, bool(keepdim)), int(op.name == "nanquantile")
+    found = order_plan(seen, along, "quantile", shape, shape, ignoring, False, float(q))
+    plan, fresh = GeneralPlan(found.record, found.outs, (x,)), native.fresh
+
+    def quick(x, *rest):
+        return None if x._needs_grad_ and mode.enabled and requires_grad(x) else fresh(plan, x)[0]
+    return quick
+
 
 # ---- running logarithms of sums ----------------------------------------------------------------------------------------
 

@@ -134,3 +134,24 @@ def test_what_is_found_in_short_lines(dtype):
                 assert value == each[times.argmax()] and index == np.flatnonzero(row == value)[-1]
             else:
                 assert np.isnan(value) and index == np.isnan(row).argmax()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("q", [0, 0.3, 0.5, 1])
+def test_quantiles_of_short_lines(dtype, q):
+    """Between two elements of the order; NaN where there is one, or of what is not NaN: in every call."""
+    rng = np.random.default_rng(6)
+    for shape in ((1,), (17,), (3, 40), (2, 3, 5)):
+        x = rng.normal(size=shape).astype(dtype)
+        for lost in (False, True):
+            x.reshape(-1)[0] = np.nan if lost else 0.5
+            for _ in range(3):
+                for dim in (None, *range(len(shape))):
+                    expected = np.quantile(x, q, dim)
+                    np.testing.assert_allclose(nbgrad.tensor(x).quantile(q, dim).numpy(), expected, rtol=1e-5, atol=1e-6)
+                    if shape == (1,) and lost:
+                        continue
+                    counted = np.moveaxis(x, -1 if dim is None else dim, -1).reshape(-1, x.size if dim is None else shape[dim])
+                    expected = [np.quantile(row[row == row], q) if (row == row).any() else np.nan for row in counted]
+                    found = nbgrad.tensor(x).nanquantile(q, dim, True).numpy().reshape(-1)
+                    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

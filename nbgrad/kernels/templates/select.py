@@ -8,8 +8,8 @@ ahead. Record words: elements a row, k.
 counts.
 
 ``order``: of ``[outer, length, width]``, a unit is one line of at most ``MOST_SORTED`` elements. It is sorted on the stack, equal
-elements in their order; what is asked of it is then written: all of it, or one element, with their places. Record words: length,
-width, and two numbers of its own.
+elements in their order; what is asked of it is then written: all of it, or one element, with their places, or what lies between
+two. Record words: length, width, a number of its own, and a float64.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
@@ -104,7 +104,7 @@ def kernel(start, stop, args):
 ORDER = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
-    length, width, first, second = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    length, width, first = word(record, 0), word(record, 1), word(record, 2)
     ranks, other_ranks = at_ACC(stack(2048), 0), at_ACC(stack(2048), 0)
     places, other_places = at_int64(stack(2048), 0), at_int64(stack(2048), 0)
     for line in range(start, stop):
@@ -183,7 +183,23 @@ MODE = """
             while at > 0 and missing(ranks[at - 1]):
                 at -= 1
 """
-SEARCHES = {"sort": WHOLE, "kth": ONE.replace("        SEARCH\n", ""), **{
+# ``first``: whether what is missing does not count; else it is found. The float64 is which share of the others lies before it.
+QUANTILE = """
+        count = length
+        while count > 0 and missing(ranks[count - 1]):
+            count -= 1
+        place = FLOAT(at_float64(record, 24)[0]) * FLOAT(max(count, 1) - 1)
+        if (first == 0) & (count < length):
+            place = FLOAT(length - 1)
+        lower = int64(place)
+        weight = place - FLOAT(lower)
+        upper = min(lower + int64(weight > 0.0), length - 1)
+        line_of_x = at_FLOAT(pointer_word(args, 3), (outer * length * width + column) * SIZE)
+        a, b = line_of_x[places[lower] * width], line_of_x[places[upper] * width]
+        at_FLOAT(pointer_word(args, 1), line * SIZE)[0] = a + weight * (b - a) if weight < 0.5 else b - (b - a) * (1.0 - weight)
+        at_int64(pointer_word(args, 2), line * 8)[0] = places[lower]
+"""
+SEARCHES = {"sort": WHOLE, "quantile": QUANTILE, "kth": ONE.replace("        SEARCH\n", ""), **{
     name: ONE.replace("        at = first\n        SEARCH\n", text[1:]) for name, text in (("median", MEDIAN), ("mode", MODE))}}
 
 
@@ -234,7 +250,8 @@ def missing_of(dtype: str) -> Callable:
 @cache
 def order_loop(memory: str, ranks: str, search: str) -> Callable:
     """``kernel(start, stop, args)``: what ``search``, one of ``SEARCHES``, finds in sorted lines."""
-    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]}
+    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory],
+             "FLOAT": {"int32": "float32", "int64": "float64"}.get(memory)}
     text = ORDER.replace("        FOUND\n", SEARCHES[search][1:])
     return compile_kernel(text, f"order {search} {memory} {ranks}", names)
 
