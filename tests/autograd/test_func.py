@@ -378,6 +378,25 @@ def test_linearize_runs_the_function_once():
     assert len(calls) == 1
 
 
+def test_products_of_one_linearisation_can_be_differentiated():
+    """Every product of the same function: by tangents, inside of other transforms, and by primals that require grad."""
+    x, t = wave(3), wave(3) + 1
+    _, push_forward = linearize(lambda x: x ** 3, x)
+    for _ in range(3):
+        agree(push_forward(t), 3 * x ** 2 * t)
+        direction = t.clone().requires_grad_()
+        agree(nbgrad.grad(push_forward(direction).sum(), direction)[0], 3 * x ** 2)
+        agree(jvp(push_forward, (t,), (x,))[1], 3 * x ** 3)
+        agree(grad(lambda t: push_forward(t).sum())(t), 3 * x ** 2)
+        with nbgrad.no_grad():
+            agree(push_forward(t * 2), 6 * x ** 2 * t)
+    point = x.clone().requires_grad_()
+    _, push_forward = linearize(lambda x: x ** 3, point)
+    for _ in range(3):
+        agree(nbgrad.grad(push_forward(t).sum(), point)[0], 6 * x * t)
+        agree(grad(lambda x: linearize(lambda y: y ** 3, x)[1](t).sum())(x), 6 * x * t)
+
+
 # ---- Jacobians -----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", JACOBIANS)
