@@ -18,7 +18,7 @@ from functools import cache, partial
 from typing import Any
 from weakref import ref
 
-from .dispatch import BARE, CALLS, check_operands, compile_text, compute_dtype, find_plan, launched
+from .dispatch import BARE, CALLS, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
 from .dtypes import DType, of_default_dtype
 from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special
@@ -260,7 +260,7 @@ WRITE_TEXT = """def call(op, level, alone, plain, {names}):
     plan, whole = MISSING if plans is None else plans.get(({key}), MISSING)
     if plan is None: plan, whole = new_write_plan(op, ({names},), ({tangents},), ({key}))
     if plan is None: return None
-    if mine is None: return first_tangent(level, plain, plan, ({names},), ({tangents},))
+    if mine is None: return first_tangent(level, plan, whole, ({names},), ({tangents},))
     {launch}
     return x0
 """
@@ -302,7 +302,9 @@ def overlap(written: tuple, read: tuple) -> bool:
 
 
 def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> tuple:
-    """The plan of a kind of call that is new, None where there is none; and whether it takes what it writes to as operands too."""
+    """The plan of a kind of call that is new, None where there is none; and whether it takes what it writes to as operands too, or
+    where what is written has no tangent yet the plan that writes it.
+    """
     given = [t for t in tangents if t is not None]
     if is_marked((*operands, *given)):
         return None, False
@@ -310,18 +312,22 @@ def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple
     if plans is None:
         plans = _write_plans[op] = {}
     plan = write_plan(op, operands, given, sum([1 << k for k, t in enumerate(tangents) if t is not None]))
-    return keep(plans, key, (plan, plan is not None and len(plan.layouts) == len(operands) + len(given)))
+    whole: Any = plan is not None and len(plan.layouts) == len(operands) + len(given)
+    if plan is not None and tangents[0] is None:
+        own, layouts = operands[0].layout, tuple([x.layout if isinstance(x, Tensor) else None for x in operands])
+        whole = elementwise_plan(forward_formula(op, own.dtype), own.dtype, layouts, (own,), inplace=1, exact=op.exact)
+    return keep(plans, key, (plan, whole))
 
 
-def first_tangent(level: DualLevel, plain: Any, plan: Plan, operands: tuple, tangents: tuple) -> Tensor | None:
-    """The call on a tensor that has no tangent yet."""
-    x = operands[0]
-    if x._meta_ is not None and x._meta_.base is not None:
+def first_tangent(level: DualLevel, plan: Plan, values: Plan, operands: tuple, tangents: tuple) -> Tensor | None:
+    """The call on a tensor that has no tangent yet: its tangent, then by ``values`` its elements."""
+    x, meta = operands[0], operands[0]._meta_
+    if meta is not None and meta.base is not None:
         return None
     t = native.fresh(plan, *operands, *[t for t in tangents if t is not None])
-    if not lies_alike(t, x):
+    if t.layout is not x.layout or not lies_alike(t, x):
         return None
-    plain(*operands)
+    native.into(values, x, *operands[len(operands) - len(values.layouts):])
     hold(x, level.number, t)
     return x
 

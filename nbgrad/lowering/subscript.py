@@ -307,6 +307,10 @@ def setitem(x, key, value):
     ):
         fill_mask(x, key, value)
         return
+    if key is Ellipsis and isinstance(value, Tensor) and value.layout.shape == x.layout.shape:
+        if not (mode.enabled and (needs_gradient(x) or needs_gradient(value))):     # recorded, it is a write to a view
+            CALLS["copy_"](x, value)
+            return
     view, indices = written_place(x, key)
     value = as_value(x, value)
     if not indices:
