@@ -101,6 +101,11 @@ class KernelError(NbgradError):
 class LinAlgError(NbgradError):
     """A matrix without the inverse or the decomposition that was asked for."""
 
+    def of(self, name: str) -> LinAlgError:
+        """The error under the name of the operation that was called; the one that it is made of found it."""
+        own, colon, rest = str(self).partition(": ")
+        return self if not colon or own == name else type(self)(f"{name}: {rest}")
+
 
 class NotSupportedError(NbgradError, NotImplementedError):
     """Something that nbgrad does not have (yet); the message says what to use instead."""

@@ -10,7 +10,7 @@ import numpy as np
 from . import accumulate, dispatch
 from .dispatch import CALLS, NUMBERS, call_of
 from .docstrings import DOCSTRINGS
-from .errors import ArgumentError, DTypeError, OperatorError
+from .errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from .inplace import inplace_call, inplace_plan, write_result
 from .kernels.codegen import computable
 from .numpy_protocol import install_numpy_protocol
@@ -118,7 +118,8 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
-            method = method_form(op, call) if name in NAMES and (isinstance(op, Composite) or name in op.aliases) else call
+            renamed = name in NAMES and (isinstance(op, Composite) or name in op.aliases)
+            method = method_form(op, call) if renamed or getattr(op, "matrices", False) else call
             setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
 
 
@@ -139,6 +140,8 @@ def function_form(op: Op, call: Callable) -> Callable:
         except AttributeError as error:
             refuse_what_is_no_tensor(op, args, named, error)
             raise
+        except LinAlgError as error:
+            raise error.of(op.public) from None
         except TypeError:
             if not foreign_names(op, named):
                 raise
@@ -151,10 +154,12 @@ def function_form(op: Op, call: Callable) -> Callable:
 
 
 def method_form(op: Op, call: Callable) -> Callable:
-    """The method of a composite that torch has under other names of arguments: see NOTE [Spellings]."""
+    """The method of a composite that has other names of arguments in torch, see NOTE [Spellings], or whose errors get its name."""
     def method(*args, **named):
         try:
             return call(*args, **named)
+        except LinAlgError as error:
+            raise error.of(op.public) from None
         except TypeError:
             if not foreign_names(op, named):
                 raise

@@ -157,6 +157,29 @@ def test_what_is_not_finite_never_reaches_an_iteration(name, value, size):
         ENDLESS[name](nbgrad.stack([nbgrad.eye(size), x]))
 
 
+@pytest.mark.parametrize("name, call", [
+    ("linalg.cond", linalg.cond), ("linalg.norm", lambda x: linalg.norm(x, 2)),
+    ("linalg.matrix_norm", lambda x: linalg.matrix_norm(x, "nuc")),
+    ("nuclear_norm", nbgrad.nuclear_norm), ("norm", lambda x: x.norm("nuc")), ("norm", lambda x: nbgrad.norm(x, "nuc")),
+    ("linalg.matrix_rank", linalg.matrix_rank), ("linalg.lstsq", lambda x: linalg.lstsq(x, x)), ("svd", lambda x: x.svd()),
+    ("pinverse", lambda x: x.pinverse())])
+def test_errors_name_what_was_called(name, call):
+    """Not the operation that it is made of, which found it: functions and methods."""
+    for _ in range(2):
+        with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: the matrix has"):
+            call(nbgrad.full((3, 3), np.inf))
+
+
+@pytest.mark.parametrize("name, call", [
+    ("inverse", lambda x: x.inverse()), ("linalg.matrix_power", lambda x: linalg.matrix_power(x, -1)),
+    ("matrix_power", lambda x: x.matrix_power(-1)), ("linalg.cond", lambda x: linalg.cond(x, 1)),
+    ("linalg.tensorsolve", lambda x: linalg.tensorsolve(x, x[0])), ("linalg.inv", linalg.inv)])
+def test_errors_of_singular_matrices_name_what_was_called(name, call):
+    """As above."""
+    with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: Singular"):
+        call(nbgrad.zeros(3, 3))
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_only_the_triangle_that_is_read_must_be_finite(upper):
     """``eigh`` does not look at the other one."""

@@ -25,7 +25,7 @@ from ..storage import wrap_array
 from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
 from .compositions import columns_of_powers, made, require_tensors, shared
-from .lapack import at_once, launch, went_well
+from .lapack import WELL_CONDITIONED, at_once, launch, went_well
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
 
@@ -86,10 +86,6 @@ def cofactors_array(x: np.ndarray) -> np.ndarray:
         return by_inverse
     u, s, v, phase = turned_svd(x)
     return (phase * ((u * products_of_others(s)[..., None, :].astype(u.dtype)) @ v)).astype(x.dtype)
-
-
-# Up to which condition (in the 1-norm) the inverse gives cofactors to 1e-4 and 1e-10.
-WELL_CONDITIONED = {"float32": 1e3, "complex64": 1e3, "float64": 1e6, "complex128": 1e6}
 
 
 def regular_cofactors(x: np.ndarray) -> np.ndarray | None:
@@ -389,6 +385,7 @@ def _by_lapack(op, tensors, attributes):
 
 # The operations that are one launch of LAPACK, and the routine's name; where it reports something, NumPy says what.
 NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle": "triangle", "determinant": "determinant",
+          "cofactors": "cofactors",
           "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
           "qr_row": "qr", "lu_row": "lu_row", "inverse_of_factored": "cholesky_inverse", "solve_factored": "cholesky_solve",
           "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
@@ -1424,6 +1421,7 @@ MAIN: dict[str, Callable] = {
     "lu_solve": lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b), "orgqr": householder_product,
 }
 for _name, _formula in MAIN.items():
-    composite(_name, _formula, out=_name not in ("matrix_exp", "logdet"), doc=str(_formula.__doc__ or f"See ``linalg.{_name}``."))
+    composite(_name, _formula, matrices=True, out=_name not in ("matrix_exp", "logdet"),
+              doc=str(_formula.__doc__ or f"See ``linalg.{_name}``."))
 for _name, _formula in (("nuclear_norm", nuclear_norm), ("lu_unpack", lu_unpack)):
     composite(_name, _formula, method=False, out=True, doc=str(_formula.__doc__))

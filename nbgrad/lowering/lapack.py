@@ -19,10 +19,12 @@ from ..rules import GeneralPlan, needs_gradient
 from ..tables import keep
 from ..tensor import Tensor, native
 
-__all__ = ["at_once", "launch", "went_well"]
+__all__ = ["WELL_CONDITIONED", "at_once", "launch", "went_well"]
 
 ROW_MAJOR, UPPER, LOWER, AS_GIVEN, TURNED, PLAIN, UNIT = 101, 121, 122, 111, 112, 131, 132
 REAL = ("float32", "float64")
+# Up to which condition (in the 1-norm) the inverse gives cofactors to 1e-4 and 1e-10.
+WELL_CONDITIONED = {"float32": 1000, "complex64": 1000, "float64": 1000000, "complex128": 1000000}
 # Of three factors of this size the interpreter's lock is dropped.
 LARGE = 1 << 20
 
@@ -350,6 +352,14 @@ def determinant(layouts):
     """The determinant."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
     return Routine("determinant", ("getrf",), (n, n, 0), (((), dtype),), more=8 * n)
+
+
+@routine
+def cofactors(layouts):
+    """The determinant times the turned inverse, of well-conditioned matrices."""
+    n, dtype = layouts[0].shape[-1], layouts[0].dtype
+    return Routine("cofactors", ("getrf", "getri"), (n, n, 0), (((n, n), dtype),), work=64 * n, more=8 * n,
+                   flags=(WELL_CONDITIONED[dtype.name], 0))
 
 
 @routine

@@ -282,13 +282,15 @@ class Composite(Op):
         spelling: it only calls other operations, with arguments that follow from the layout and its own, or ("memory") from the
             place of the operand in its memory as well; or ("steps") it is several steps that follow from the layouts of several
             operands: see settled.py.
+        matrices: it may fail over what matrices hold; such errors of the operations that it is made of name it.
     """
 
     kind = "composite"
 
-    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, **options):
+    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, matrices: bool = False,
+                 **options):
         super().__init__(name, formula, (), **options)
-        self.numbers, self.spelling = numbers, spelling
+        self.numbers, self.spelling, self.matrices = numbers, spelling, matrices
         self.operands = tuple(self.signature.parameters)[:1]
 
 

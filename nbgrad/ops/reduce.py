@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 from ..dtypes import float32
-from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from .attributes import constant_number
 from .core import composite, elementwise, general, movement, reduction
 from .expr import scalar
@@ -409,7 +409,10 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
         raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. "
                          "Hint: pass dtype=nbgrad.float32.")
     if p == "nuc":
-        return scalar.nuclear_norm(x, dim, keepdim)
+        try:
+            return scalar.nuclear_norm(x, dim, keepdim)
+        except LinAlgError as error:
+            raise error.of("norm") from None
     if x.dtype.is_complex:
         x = scalar.abs(x)
     p = constant_number("norm", "p", p)

@@ -67,6 +67,20 @@ def has_strange(source, down, across, rows, columns):
     return found
 
 
+def greatest_sum(matrix, n):
+    """The greatest sum of magnitudes in a row of memory."""
+    x, found = at_T(matrix, 0), float64(0.0)
+    for i in range(n):
+        total = FLOAT(0.0)
+        for j in range(n):
+            value = x[i * n + j]
+            total += max(value, -value)
+        found = max(found, float64(total))
+        if total != total:
+            return float64(total)
+    return found
+
+
 def pivot_at(pivots, k, wide):
     """The row that step k exchanged with its own, from 0 on."""
     if wide != 0:
@@ -227,6 +241,25 @@ BODIES = {
         if zeros == 0:
             if not ((size > 1e-290) & (size < 1e290)):
                 set_word(info, 0, 1)
+''',
+    # The determinant times the turned inverse, of matrices whose condition is less than ``flag``.
+    "cofactors": '''
+        pivots = work + word(record, 4) * SIZE
+        bring(x, down, across, n, n, out)
+        size = greatest_sum(out, n)
+        call_c(f0, (N, N, out, N, pivots, info))
+        y, total = at_T(out, 0), float64(1.0)
+        for i in range(n):
+            total *= float64(y[i * n + i])
+            if pivot_at(pivots, i, wide) != i:
+                total = -total
+        if said(info) == 0:
+            call_c(f1, (N, out, N, pivots, work, LWORK, info))
+        magnitude = fabs(total)
+        if not ((size * greatest_sum(out, n) < flag) & (magnitude > 1e-290) & (magnitude < 1e290)):
+            set_word(info, 0, 1)
+        for i in range(n * n):
+            y[i] = total * float64(y[i])
 ''',
     # Sign and logarithm: of numbers between 1/2 and 1, whose powers of two are counted.
     "slogdet": '''
@@ -461,5 +494,5 @@ def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
     scope: dict = {}
     exec(compile(text, register_source(text, f"{routine} {dtype}"), "exec"), scope)
-    names = ("result", "operand", "bring", "has_strange", "pivot_at", "report", "said", "apart", "permutation")
+    names = ("result", "operand", "bring", "has_strange", "greatest_sum", "pivot_at", "report", "said", "apart", "permutation")
     return scope["kernel"], (*((name, scope[name]) for name in names), ("move_to", move_to), ("log", log))
