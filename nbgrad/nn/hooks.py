@@ -165,10 +165,9 @@ class BackwardWatch:
                 raise GradError("backward hook: no input requires grad, expected None, or None for each of them.")
 
     def after(self, places: list[int], grads: tuple) -> tuple | None:
-        """Call the hooks with the gradients of the inputs; what they return goes on."""
-        if self.grad_outputs is None:
-            raise GradError("backward hook: the pass reached the module's inputs and not its outputs. "
-                            "Hint: in-place operations, or tensors that leave the module in another way, go around it.")
+        """Call the hooks with the gradients of the inputs; what they return goes on. Only after those of the outputs."""
+        if self.grad_outputs is None:       # a pass of second order, or one from a place inside of the module
+            return None
         known = spread(places, grads, self.count)
         for hook in list(self.hooks.after_backward.values()):
             new = hook(self.module, known, self.grad_outputs)

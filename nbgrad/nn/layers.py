@@ -100,6 +100,13 @@ class LayerNorm(Module):
         """``(*, *normalized_shape)``; see ``functional.layer_norm``."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
     def extra_repr(self) -> str:
         """The settings."""
         return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "

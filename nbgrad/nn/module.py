@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import nbgrad
@@ -186,6 +187,22 @@ class Module:
         values = self.__dict__
         return [(name, values[name]) for name, kind in self._kinds_.items()
                 if kind in kinds and values[name] is not None]
+
+    @property
+    def _parameters(self) -> Mapping[str, Any]:         # torch's names, to look at and not to write to
+        return self._table(PARAMETER)
+
+    @property
+    def _buffers(self) -> Mapping[str, Any]:
+        return self._table(*BUFFERS)
+
+    @property
+    def _modules(self) -> Mapping[str, Any]:
+        return self._table(MODULE)
+
+    def _table(self, *kinds: str) -> Mapping[str, Any]:
+        """The module's own attributes of ``kinds``, also those that are None."""
+        return MappingProxyType({name: self.__dict__[name] for name, kind in self._kinds_.items() if kind in kinds})
 
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """The module itself and all below it, with dotted names; a shared module once unless told otherwise."""

@@ -8,10 +8,18 @@ import nbgrad
 from nbgrad import Parameter, Tensor
 
 from ..errors import RangeError, ShapeError
-from . import functional as F
+from . import functional as F, init
 from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "RMSNorm"]
+
+
+def ones_and_zeros(module: Any) -> None:
+    """Its weight 1, its bias 0, where it has them."""
+    if module.weight is not None:
+        init.ones_(module.weight)
+    if getattr(module, "bias", None) is not None:
+        init.zeros_(module.bias)
 
 
 class _BatchNorm(Module):
@@ -44,13 +52,26 @@ class _BatchNorm(Module):
         """Shape ``(batch, channels, *)``; a mean over all batches seen if ``momentum`` is None."""
         if input.ndim not in self.ranks:
             raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {input.ndim}.")
-        momentum = self.momentum or 0.0
-        if self.training and self.track_running_stats:
-            self.num_batches_tracked.add_(1)
-            momentum = 1 / float(self.num_batches_tracked) if self.momentum is None else momentum
+        tracked = self.training and self.track_running_stats
+        momentum = 1 / (1 + float(self.num_batches_tracked)) if tracked and self.momentum is None else self.momentum or 0.0
         own = self.training or self.running_mean is None
         running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
-        return F.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
+        out = F.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
+        if tracked:
+            self.num_batches_tracked.add_(1)
+        return out
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches that were seen."""
+        if self.running_mean is not None and self.running_var is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, and no batches seen."""
+        self.reset_running_stats()
+        ones_and_zeros(self)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -102,6 +123,10 @@ class GroupNorm(Module):
         """Shape ``(batch, channels, *)``."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        ones_and_zeros(self)
+
     def extra_repr(self) -> str:
         """The settings."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
@@ -121,6 +146,10 @@ class RMSNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(*, *normalized_shape)``."""
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def reset_parameters(self) -> None:
+        """Weight 1."""
+        ones_and_zeros(self)
 
     def extra_repr(self) -> str:
         """The settings."""

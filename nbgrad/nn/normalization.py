@@ -84,7 +84,9 @@ def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
     if running is not None:
         momentum = constant_number("batch_norm", "momentum", momentum)
         with nbgrad.no_grad():
-            running.mul_(1 - momentum).add_(value.detach().reshape(running.shape).to(running.dtype), alpha=momentum)
+            # One write: an error (a batch that vmap hides) leaves the statistic as it was.
+            value = value.detach().reshape(running.shape).to(running.dtype)
+            running.copy_(running.mul(1 - momentum).add(value, alpha=momentum))
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,

@@ -173,3 +173,28 @@ def test_what_cannot_be_called():
     """A hook is callable."""
     with pytest.raises(TypeError, match="callable"):
         nn.Identity().register_forward_hook(3)
+
+
+@pytest.mark.parametrize("factor", [1, 3])
+def test_second_derivatives_through_a_module_with_hooks(factor):
+    """What the hook makes of the first derivative is differentiated; it is not called with what comes back behind the module."""
+    module, seen = nn.Tanh(), []
+    module.register_full_backward_hook(lambda m, gi, go: (seen.append(gi[0]), (gi[0] * factor,))[1])
+    x = nbgrad.tensor([1.0, 2.0], dtype=nbgrad.float64, requires_grad=True)
+    g, = nbgrad.grad(module(x).sum(), x, create_graph=True)
+    h, = nbgrad.grad(g.sum(), x)
+    value = nbgrad.tanh(x.detach())
+    assert g.allclose(factor * (1 - value * value)) and h.allclose(-2 * factor * value * (1 - value * value)) and len(seen) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Module. backward hooks are called for a Tensor")
+def test_results_in_a_list_have_gradients():
+    """The hooks are not called, as the warning said; gradients flow past them."""
+    class Pair(nn.Module):
+        def forward(self, x):
+            return [x * 2, x]
+
+    module, x = Pair(), leaf(1.0)
+    module.register_full_backward_hook(lambda m, gi, go: (gi[0] * 10,))
+    module(x)[0].backward()
+    assert x.grad.tolist() == [2.0]

@@ -70,6 +70,16 @@ def test_none_declares_a_parameter_that_is_absent():
     assert names(layer.named_parameters()) == ["weight", "bias"]
 
 
+def test_tables_of_own_attributes():
+    """torch's tables, with what is None; they are to be read."""
+    model = Affine()
+    model.register_parameter("absent", None)
+    assert list(model._parameters) == ["scale", "shift", "absent"] and model._parameters["scale"] is model.scale
+    assert list(model._buffers) == ["count", "scratch"] and dict(model._modules) == {"inner": model.inner}
+    with pytest.raises(TypeError):
+        model._modules["outer"] = nn.Identity()
+
+
 def test_deleting_an_attribute_unregisters_it():
     """After ``del`` the name is free for anything."""
     model = Affine()

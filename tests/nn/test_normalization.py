@@ -174,3 +174,30 @@ def test_norms_of_nothing(shape):
     for out in (F.group_norm(x, 2), F.batch_norm(x, mean, variance, training=True)):
         assert out.shape == nbgrad.grad(out.sum(), x)[0].shape == shape
     assert mean.tolist() == [0, 0] and variance.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("momentum", [0.5, None])
+def test_a_failed_batch_leaves_running_statistics_alone(momentum):
+    """Statistics cannot take a batch that ``vmap`` hides, nor one of a single value: nothing has moved afterwards."""
+    module = nbgrad.nn.BatchNorm1d(2, momentum=momentum)
+    module(nbgrad.tensor([[1.0, 2.0], [3.0, 5.0]]))
+    before = {name: tensor.tolist() for name, tensor in module.state_dict().items()}
+    for call in (lambda: module(nbgrad.ones(1, 2)), lambda: nbgrad.vmap(module)(nbgrad.randn(3, 2, 2))):
+        with pytest.raises(RuntimeError):
+            call()
+    assert {name: tensor.tolist() for name, tensor in module.state_dict().items()} == before
+
+
+@pytest.mark.parametrize("make", [lambda **k: nbgrad.nn.BatchNorm1d(2, **k), lambda **k: nbgrad.nn.GroupNorm(1, 2, **k),
+                                  lambda **k: nbgrad.nn.LayerNorm(2, **k), lambda **k: nbgrad.nn.RMSNorm(2, **k)])
+def test_normalisations_begin_anew(make):
+    """``reset_parameters`` gives what the constructor gave, of parameters and of running statistics; there may be none."""
+    module = make()
+    fresh = {name: tensor.tolist() for name, tensor in module.state_dict().items()}
+    module(nbgrad.randn(4, 2))
+    with nbgrad.no_grad():
+        for p in module.parameters():
+            p.fill_(7.0)
+    module.reset_parameters()
+    assert {name: tensor.tolist() for name, tensor in module.state_dict().items()} == fresh
+    make(**({"elementwise_affine": False} if hasattr(module, "elementwise_affine") else {"affine": False})).reset_parameters()
