@@ -29,7 +29,7 @@ BY_NAMES = """
     contiguous_copy to_dtype zero_pad halved_ends_sum tril triu flip_dims reshape_copy
     slice_backward select_backward diagonal_backward unfold_backward
     sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
-    standardise standardise_backward
+    standardise standardise_backward sum_of_numbers
     variance deviation norm1 norm2 power_norm
     scan_sum scan_product recurrence shift_along argsort top_indices
     median_indices mode_indices running_indices

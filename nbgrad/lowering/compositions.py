@@ -245,11 +245,10 @@ def cummin(input, dim):
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum over dimensions of what is not NaN."""
-    if input.dtype.is_complex:
-        valid = scalar.where(scalar.isnan(input), 0, input)
-    else:
-        valid = scalar.nan_zeroed(input) if input.dtype.is_floating_point else input
-    return valid.sum(dim, keepdim, dtype=dtype)
+    own = input.dtype
+    if own.is_floating_point and (dtype is None or dtype is own):
+        return scalar.sum_of_numbers(input, dim, keepdim)
+    return (scalar.where(scalar.isnan(input), 0, input) if own.differentiable else input).sum(dim, keepdim, dtype=dtype)
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):

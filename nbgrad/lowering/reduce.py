@@ -507,6 +507,16 @@ def norm1_reduction(source: DType, out: DType) -> Reduction:
 
 
 @cache
+def numbers_reduction(source: DType, out: DType) -> Reduction:
+    """Sums of what is not NaN."""
+    fold = sum_fold(source, out)
+    of_elements = fold._replace(name="numbers", step="{s} + float64(where({x} == {x}, {x}, 0.0))", element="where({x} == {x}, {x}, 0.0)",
+                                dtype=source.compute)
+    acc = _DTYPES[fold.acc]
+    return Reduction(of_elements, of_elements._replace(out=acc.name), sum_fold(acc, out), True)
+
+
+@cache
 def norm2_reduction(source: DType, out: DType) -> Reduction:
     """Roots of sums of squares, in float64: squares of float32 neither overflow nor vanish."""
     return Reduction(Fold("norm2", source.compute, "float64", out.compute, "float64(0.0)",
@@ -530,6 +540,7 @@ def truth_dtype(dtype: DType) -> DType:
 lowering("any")(simple(any_reduction, truth_dtype))
 lowering("all")(simple(all_reduction, truth_dtype))
 lowering("count_nonzero")(simple(count_reduction, lambda dtype: int64))
+lowering("sum_of_numbers")(simple(numbers_reduction, lambda dtype: dtype))
 lowering("norm1")(simple(norm1_reduction, lambda dtype: dtype))
 lowering("norm2")(simple(norm2_reduction, lambda dtype: dtype))
 

@@ -227,8 +227,7 @@ elementwise("nan_replaced", lambda x, nan, posinf, neginf:
             where(scalar.isnan(x), nan, where(scalar.isinf(x), where(x > 0, posinf, neginf), x)),
             {"x": lambda x: where(scalar.isfinite(x), 1, 0)}, policy="floating", method=False, function=False, inplace=False,
             node="NanToNumBackward0", public="nan_to_num", doc="x with numbers for NaN and the infinities.")
-elementwise("nan_zeroed", lambda x: where(scalar.isnan(x), 0, x), {"x": lambda x: where(scalar.isnan(x), 0, 1)}, policy="floating",
-            method=False, function=False, inplace=False, public="nansum", doc="x with 0 for NaN.")
+
 
 # ---- comparison, logic, bits ---------------------------------------------------------------------------------------
 

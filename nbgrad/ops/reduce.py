@@ -387,6 +387,9 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
     return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 
+reduction("sum_of_numbers", lambda x, dim=None, keepdim=False: x,
+          {"x": lambda g, x, x_shape, dim: scalar.where(scalar.isnan(x), 0, scalar.spread(g, x_shape, dim))},
+          method=False, function=False, node="NansumBackward0", public="nansum", doc="Sum of what is not NaN.")
 reduction("norm1", lambda x, dim, keepdim: x,
           {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
           method=False, function=False, node="LinalgVectorNormBackward0", public="norm", doc="Sum of magnitudes.")
