@@ -510,8 +510,8 @@ def norm1_reduction(source: DType, out: DType) -> Reduction:
 def numbers_reduction(source: DType, out: DType) -> Reduction:
     """Sums of what is not NaN."""
     fold = sum_fold(source, out)
-    of_elements = fold._replace(name="numbers", step="{s} + float64(where({x} == {x}, {x}, 0.0))", element="where({x} == {x}, {x}, 0.0)",
-                                dtype=source.compute)
+    number = "where({x} == {x}, {x}, 0.0)"
+    of_elements = fold._replace(name="numbers", step=f"{{s}} + float64({number})", element=number, dtype=source.compute)
     acc = _DTYPES[fold.acc]
     return Reduction(of_elements, of_elements._replace(out=acc.name), sum_fold(acc, out), True)
 
