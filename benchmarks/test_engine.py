@@ -110,6 +110,36 @@ def test_double_backward(compare, size):
     compare(f"double backward, {size:,} elements", candidates, budget=0.5, tolerance=1e-3)
 
 
+@pytest.mark.parametrize("which", ["all", "one"])
+def test_gradient_of_some_leaves(compare, which):
+    """The gradient of a chain of products, each by a leaf of its own: of all leaves, and of the one that lies deepest."""
+    data = RNG.uniform(0.9, 1.1, (20, 16)).astype(np.float32)
+
+    def program(lib):
+        factors, grad = [lib.tensor(row, requires_grad=True) for row in data], grad_of(lib)
+
+        def run():
+            product = factors[0]
+            for factor in factors[1:]:
+                product = product * factor
+            return grad(product.sum(), factors if which == "all" else factors[:1])[0]
+
+        return run
+
+    compare(f"19 mul + sum of 16 elements, gradient of {which} of 20 leaves", both(program), budget=0.6)
+
+
+def test_gradient_of_an_operand(compare):
+    """The gradient of a product with respect to one of its two leaves: what ``grad`` itself costs."""
+
+    def program(lib):
+        x, y, weight = (lib.ones(16, requires_grad=wanted) for wanted in (True, True, False))
+        grad = grad_of(lib)
+        return lambda: grad(x * y, [x], weight)[0]
+
+    compare("mul of 16 elements, gradient of one operand", both(program), budget=0.7)
+
+
 def life_of_a_chain(lib, nodes):
     """Seconds to build a chain of ``nodes`` products, to run it backward, and to destroy one that never ran."""
     x, factor = lib.ones(4, requires_grad=True), lib.ones(4)
