@@ -381,15 +381,24 @@ def needs_gradient(x) -> bool:
 
 def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
     """Give the first result of an operation its node, if an operand needs a gradient."""
-    mask, bit = 0, 1
-    for name, x in zip(op.operands, tensors):
-        if x._needs_grad_ and name in op.vjps and needs_gradient(x):
+    bits, recorders = recorders_of(op)
+    mask = 0
+    for bit, x in zip(bits, tensors):
+        needs = x._needs_grad_
+        if needs and bit and (needs is not ASK or requires_grad(x)):
             mask |= bit
-        bit <<= 1
     if mask and out.layout.dtype.differentiable:
-        recorder(op, mask, guarded is not None)(plan, out, *tensors)
-        if guarded is not None:
+        if guarded is None:
+            (recorders.get(mask) or recorders.setdefault(mask, recorder(op, mask)))(plan, out, *tensors)
+        else:
+            recorder(op, mask, True)(plan, out, *tensors)
             out._edge_._attrs_ = guarded
+
+
+@cache
+def recorders_of(op: General) -> tuple[tuple[int, ...], dict[int, Callable]]:
+    """For every operand its bit, 0 if there is no gradient by it; and what records, by the bits of those that need one."""
+    return tuple(1 << k if name in op.vjps else 0 for k, name in enumerate(op.operands)), {}
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
