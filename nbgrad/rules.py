@@ -1031,13 +1031,18 @@ def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
 
 def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor, plan=None, guarded=None) -> None:
     """Record an operation whose first operand is a sequence of tensors: an edge each."""
-    members = tensors[0]
-    needs = [needs_gradient(x) for x in members]
-    if True in needs and out.layout.dtype.differentiable:
+    edges, wanted = [], False
+    for x in tensors[0]:
+        needs = x._needs_grad_ if isinstance(x, Tensor) else False
+        if needs and (needs is not ASK or requires_grad(x)):
+            wanted = True
+            edges.append(x._edge_ or edge_of(x))
+        else:
+            edges.append(None)
+    if wanted and out.layout.dtype.differentiable:
         if plan is None:
             plan, guarded = run_plan(op, tensors, attributes, out)
-        edges = tuple([(x._edge_ or edge_of(x)) if n else None for x, n in zip(members, needs)])
-        out._edge_ = make_node(op, plan, (op.operands[0],), edges, {}, out, guarded)
+        out._edge_ = make_node(op, plan, (op.operands[0],), tuple(edges), {}, out, guarded)
         out._needs_grad_ = True
 
 
