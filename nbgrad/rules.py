@@ -836,7 +836,8 @@ def prepared_text(op: General, kinds: tuple) -> str:
     names, count = list(op.signature.parameters), len(op.operands)
     parts = {None: "{0}, type({0})", "one": "{0}.layout", "several": "tuple([None if _ is None else _.layout for _ in {0}])"}
     sequences = [f" or type({n}) not in SEQUENCES" for n, kind in zip(names, kinds) if kind == "several"]
-    needs = [f"{n}._needs_grad_" for n in names[:count] if kinds[names.index(n)] == "one"]
+    needs = [f"{n}._needs_grad_" if kind == "one" else f"True in [_._needs_grad_ is not False for _ in {n}]"
+             for n, kind in zip(names[:count], kinds) if kind is not None]
     return PREPARED_TEXT.format(
         strange="".join(sequences), key=", ".join([parts[kind].format(n) for n, kind in zip(names, kinds)] + [""]),
         names=", ".join(names), operands=", ".join(names[:count]), needs=" or ".join(needs) or "True",

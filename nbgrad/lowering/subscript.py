@@ -672,20 +672,32 @@ def at_least(x: Tensor, ndim: int) -> Tensor:
     return x
 
 
+def joined(tensors, ndim: int, dim: int):
+    """Tensors of at least so many dimensions, one after the other along ``dim``; those that have them as they are given."""
+    if type(tensors) is tuple or type(tensors) is list:
+        for x in tensors:
+            if x.layout.ndim < ndim:
+                break
+        else:
+            return CALLS["cat"](tensors, dim)
+    return CALLS["cat"](tuple([at_least(x, ndim) for x in tensors]), dim)
+
+
 def hstack(tensors):
     """Tensors side by side: along the second dimension, or the first of rows."""
-    tensors = tuple([x if x.layout.ndim else at_least(x, 1) for x in tensors])
-    return CALLS["cat"](tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1)
+    tensors = tensors if type(tensors) is tuple or type(tensors) is list else tuple(tensors)
+    return joined(tensors, 1, 0 if tensors and tensors[0].layout.ndim < 2 else 1)
 
 
 def vstack(tensors):
     """Tensors below one another; rows become matrices of one row."""
-    return CALLS["cat"](tuple([x if x.layout.ndim > 1 else at_least(x, 2) for x in tensors]), 0)
+    return joined(tensors, 2, 0)
 
 
 def dstack(tensors):
     """Tensors behind one another, along the third dimension."""
-    return CALLS["cat"](tuple([x if x.layout.ndim > 2 else at_least(x, 3) for x in tensors]), 2)
+    unsqueeze = CALLS["unsqueeze"]
+    return CALLS["cat"](tuple([unsqueeze(x, 2) if x.layout.ndim == 2 else at_least(x, 3) for x in tensors]), 2)
 
 
 _function: Callable
