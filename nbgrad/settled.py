@@ -16,7 +16,7 @@ from .dispatch import CALLS
 from .grad_mode import mode, special
 from .layout import Layout
 from .ops.core import OPS, Composite, Movement
-from .rules import argument_text, default_values, late_function, several_views, view_layout, viewer
+from .rules import argument_text, default_values, late_function, maker_of_several, view_layout, viewer
 from .size import Size
 from .tables import keep
 from .tensor import Tensor
@@ -169,7 +169,7 @@ def movement_of(name: str, layout: Layout, args: tuple) -> tuple | None:
         return None
     given = completed(op, args)
     plan, views = CALLS[name].plans[(layout, *given) if given else layout], viewing(op)
-    return (lambda x: views(op, x, plan)) if op.multiple else (lambda x: views(plan, x, mode.enabled)), ()
+    return (lambda x: views(x, plan)) if op.multiple else (lambda x: views(plan, x, mode.enabled)), ()
 
 
 def completed(op: Movement, args: tuple) -> tuple:
@@ -180,7 +180,7 @@ def completed(op: Movement, args: tuple) -> tuple:
 @cache
 def viewing(op: Movement) -> Callable:
     """What makes the views of a movement by a plan."""
-    return several_views if op.multiple else viewer(op)
+    return maker_of_several(op) if op.multiple else viewer(op)
 
 
 MEMORY = "memory"
