@@ -13,7 +13,7 @@ from ..dispatch import CALLS
 from ..dtypes import bool_
 from ..interpreters import Call
 from ..layout import layout_of
-from ..ops.linalg import PRODUCTS, with_addend
+from ..ops.linalg import PRODUCTS, kron_in_steps, with_addend
 from ..ops.reduce import reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensor import Tensor
@@ -215,6 +215,12 @@ def with_addends(call: Call, batch: Batch) -> Any:
     if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], FACTORS[call.op.name])):
         refuse_shown(call)
     return with_addend(call.op.name, *call.operands, **call.attributes)
+
+
+@batch_rule("kron")
+def kron(call: Call, batch: Batch) -> Any:
+    """A product that broadcasts."""
+    return kron_in_steps(*call.operands)
 
 
 FACTORS = {"addmm": (2, 2), "addmv": (2, 1), "addr": (1, 1), "baddbmm": (3, 3), "addbmm": (3, 3)}

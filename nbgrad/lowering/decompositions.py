@@ -18,7 +18,7 @@ from ..ops.attributes import constant_number
 from ..ops.core import composite
 from ..ops.decompositions import eigh_parts, lu_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
-from ..ops.linalg import kron  # noqa: F401  (declared before what is written here)
+from ..ops.linalg import scaled_sum  # noqa: F401  (declared before what is written here)
 from ..ops.shapes import wrap
 from ..rules import lowering, needs_gradient, prepared
 from ..storage import wrap_array

@@ -20,9 +20,10 @@ from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_
 from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops.attributes import constant_number
 from ..ops.expr import symbol
-from ..ops.linalg import PRODUCTS, with_addend
+from ..ops.linalg import PRODUCTS, in_turns, kron_in_steps, with_addend
 from ..rules import GeneralPlan, lowering, prepared
 from ..tensor import Tensor, native
+from .copy import copy_plan
 from .elementwise import Formula, elementwise_plan
 from .reduce import reduction, sum_reduction
 
@@ -380,4 +381,53 @@ def outer_sum(x: Layout, y: Layout, z: Layout) -> GeneralPlan:
     column = layout_of(y.dtype, (y.shape[0], 1), (y.strides[0], 0), y.device)
     plan = elementwise_plan(OUTER_SUM, x.dtype, (x, column, z), (x.like(shape=(y.shape[0], z.shape[0])),), plan_type=GeneralPlan)
     plan.layouts = (x, y, z)
+    return plan
+
+
+# ---- Kronecker products --------------------------------------------------------------------------------------------
+
+PRODUCT = Formula("product_of_two", (("x", False), ("y", False)), (symbol("x") * symbol("y"),))
+# Elements of a result from which, and the shortest row of the second factor up to which, its rows are laid side by side first.
+TILED_FROM, SHORT_ROW = 1 << 15, 256
+
+
+@lowering("kron", style="run")
+def _kron(op, tensors, attributes):
+    return kron_in_steps(*tensors)
+
+
+@prepared("kron")
+def _quick_kron(op, layouts, attributes):
+    x, y = layouts
+    dtype = x.dtype
+    if dtype is not y.dtype or not dtype.differentiable or dtype.compute != dtype.name or is_lazy(layouts):
+        return None
+    shape, wide, own, others = in_turns(x.shape, y.shape)
+    if 0 in shape or not (x.contiguous and y.contiguous):
+        return None
+    fresh, out = native.fresh, x.like(shape=shape)
+    if x.ndim == y.ndim == 2 and out.numel >= TILED_FROM and y.shape[1] < SHORT_ROW and x.shape[0] > 2:
+        (m, columns), (n, row) = x.shape, y.shape
+        spread = layout_of(dtype, (m, columns, row), (columns, 1, 0), x.device)
+        side_by_side = layout_of(dtype, (n, columns, row), (row, 0, 1), y.device)
+        first, second = copy_of(spread, x), copy_of(side_by_side, y)
+        plan = placed_product(x.like(shape=(m, 1, columns * row)), x.like(shape=(n, columns * row)), (m, n, columns * row), out)
+        plan.layouts = (first.outs[0].layout, second.outs[0].layout)
+        return lambda x, y: fresh(plan, fresh(first, x), fresh(second, y))
+    plan = placed_product(x.like(shape=own), y.like(shape=others), wide, out)
+    plan.layouts = layouts
+    return lambda x, y: fresh(plan, x, y)
+
+
+def copy_of(view: Layout, operand: Layout) -> GeneralPlan:
+    """The launch that copies what a layout shows of an operand."""
+    plan = copy_plan(view, view.like())
+    plan.layouts = (operand,)
+    return plan
+
+
+def placed_product(x: Layout, y: Layout, shape: tuple, out: Layout) -> GeneralPlan:
+    """The launch of a product of a shape, whose result has another layout over the same elements."""
+    plan = elementwise_plan(PRODUCT, x.dtype, (x, y), (x.like(shape=shape),), plan_type=GeneralPlan)
+    plan.outs = (out.template,)
     return plan

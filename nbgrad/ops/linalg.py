@@ -323,15 +323,34 @@ def permuted(x, order: tuple):
     return x if order == tuple(range(len(order))) else x.permute_dims(order)
 
 
-def kron(input, other):
-    """The Kronecker product: every element of ``input`` times the whole of ``other``."""
-    ndim = max(input.ndim, other.ndim)
-    sizes = (1,) * (ndim - input.ndim) + tuple(input.shape)
-    others = (1,) * (ndim - other.ndim) + tuple(other.shape)
-    x = input.reshape(tuple([size for m in sizes for size in (m, 1)]))
-    y = other.reshape(tuple([size for n in others for size in (1, n)]))
-    return (x * y).reshape(tuple([m * n for m, n in zip(sizes, others)]))
+def in_turns(shape, other) -> tuple[tuple, tuple, tuple, tuple]:
+    """Of a Kronecker product of these shapes: its shape, that with the sizes of both in turns, and theirs to broadcast to it."""
+    ndim = max(len(shape), len(other))
+    sizes, others = (1,) * (ndim - len(shape)) + tuple(shape), (1,) * (ndim - len(other)) + tuple(other)
+    pairs = tuple(zip(sizes, others))
+    return (tuple([m * n for m, n in pairs]), tuple([size for pair in pairs for size in pair]),
+            tuple([size for m in sizes for size in (m, 1)]), tuple([size for n in others for size in (1, n)]))
 
+
+def kron_in_steps(input, other):
+    """The Kronecker product as one that broadcasts."""
+    shape, _, own, others = in_turns(input.shape, other.shape)
+    return (input.reshape(own) * other.reshape(others)).reshape(shape)
+
+
+def kron_share(g, factor, shape, other, is_first: bool):
+    """The cotangent of a factor of a Kronecker product: g times the other factor, summed over its places."""
+    _, wide, own, others = in_turns(shape, other) if is_first else in_turns(other, shape)
+    own, others = (own, others) if is_first else (others, own)
+    return (g.reshape(wide) * conjugate(factor).reshape(others)).sum_to(own).reshape(shape)
+
+
+general("kron", lambda input, other: input, {
+    "input": lambda g, other, input_shape, other_shape, input_dtype:
+        in_dtype(kron_share(g, other, input_shape, other_shape, True), input_dtype),
+    "other": lambda g, input, input_shape, other_shape, other_dtype:
+        in_dtype(kron_share(g, input, other_shape, input_shape, False), other_dtype)},
+    operands=("input", "other"), doc="The Kronecker product: every element of ``input`` times the whole of ``other``.")
 
 # ---- distances -----------------------------------------------------------------------------------------------------------
 
@@ -354,8 +373,7 @@ general("distances_pull", lambda w, x, y: w,
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
 for _function in (outer, vdot):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
-for _function in (inner, kron):
-    composite(_function.__name__, _function, out=True, spelling="steps", doc=_function.__doc__)
+composite("inner", inner, out=True, spelling="steps", doc=inner.__doc__)
 general("trace", lambda x: x, {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
         doc="The sum of a matrix's diagonal.")
 composite("ger", outer, out=True, doc=outer.__doc__)

@@ -225,6 +225,29 @@ def test_an_addend_of_another_dtype_has_its_own_cotangent(name):
             close(own, expected.numpy(), 1e-6 if dtype == "float32" else 1e-12)
 
 
+@pytest.mark.parametrize("shapes", [((), (2, 3)), ((3,), (2, 2)), ((1, 1), (1, 1)), ((2, 1, 2), (3, 2)), ((0, 2), (2, 2)),
+                                    ((4, 10), (60, 20)), ((3, 400), (30, 1))])
+@pytest.mark.parametrize("dtypes", [("float64", "float64"), ("complex128", "complex128"), ("complex128", "float64"),
+                                    ("float16", "float16"), ("int64", "bool")])
+def test_kronecker_products(shapes, dtypes):
+    """NumPy's values of all ranks, large results too, transposed operands; the cotangents are the transposes, in their dtypes."""
+    x, y = (numbers(shape, dtype) for shape, dtype in zip(shapes, dtypes))
+    for turned in (False, True):
+        given = [nbgrad.tensor(each.T.copy()).T if turned else nbgrad.tensor(each) for each in (x, y)]
+        is_smooth = dtypes[0] != "int64"
+        given = [each.requires_grad_() if is_smooth else each for each in given]
+        for _ in range(3):
+            out = nbgrad.kron(*given)
+            close(out, np.kron(x, y), 1e-2 if dtypes[0] == "float16" else 1e-13)
+        if is_smooth and dtypes[0] != "float16":
+            w = numbers(out.shape, dtypes[0])
+            a, b = nbgrad.grad(out, given, nbgrad.tensor(w))
+            t, u = (numbers(shape, dtype) for shape, dtype in zip(shapes, dtypes))
+            assert a.dtype is given[0].dtype and b.dtype is given[1].dtype
+            for g, along, made in ((a, t, np.kron(t, y)), (b, u, np.kron(x, u))):
+                np.testing.assert_allclose(np.vdot(g.numpy(), along).real, np.vdot(w, made).real, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", SUMS)
 def test_an_addend_must_broadcast_to_the_product(name):
     """A larger one, and factors that do not fit, are refused in every call, by name."""
