@@ -5100,7 +5100,7 @@ The Kronecker product: every element of ``input`` times the whole of ``other``.
 Signature: kron(input, other)
 
 Operands:
-    input: a tensor or a NumPy array.
+    input, other: tensors.
 
 Returns:
     Dtype: any; the result has the operand's.
@@ -5108,15 +5108,21 @@ Returns:
 Raises:
     ArgumentError: an operand is none of these; arguments that do not fit the signature.
 
-Derivative: that of the operations it is written in.
+Derivative (g: the cotangent of the result, out: the result):
+    input: in_dtype(kron_share(g, other, input_shape, other_shape, True), input_dtype)
+    other: in_dtype(kron_share(g, input, other_shape, input_shape, False), other_dtype)
 
 Forms: x.kron(...), out=; NumPy: np.kron.
 
->>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5]])
->>> y = nbgrad.tensor([[2.0, -1.0, 1.5]])
+>>> x = nbgrad.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+>>> y = nbgrad.tensor([[2.0, -1.0, 1.5]], requires_grad=True)
 >>> nbgrad.kron(x, y)
 tensor([[ 2.0000, -1.0000,  1.5000, -4.0000,  2.0000, -3.0000],
-        [ 6.0000, -3.0000,  4.5000,  1.0000, -0.5000,  0.7500]])
+        [ 6.0000, -3.0000,  4.5000,  1.0000, -0.5000,  0.7500]],
+       grad_fn=<KronBackward0>)
+>>> nbgrad.grad(nbgrad.kron(x, y).sum(), [x, y])
+(tensor([[2.5000, 2.5000],
+        [2.5000, 2.5000]]), tensor([[2.5000, 2.5000, 2.5000]]))
 """,
     'kthvalue': """\
 (values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number.
