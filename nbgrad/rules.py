@@ -930,7 +930,7 @@ def run_beneath(name: str, *values) -> Callable | None:
         out = function(*given)
         if out is not None and mode.enabled:
             for x in given[:count]:
-                if x._needs_grad_:
+                if x._needs_grad_ and needs_gradient(x):
                     record_prepared(op, plan, given[:count], out, dict(zip(names, given[count:])))
                     break
         return out

@@ -11,7 +11,7 @@ from ..grad_mode import mode
 from ..graph import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
-from ..kernels.templates.count import counting_loop, insertion_loop
+from ..kernels.templates.count import before, counting_loop, insertion_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
 from ..kernels.templates.select import rank_of
 from ..layout import Layout, layout_of
@@ -91,7 +91,8 @@ def _quick_isin(op, layouts, attributes):
 def insertion_kernel(dtype: str) -> int:
     """Address of the search."""
     memory, _, rank = rank_of(dtype, True)
-    return address(Program("insertion", insertion_loop(memory), dtype, (("rank", rank), *KEY_CONSTANTS.get(dtype, ()))))
+    return address(Program("insertion", insertion_loop(memory), dtype, (("rank", rank), ("before", before),
+                                                                           *KEY_CONSTANTS.get(dtype, ()))))
 
 
 def insertion_plan(sequence: Layout, x: Layout, right: bool) -> GeneralPlan | None:

@@ -15,7 +15,7 @@ from ..batch.levels import is_batched, whole as whole_batch
 from ..dispatch import CALLS
 from ..dtypes import complex128, float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
-from ..grad_mode import mode
+from ..grad_mode import mode, special
 from ..graph import requires_grad
 from ..interop import values_of
 from ..kernels.cpu.build import Program, address
@@ -27,12 +27,12 @@ from ..ops.core import composite, general
 from ..ops.expr import scalar
 from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering, prepared, run_beneath
+from ..rules import GeneralPlan, lowering, needs_gradient, prepared, run_beneath
 from ..tensor import Tensor, native
 from .compositions import made, require_tensors, shared, without_dim
 from .reduce import arranged, ready, split_at
 from .refused import refused
-from .sort import in_order, is_brief, order_plan
+from .sort import in_order, is_brief, is_short, order_plan
 
 __all__: list[str] = []
 
@@ -95,7 +95,7 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
         require_quantiles(name, input, q, interpolation)
         of_all = dim is None
         rows = input.reshape((-1,)) if of_all or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)
-        rows = rows.sort(-1).values
+        rows = sorted_values(rows)
         missing = scalar.isnan(rows)
         if ignore_nan:
             ranks = q.reshape((-1,)) * (scalar.logical_not(missing).sum(-1, True) - 1).clamp_min(0).to(input.dtype)
@@ -108,6 +108,13 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
         return values.squeeze_dim(0) if not q.ndim else values
     function.__name__ = function.__qualname__ = name
     return function
+
+
+def sorted_values(rows):
+    """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
+    if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and needs_gradient(rows):
+        return rows.sort(-1).values
+    return shared(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
 
 
 def between(rows, ranks, interpolation: str):

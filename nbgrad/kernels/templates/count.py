@@ -11,7 +11,7 @@ from typing import Callable
 
 from .reduce import WIDTHS, compile_kernel
 
-__all__ = ["counting_loop", "insertion_loop"]
+__all__ = ["before", "counting_loop", "insertion_loop"]
 
 HEAD = """
 def kernel(start, stop, args):
@@ -154,7 +154,8 @@ LOOPS = {"equal": EQUAL, "ends": ENDS, "counts": COUNTS, "one_hot": ONE_HOT, "di
          "histogram": HISTOGRAM.replace("        FOUND\n", BY_EDGES[1:]).replace("SOURCE", "5").replace("APART", "0.5")}
 
 # The first place in a sorted line before which (``behind``: behind equal elements) a value may stand, by halving without a branch.
-# Record words: values a line, elements of a line, whether behind; a unit is a line.
+# Four values at a time: a search waits for each of its loads. Record words: values a line, elements of a line, whether behind; a
+# unit is a line.
 INSERTION = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -162,17 +163,35 @@ def kernel(start, stop, args):
     for line in range(start, stop):
         out = at_int64(pointer_word(args, 1), line * count * 8)
         sequence, x = at_IN(pointer_word(args, 2), line * length * SIZE), at_IN(pointer_word(args, 3), line * count * SIZE)
-        for i in range(count):
+        fours = count // 4 * 4
+        for i in range(0, fours, 4):
+            a, b, c, d = rank(x[i]), rank(x[i + 1]), rank(x[i + 2]), rank(x[i + 3])
+            at_a, at_b, at_c, at_d, rest = 0, 0, 0, 0, length
+            while rest > 1:
+                half = rest // 2
+                at_a += half * before(rank(sequence[at_a + half - 1]), a, behind)
+                at_b += half * before(rank(sequence[at_b + half - 1]), b, behind)
+                at_c += half * before(rank(sequence[at_c + half - 1]), c, behind)
+                at_d += half * before(rank(sequence[at_d + half - 1]), d, behind)
+                rest -= half
+            out[i] = at_a + before(rank(sequence[at_a]), a, behind)
+            out[i + 1] = at_b + before(rank(sequence[at_b]), b, behind)
+            out[i + 2] = at_c + before(rank(sequence[at_c]), c, behind)
+            out[i + 3] = at_d + before(rank(sequence[at_d]), d, behind)
+        for i in range(fours, count):
             value = rank(x[i])
             at, rest = 0, length
             while rest > 1:
                 half = rest // 2
-                r = rank(sequence[at + half - 1])
-                at += half * int64((r < value) | ((r == value) & (behind != 0)))
+                at += half * before(rank(sequence[at + half - 1]), value, behind)
                 rest -= half
-            r = rank(sequence[at])
-            out[i] = at + int64((r < value) | ((r == value) & (behind != 0)))
+            out[i] = at + before(rank(sequence[at]), value, behind)
 """
+
+
+def before(rank, value, behind):
+    """1 if an element stands before a value, else 0."""
+    return int64((rank < value) | ((rank == value) & (behind != 0)))  # noqa: F821  (bound by instantiate)
 
 
 @cache

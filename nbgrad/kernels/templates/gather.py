@@ -60,6 +60,7 @@ TAKE = """def take(start, stop, args):
             ii += c * word(index_strides, d)
             xx += c * word(x_strides, d)
         bad = 0
+        looked_at, looked_far = -1, 0       # where an index has been found right: index_select walks the same one for every row
         while position < high:
             c = word(cursor, last)
             run = min(extent - c, high - position)
@@ -81,14 +82,16 @@ TAKE = """def take(start, stop, args):
             else:
                 run = min(run, @SEGMENT)
                 wrong = 0
-                if index_step == 1:
-                    for k in range(run):
-                        j = index[ii + k]
-                        wrong |= (j < -bias) | (j >= limit)
-                else:
-                    for k in range(run):
-                        j = index[ii + k * index_step]
-                        wrong |= (j < -bias) | (j >= limit)
+                if (ii != looked_at) | (run > looked_far):
+                    if index_step == 1:
+                        for k in range(run):
+                            j = index[ii + k]
+                            wrong |= (j < -bias) | (j >= limit)
+                    else:
+                        for k in range(run):
+                            j = index[ii + k * index_step]
+                            wrong |= (j < -bias) | (j >= limit)
+                    looked_at, looked_far = ii, 0 if wrong != 0 else run
                 bad |= wrong
                 if wrong != 0:
                     for k in range(run):
