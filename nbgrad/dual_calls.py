@@ -36,6 +36,7 @@ from .saved import tensors_in
 from .tables import keep
 from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, sight, tangent_of
 from .tensor import Tensor, native
+from .views import is_view
 
 __all__ = ["quick"]
 
@@ -72,15 +73,20 @@ def call_for(op: Any) -> Any:
 
 # ---- elementwise ---------------------------------------------------------------------------------------------------
 
-def known(op: Elementwise, operands: tuple) -> Any:
-    """An elementwise call for which there is a plan; of operands without tangents the ordinary one. None for any other call."""
+def known(op: Any, operands: tuple) -> Any:
+    """An elementwise call for which there is a plan; of operands without tangents the ordinary one; a composite that has a program.
+    None for any other call.
+    """
     if len(special) != len(dual_levels) or mode.inference:
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
     except IndexError:                  # another thread has closed its level just now
         return None
-    return elementwise_call(len(operands))(op, level, outermost is level and level.number < sight.below, False, *operands)
+    alone = outermost is level and level.number < sight.below
+    if op.kind == "composite":
+        return composite_call(op, operands, level) if alone else None
+    return elementwise_call(len(operands))(op, level, alone, False, *operands)
 
 
 # What the texts below know of an operand: its layout, its tangent and the layout of that. A loop over operands takes 1.4 us more.
@@ -503,6 +509,57 @@ def programs_of(op: Any) -> tuple[dict[tuple, tuple], dict[tuple, bool]]:
 
 
 MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
+
+
+def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
+    """A composite of one tensor whose formula looks at no element, by one program for all its steps; None where there is none.
+
+    The maximum along a dimension: 9.7 -> 4 us.
+    """
+    x, *rest = values
+    number, meta = level.number, getattr(x, "_meta_", None)
+    t = meta.tangent.get(number) if meta is not None and meta.tangent else None
+    if t is None or mode.enabled and is_recorded((x, t)):
+        return None
+    kinds = [type(value) for value in rest]
+    if not SIMPLE.issuperset(kinds):
+        return None
+    key = (x.layout, t.layout, *rest, *kinds)
+    programs, unsettled = programs_of(op)
+    found = programs.get(key)
+    if found is None:
+        again = unsettled.get(key)
+        if again is None:
+            keep(unsettled, key, x.layout.numel <= MOST_TRACED and not is_marked((x, t)))
+        elif again:
+            unsettled[key] = False
+            return settled_composite(op, values, level, key, x, t)
+        return None
+    program, direct, kind = found
+    made = program(x, t)
+    if made is None:
+        return None
+    outs, tangent = made
+    if direct:
+        outs[0]._meta_ = meta = dual_meta({number: tangent})
+        level.keep(meta)
+    else:
+        attach(outs[0], tangent, [t], level)
+    return kind(*outs)
+
+
+def settled_composite(op: Any, values: tuple, level: DualLevel, key: tuple, x: Tensor, t: Tensor) -> Any:
+    """The formula under the eyes of a tracer. There is a program where several results come of it, the first of which is dual."""
+    with Tracer() as tracer:
+        result = op.formula(*values)
+    if isinstance(result, tuple) and result and not is_marked(result):
+        tangents = [tangent_of(each, level.number) for each in result]
+        views = [each for each in result if each.layout.dtype.differentiable and is_view(each)]
+        if tangents[0] is not None and all(each is None for each in tangents[1:]) and not views:
+            found = program_of(tracer, [x, t], tuple(result), tangents[0], constants=False)
+            if found is not None and gives(found[0], (x, t), tuple(result), tangents[0]):
+                keep(programs_of(op)[0], key, (*found, type(result)))
+    return result
 
 
 def note_attribute(value: Any, key: list, inputs: list) -> bool:

@@ -255,17 +255,21 @@ def constant(x: Tensor) -> Step:
 
 # ---- text ----------------------------------------------------------------------------------------------------------
 
-def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None) -> tuple[Callable, bool] | None:
+def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None,
+               constants: bool = True) -> tuple[Callable, bool] | None:
     """``program(*inputs) -> result, tangent``, and whether the tangent may be taken as it is; None where there is no program.
 
     A program returns None alone where the call must go the long way after all.
 
     Args:
         tracer: what was noted while ``result`` and ``tangent`` were computed from ``inputs``.
+        constants: whether it may use what no call made.
     """
     reader = Reader(inputs)
     for step in tracer.steps:
         reader.read(*step)
+    if reader.constants and not constants:
+        return None
     outs = result if isinstance(result, tuple) else (result,)
     try:
         values = [reader.value(x, x._storage_.version) for x in outs]

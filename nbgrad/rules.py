@@ -19,7 +19,7 @@ from .errors import ArgumentError
 from .grad_mode import mode, special
 from .graph import Edge, Node, edge_of, next_seq, requires_grad
 from .inference import general_in_mode, is_inference, refuse_saving
-from .interpreters import Call, interpret, is_marked, quick_call
+from .interpreters import Call, interpret, is_marked, known_call, quick_call
 from .kernels.cpu.launch import Plan
 from .layout import Layout, layout_of
 from .node import Rule, blank_node, saved_slots
@@ -870,7 +870,12 @@ COMPOSITE_TEXT = """def call({parameters}):
         if quick is not None:
             out = quick({names})
             if out is not None: return out
-    return formula({passed})
+{pure}    return formula({passed})
+"""
+# Of a composite whose formula looks at no element.
+PURE_TEXT = """    elif not (False{given}):
+        out = known_call(op, ({names},))
+        if out is not None: return out
 """
 
 
@@ -904,8 +909,8 @@ def composite_call(op: Op, formula: Callable) -> Callable:
         keep(quick, key, make(op, (first,), dict(zip(list(given)[1:], rest))))
 
     quick: dict = {}
-    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "began": began,
-                                                             "formula": formula},
+    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "began": began, "op": op,
+                                                             "formula": formula, "known_call": known_call},
                          lambda: composite_text(op, tensors, rare), lambda: {"_defaults": default_values(op)})
     call.__name__, call.__qualname__, call.__module__ = formula.__name__, formula.__qualname__, formula.__module__
     call.__signature__, call.quick = inspect.signature(formula), quick
@@ -945,9 +950,11 @@ def composite_text(op: Op, tensors: set[str], rare: set[str]) -> str:
             parts.append(f"{name}.layout" if p.default is p.empty else f"... if {name} is None else {name}.layout")
         elif name not in rare:
             parts.append(f"{name}, type({name})")
+    given = "".join(f" or {n} is not None" for n in parameters if n in rare)
+    names = ", ".join(n for n in parameters if n not in rare)
     return COMPOSITE_TEXT.format(
-        parameters=argument_text(op, "_defaults"), given="".join(f" or {n} is not None" for n in parameters if n in rare),
-        key=", ".join([*parts, ""]), names=", ".join(n for n in parameters if n not in rare),
+        parameters=argument_text(op, "_defaults"), given=given, key=", ".join([*parts, ""]), names=names,
+        pure=PURE_TEXT.format(given=given, names=names) if getattr(op, "pure", False) else "",
         passed=", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items()))
 
 

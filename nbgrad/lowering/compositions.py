@@ -300,7 +300,7 @@ def _quick_running(op, layouts, attributes):
 
 
 for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
-    composite(_function.__name__, _function, out=True, doc=_function.__doc__)
+    composite(_function.__name__, _function, pure=_function in (cummax, cummin), out=True, doc=_function.__doc__)
 
 
 # ---- parts of numbers --------------------------------------------------------------------------------------------------

@@ -283,14 +283,15 @@ class Composite(Op):
             place of the operand in its memory as well; or ("steps") it is several steps that follow from the layouts of several
             operands: see settled.py.
         matrices: it may fail over what matrices hold; such errors of the operations that it is made of name it.
+        pure: the formula looks at no element: which operations it calls follows from layouts and arguments.
     """
 
     kind = "composite"
 
     def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, matrices: bool = False,
-                 **options):
+                 pure: bool = False, **options):
         super().__init__(name, formula, (), **options)
-        self.numbers, self.spelling, self.matrices = numbers, spelling, matrices
+        self.numbers, self.spelling, self.matrices, self.pure = numbers, spelling, matrices, pure
         self.operands = tuple(self.signature.parameters)[:1]
 
 

@@ -268,9 +268,11 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
 
 
 composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          out=True, doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
+          pure=True, out=True,
+          doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
 composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          out=True, doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
+          pure=True, out=True,
+          doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
 
 
 def aminmax(x, *, dim=None, keepdim=False):
@@ -548,5 +550,5 @@ def topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None):
     return Extremum(scalar.pick(x, indices, dim, True, "TopkBackward0"), indices)
 
 
-composite("sort", sort, out=True, doc=sort.__doc__)
-composite("topk", topk, out=True, doc=topk.__doc__)
+composite("sort", sort, pure=True, out=True, doc=sort.__doc__)
+composite("topk", topk, pure=True, out=True, doc=topk.__doc__)

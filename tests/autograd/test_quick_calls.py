@@ -159,6 +159,23 @@ def test_dual_writes_are_recorded_and_refused_as_others():
             make_dual(wave(1), wave(1)).expand(3).mul_(d)
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: x.max(1), lambda x: x.min(0, True), lambda x: x.sort(1, True), lambda x: x.topk(2, 0), lambda x: x.cummax(1),
+    lambda x: nbgrad.max(x, dim=0)])
+def test_orders_of_dual_tensors_are_pairs_by_name(call):
+    """Values with tangents, and indices, of numbers in ever other orders."""
+    with dual_level():
+        for k in range(5):
+            x, t = wave(3, 3).roll(k), wave(3, 3).flip(0)
+            found = call(make_dual(x, t))
+            want = call(x)
+            assert type(found) is type(want) and found._fields == want._fields
+            assert found.values.tolist() == want.values.tolist() and found.indices.tolist() == want.indices.tolist()
+            primal, tangent = unpack_dual(found.values)
+            near = call(x + 1e-6 * t).values - call(x - 1e-6 * t).values
+            assert np.allclose(tangent.numpy(), near.numpy() / 2e-6, atol=1e-6) and unpack_dual(found.indices).tangent is None
+
+
 def test_plans_know_which_operand_is_dual():
     """Products of operands of one layout are told apart by where the tangents are."""
     x, y, t = wave(4), wave(4) + 2, wave(4) * 3
