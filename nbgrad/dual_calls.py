@@ -171,7 +171,7 @@ def sole_tangent(x: Tensor, level: DualLevel) -> Any:
     held = meta.tangent
     if meta.base is None and not held:
         return None
-    if len(dual_levels) > 1 and has_outer_tangent(x):
+    if has_other_tangent(x, level):
         return MANY
     number = level.number
     if number >= sight.below:
@@ -179,15 +179,18 @@ def sole_tangent(x: Tensor, level: DualLevel) -> Any:
     t = held.get(number) if held else None
     if t is None:           # a view may inherit from its base
         t = None if meta.base is None else tangent_of(x, number)
-    if t is not None and (t.layout.special or len(dual_levels) > 1 and t._meta_ is not None and has_outer_tangent(t)):
+    if t is not None and (t.layout.special or t._meta_ is not None and has_other_tangent(t, level)):
         return MANY
     return t
 
 
-def has_outer_tangent(x: Tensor) -> bool:
-    """Whether this thread sees a tangent of ``x`` at another than the innermost level."""
+def has_other_tangent(x: Tensor, level: DualLevel) -> bool:
+    """Whether this thread sees a tangent of ``x`` at another level than ``level``, which was the innermost a moment ago."""
     below = sight.below
-    return any(outer.number < below and tangent_of(x, outer.number) is not None for outer in dual_levels[:-1])
+    for other in dual_levels[:]:
+        if other is not level and other.number < below and tangent_of(x, other.number) is not None:
+            return True
+    return False
 
 
 def is_recorded(tensors: tuple) -> bool:

@@ -75,7 +75,8 @@ class DualLevel(Presence):
 
 
 FEWEST_HOLDERS = 1024
-# All levels that are open anywhere in the process, outermost first.
+# All levels that are open anywhere in the process, outermost first. Other threads open and close levels at any time: look at a
+# copy, once, where a level of this thread must not be missed.
 dual_levels: list[DualLevel] = []
 _lock = new_lock()
 ALL_LEVELS = 1 << 62
@@ -94,8 +95,9 @@ def push_level() -> int:
     """Open a level inside of all that are open; returns its number."""
     with _lock:
         level = DualLevel(dual_levels[-1].number + 1 if dual_levels else 0)
-        dual_levels.append(level)
+        # In this order, and closed in the other: as many special modes as levels means that there are no others.
         special.append(level)
+        dual_levels.append(level)
     return level.number
 
 
@@ -121,7 +123,7 @@ def level_of(number: int) -> DualLevel:
     Raises:
         GradError: there is none.
     """
-    for level in reversed(dual_levels):
+    for level in dual_levels[:]:
         if level.number == number:
             return level
     raise GradError(f"forward_ad: level {number} is not open; open are {[level.number for level in dual_levels]}. "
@@ -133,7 +135,7 @@ def visible_levels() -> list[int]:
     if mode.inference or mode.inferring:
         return []
     limit = sight.below
-    return [level.number for level in dual_levels if level.number < limit]
+    return [level.number for level in dual_levels[:] if level.number < limit]
 
 
 def set_tangents_seen(enabled: bool) -> None:

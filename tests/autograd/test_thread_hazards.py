@@ -14,7 +14,7 @@ from typing import Callable, Iterator
 import pytest
 
 import nbgrad
-from nbgrad import forward_ad, locks
+from nbgrad import dual_calls, forward_ad, grad_mode, locks, tangents
 from nbgrad.accumulate import LOCKS
 
 F64 = nbgrad.float64
@@ -292,3 +292,42 @@ def test_fork_while_a_thread_imports(tmp_path, monkeypatch):
     assert exit_status_of_child(use) == 0
     thread.join()
     del sys.modules["half_imported"]
+
+
+def test_levels_of_other_threads_hide_no_tangent():
+    """Forward derivatives are what they are alone while other threads open and close levels of theirs."""
+    x = nbgrad.tensor([0.5, 1.0], dtype=F64)
+    want = x.cos().tolist(), (-x.sin()).diag().tolist()
+
+    def derive(number: int) -> None:
+        for _ in range(60):
+            assert nbgrad.func.jacfwd(lambda x: x[:].sin().sum())(x).tolist() == want[0]
+            assert nbgrad.func.jacfwd(nbgrad.func.jacfwd(lambda x: x.sin().sum()))(x).tolist() == want[1]
+
+    in_threads(4, derive)
+
+
+def test_a_level_that_closes_during_a_call_hides_no_tangent():
+    """A call that found another thread's level innermost sees tangents at its own, also when that level is gone by then."""
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(nbgrad.ones(2), nbgrad.ones(2))
+        number = tangents.push_level()
+        level = tangents.dual_levels[-1]
+        tangents.pop_level(number)
+        assert dual_calls.sole_tangent(x, level) is dual_calls.MANY
+
+
+def test_half_a_change_of_levels_is_no_absence_of_other_modes(monkeypatch):
+    """At no moment are there only as many special modes as levels while another mode is on: quick calls rely on it."""
+    class Watched(list):
+        def append(self, level):
+            super().append(level)
+            assert len(grad_mode.special) > len(self)
+
+        def remove(self, level):
+            super().remove(level)
+            assert len(grad_mode.special) > len(self)
+
+    monkeypatch.setattr(tangents, "dual_levels", Watched())
+    with nbgrad.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        tangents.pop_level(tangents.push_level())
