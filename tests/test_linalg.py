@@ -250,7 +250,8 @@ OPERANDS = {
 OPERANDS["s"] = OPERANDS["a"] @ np.swapaxes(OPERANDS["a"], -1, -2)
 AT_ONCE = [
     *rows_of("inv inv_ex det slogdet lu lu_factor lu_factor_ex svdvals eigvals qr", "a"), *rows_of("solve solve_ex", "a", "b"),
-    *rows_of("cholesky cholesky_ex eigvalsh", "s"), *rows_of("lu svd svdvals qr", "tall"), *rows_of("lu svd svdvals", "wide"),
+    *rows_of("cholesky cholesky_ex eigvalsh", "s"), *rows_of("lu svd svdvals qr pinv", "tall"),
+    *rows_of("lu svd svdvals pinv", "wide"),
     *rows_of("householder_product", "tall", "tau"), *rows_of("cholesky_inverse", "low"), *rows_of("cholesky_solve", "b", "low"),
     *rows_of("lstsq", "tall", "b")]
 ARRANGED = {"by rows": lambda x: x, "by columns": lambda x: x.mT.contiguous().mT if x.ndim == 3 else x,
@@ -286,6 +287,18 @@ def test_one_tensor_as_both_operands_and_then_two(function):
     for _ in range(2):
         function(x, x)
     np.testing.assert_array_equal(function(x, y).numpy(), fresh.numpy())
+
+
+@pytest.mark.parametrize("options", [{}, {"rtol": 0.5}, {"atol": 1, "rtol": 0}, {"rcond": 0.9}, {"rtol": np.array([0.5, 0.9])}])
+def test_tolerances_of_a_pseudo_inverse(options):
+    """Singular values that are not greater count as 0: whole numbers and arrays are tolerances too."""
+    x = OPERANDS["tall"]
+    u, s, v = np.linalg.svd(x, full_matrices=False)
+    rtol = options.get("rtol", options.get("rcond", 1e-15))
+    least = np.maximum(options.get("atol", 0), np.broadcast_to(rtol, 2) * s.max(-1))[:, None]
+    want = np.swapaxes(v, -1, -2) @ (np.where(s > least, 1 / s, 0)[..., None] * np.swapaxes(u, -1, -2))
+    for _ in range(2):
+        np.testing.assert_allclose(linalg.pinv(nbgrad.tensor(x), **options).numpy(), want, atol=1e-12)
 
 
 @pytest.mark.parametrize("call", [linalg.inv, lambda x: linalg.solve(x, x), linalg.cholesky, linalg.lu_factor])

@@ -385,7 +385,7 @@ def _by_lapack(op, tensors, attributes):
 
 # The operations that are one launch of LAPACK, and the routine's name; where it reports something, NumPy says what.
 NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle": "triangle", "determinant": "determinant",
-          "cofactors": "cofactors",
+          "cofactors": "cofactors", "pseudo_inverse": "pinv",
           "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
           "qr_row": "qr", "lu_row": "lu_row", "inverse_of_factored": "cholesky_inverse", "solve_factored": "cholesky_solve",
           "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
@@ -394,7 +394,7 @@ _launches: dict[tuple, Any] = {}
 
 def launch_of(name: str, layouts: tuple, attributes: dict):
     """The launch of an operation; None where NumPy does its work."""
-    if name not in NATIVE:
+    if name not in NATIVE or not {bool, int, float}.issuperset(map(type, attributes.values())):
         return None
     key = (name, layouts, *attributes.values())
     found = _launches.get(key, NATIVE)
@@ -815,6 +815,20 @@ def logdet(A):
     return scalar.where(sign < 0, math.nan, size)
 
 
+def numbers_in(*values: Any) -> bool:
+    """Whether tolerances are Python's numbers, or not given."""
+    return all(value is None or type(value) in (int, float) for value in values)
+
+
+def pinv_launch(A, rcond=None, hermitian=False, *, atol=None, rtol=None) -> tuple | None:
+    """What ``at_once`` is told of ``pinv``."""
+    if hermitian or not numbers_in(rcond, atol, rtol):
+        return None
+    rtol, atol = map(float, tolerances(A, atol, rcond if rtol is None else rtol))
+    return "pinv", (A,), {"rtol": rtol, "atol": atol, "hermitian": False}, first
+
+
+@at_once(pinv_launch)
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as 0.
 
@@ -822,7 +836,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """
     checked("linalg.pinv", A, hermitian)
     rtol = rcond if rtol is None else rtol
-    known = (values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else x
+    known = (values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else float(x) if type(x) is int else x
              for name, x in zip(("rtol", "atol"), tolerances(A, atol, rtol)))
     return scalar.pseudo_inverse(A, *known, bool(hermitian))
 
@@ -836,7 +850,7 @@ def tolerances(A, atol, rtol) -> tuple:
 
 
 @at_once(lambda A, B, rcond=None, driver=None: ("gelsy", (A, B), {"rcond": tolerances(A, None, rcond)[0]}, shortest_solution)
-         if driver in (None, "gelsy") and A.ndim == B.ndim and not isinstance(rcond, Tensor) else None)
+         if driver in (None, "gelsy") and A.ndim == B.ndim and numbers_in(rcond) else None)
 def lstsq(A, B, rcond=None, *, driver=None):
     """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
     checked("linalg.lstsq", A)
@@ -1179,6 +1193,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Raises:
         RangeError: another one.
     """
+    if type(ord) is str and ord == "fro" and dim == (-2, -1) and dtype is None and keepdim is False and isinstance(A, Tensor):
+        layout = A.layout
+        if layout.ndim == 2 and layout.dtype.differentiable:
+            return A.norm()
     require_tensors("linalg.matrix_norm", A)
     A, ord = A if dtype is None else A.to(dtype), constant_number("linalg.matrix_norm", "ord", ord)
     if ord in ("nuc", 2, -2) or A.ndim < 2 or not A.dtype.differentiable:
@@ -1219,6 +1237,9 @@ def kept(out, rows: int, columns: int):
 
 def norm_of(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """``vector_norm`` of one dimension, or of all elements without ``ord``; ``matrix_norm`` of two."""
+    if ord is None and dim is None and dtype is None and keepdim is False and isinstance(A, Tensor):
+        if A.layout.dtype.differentiable:
+            return A.norm()
     require_tensors("linalg.norm", A)
     if dim is None and ord is not None and A.ndim not in (1, 2):
         raise ShapeError(f"linalg.norm: A has {A.ndim} dimensions, expected 1 or 2. Hint: pass dim.")

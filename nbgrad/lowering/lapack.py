@@ -411,6 +411,17 @@ def svd(layouts, full):
 
 
 @routine
+def pinv(layouts, rtol, atol, hermitian):
+    """The Moore-Penrose inverse, with one tolerance for all matrices."""
+    if hermitian or type(rtol) is not float or type(atol) is not float:
+        return None
+    (m, n), dtype = sides(layouts[0]), layouts[0].dtype
+    made = svd_routine("pinv", "S", layouts, (((n, m), dtype),))
+    return made._replace(functions=("gesdd", "cblas_gemm"), more=made.more + min(m, n) * dtype.itemsize + 64,
+                         flags=struct.unpack("2q", struct.pack("2d", rtol, atol)))
+
+
+@routine
 def svdvals(layouts):
     """Singular values."""
     return svd_routine("svdvals", "N", layouts, (((min(sides(layouts[0])),), layouts[0].dtype),))

@@ -321,6 +321,29 @@ BODIES = {
             bring(columns, m, 1, left, m, out)
             bring(rows, right, 1, n, right, result(record, args, 2, unit))
 ''',
+    # By singular values; the flags are the bits of rtol and atol. What is written by columns is the transpose by rows.
+    "pinv": '''
+        if has_strange(x, down, across, m, n) != 0:
+            set_word(info, 0, -1)
+        else:
+            columns = work + area
+            rows = columns + (m * least * SIZE + 63) // 64 * 64
+            values = rows + (n * least * SIZE + 63) // 64 * 64
+            rest = values + (least * SIZE + 63) // 64 * 64
+            bring(x, down, across, m, n, work)
+            call_c(f0, (A, M, N, work, M, values, columns, M, rows, LEAST, rest, LWORK, rest + word(record, 4) * SIZE, info, 1))
+            s, v = at_T(values, 0), at_T(rows, 0)
+            smallest = max(at_float64(record + 120, 0)[0], at_float64(record + 112, 0)[0] * float64(s[0]))
+            for i in range(least):
+                value = FLOAT(0.0)
+                if float64(s[i]) > smallest:
+                    value = FLOAT(1.0) / s[i]
+                s[i] = value
+            for j in range(n):
+                for i in range(least):
+                    v[j * least + i] *= s[i]
+            call_c(f1, (102, 111, 111, m, n, least, FLOAT(1.0), columns, m, rows, least, FLOAT(0.0), out, m))
+''',
     "svdvals": '''
         if has_strange(x, down, across, m, n) != 0:
             set_word(info, 0, -1)
