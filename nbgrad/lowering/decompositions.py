@@ -1031,15 +1031,14 @@ def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
 
 
 def factored(A, pivot: bool) -> tuple:
-    """(L and U in one matrix, pivots from 1 on, info): see ``lu_factor_ex``.
+    """(L and U in one matrix, pivots from 1 on, info): see ``lu_factor_ex``; whole numbers are of the matrix' dtype.
 
     Without pivots the square part by elimination, the rest by triangular systems.
     """
     m, n = A.shape[-2:]
     k = min(m, n)
     if pivot:
-        both, pivots, info = lu_parts(scalar.lu_row(A), m, n)
-        return both.clone(), whole_numbers(pivots), whole_numbers(info).squeeze_dim(-1)
+        return tuple(lu_parts(scalar.lu_row(A), m, n))
     both = square = scalar.lu_factors(A.slice(-2, 0, k, 1).slice(-1, 0, k, 1))
     if m > n:
         both = CALLS["cat"]([square, solve_triangular(square, A.slice(-2, k, None, 1), upper=True, left=False)], -2)
@@ -1048,7 +1047,7 @@ def factored(A, pivot: bool) -> tuple:
         both = CALLS["cat"]([square, up], -1)
     zeros = scalar.eq(square.detach().diagonal(0, -2, -1), 0)
     info = scalar.where(zeros.sum(-1) > 0, zeros.to(int32).argmax(-1) + 1, 0).to(int32) if k else nothing_said(A)
-    return both, None, info
+    return both, None, info.unsqueeze(-1)
 
 
 def whole_numbers(x):
@@ -1116,12 +1115,13 @@ def factors_and_info(name: str, A, pivot: bool, check_errors: bool) -> LUFactors
     """The factors, and for each matrix the first row where the diagonal of U is 0."""
     checked(name, A)
     factors, pivots, info = factored(A, pivot)
+    info = whole_numbers(info).squeeze_dim(-1)
     if check_errors:
         require_regular(name, info)
-    if pivots is None:
-        steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
-        pivots = shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A)
-    return LUFactorsWithInfo(factors, pivots, info)
+    if pivots is not None:
+        return LUFactorsWithInfo(factors.clone(), whole_numbers(pivots), info)
+    steps = np.arange(1, min(A.shape[-2:]) + 1, dtype=np.int32)
+    return LUFactorsWithInfo(factors, shared(np.broadcast_to(steps, (*A.shape[:-2], len(steps))), A), info)
 
 
 def triangles(factors) -> tuple:
@@ -1140,7 +1140,7 @@ def lu(A, *, pivot=True):
     low, up = triangles(factors)
     if pivots is None:
         return LUResult(A.new_empty((0,)), low, up)
-    return LUResult(permutation(A, pivots.to(int64) - 1), low, up)
+    return LUResult(lu_unpack(factors.detach(), whole_numbers(pivots)).P, low, up)
 
 
 def permutation(A, pivots):
