@@ -9,6 +9,7 @@ from nbgrad.kernels import prims, scalars
 from nbgrad.kernels.instantiate import instantiate
 
 DTYPES = ("float32", "float64")
+ENDS = {"erfc": np.float32(9.0), "erfinv": np.float32(0.99)}
 BLOCK = 512     # elements that are looked at together
 
 
@@ -23,6 +24,8 @@ def arguments(name, dtype, count):
     info = np.finfo(dtype)
     if name == "exp":
         return (rng.uniform(-1, 1, count) * scalars.BY_DTYPE[dtype]["EXP_NORMAL"]).astype(dtype)
+    if name in ENDS:
+        return np.concatenate([rng.uniform(-1, 1, count - BLOCK), 10.0 ** rng.uniform(-30, 0, BLOCK)]).astype(dtype) * ENDS[name]
     exponents = rng.integers(int(info.minexp), int(info.maxexp), count)
     return np.ldexp(rng.uniform(1, 2, count), exponents).astype(dtype)
 
@@ -52,9 +55,9 @@ def test_the_cheaper_version_is_used_in_its_range_alone(name, dtype):
     integer = f"i{info.bits // 8}"
     quiet = np.array([inf]).view(integer) + 12345
     nans = [quiet.view(dtype)[0], (quiet | np.iinfo(integer).min).view(dtype)[0]]
-    if name == "exp":
-        end = np.dtype(dtype).type(scalars.BY_DTYPE[dtype]["EXP_NORMAL"])
-        inside, outside = [zero, -zero, one, -end, end], [np.nextafter(end, inf), -np.nextafter(end, inf), info.max, inf, -inf]
+    if name == "exp" or name in ENDS:
+        end = np.dtype(dtype).type({"erfc": 9.0, "erfinv": 0.996}.get(name, scalars.BY_DTYPE[dtype]["EXP_NORMAL"]))
+        inside, outside = [zero, -zero, end / 2, -end, end], [np.nextafter(end, inf), -np.nextafter(end, inf), info.max, inf, -inf]
     else:
         inside = [info.smallest_normal, one, info.max]
         outside = [zero, -zero, np.nextafter(info.smallest_normal, zero), info.smallest_subnormal, -info.smallest_subnormal,

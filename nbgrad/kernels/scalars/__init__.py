@@ -73,6 +73,8 @@ COMMON: dict[str, tuple[Callable, Callable]] = {
     "log": (logarithm.is_not_normal, logarithm.log_in_range),
     "log2": (logarithm.is_not_normal, logarithm.log2_in_range),
     "log10": (logarithm.is_not_normal, logarithm.log10_in_range),
+    "erfc": (special.erfc_leaves_range, special.erfc_in_range),
+    "erfinv": (special.erfinv_leaves_range, special.erfinv_in_range),
 }
 
 

@@ -7,14 +7,23 @@ measures how far each is from the truth.
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from ..prims import copysign, fabs, floor, fma, rint, sqrt, where
-from .exponential import exp
-from .logarithm import log
+from ..prims import copysign, fabs, floor, fma, ibits, isub, rint, sqrt, where
+from .exponential import exp, exp_in_range
+from .logarithm import log, log_in_range
 from .power import pow_
 from .tables import BY_DTYPE
 from .trigonometric import cos, sin, tan
 
 # ---- the error function's relatives --------------------------------------------------------------------------------------
+
+
+def erfcx_quotient(a):
+    """(a - 4) / (a + 4), with what the roundings lose put back: the polynomial of it is steep (4.3 -> 2.6 ulp)."""
+    difference, total = a - 4.0, a + 4.0
+    reciprocal = 1.0 / total
+    q = difference * reciprocal
+    lost = (a - (difference + 4.0)) - q * (a - (total - 4.0))
+    return fma(fma(-q, total, difference) + lost, reciprocal, q)
 
 
 def erfcx_positive(a):
@@ -23,12 +32,7 @@ def erfcx_positive(a):
     Source: M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", 1981.
     """
     bounded = where(a < BIG, a, BIG)
-    difference, total = bounded - 4.0, bounded + 4.0
-    q = difference / total
-    # What the three roundings lost, where the polynomial is steep: 4.3 -> 2.6 ulp.
-    lost = (bounded - (difference + 4.0)) - q * (bounded - (total - 4.0))
-    q = where(bounded < 4.0, q + (fma(-q, total, difference) + lost) / total, q)
-    value = erfcx_scaled(q) / fma(2.0, bounded, 1.0)
+    value = erfcx_scaled(erfcx_quotient(bounded)) / fma(2.0, bounded, 1.0)
     return where(a < BIG, value, 0.5 * erfcx_scaled(1.0) / a)
 
 
@@ -46,6 +50,20 @@ def erfc(x):
     bounded = where(a > ERFC_ZERO, ERFC_ZERO, a)
     tail = exp_of_square(bounded, -1.0) * erfcx_positive(bounded)
     return where(x < 0.0, 2.0 - tail, tail)
+
+
+def erfc_in_range(x):
+    """``erfc`` of |x| <= 9, the same bits."""
+    a = fabs(x)
+    square = a * a
+    power = exp_in_range(-square)
+    tail = fma(power, -fma(a, a, -square), power) * (erfcx_scaled(erfcx_quotient(a)) / fma(2.0, a, 1.0))
+    return where(x < 0.0, 2.0 - tail, tail)
+
+
+def erfc_leaves_range(x):
+    """Negative where ``erfc_in_range`` is wrong, and for NaN."""
+    return isub(ibits(9.0), ibits(fabs(x)))
 
 
 def erfcx(x):
@@ -68,6 +86,17 @@ def erfinv(x):
     inside = where(a < 1.0, a, 0.0)
     value = copysign(erfinv_magnitude(inside, -log((1.0 - inside) * (1.0 + inside))), x)
     return where(a < 1.0, value, where(a == 1.0, copysign(INF, x), NAN))
+
+
+def erfinv_in_range(x):
+    """``erfinv`` of |x| <= 0.996, where one polynomial does, the same bits."""
+    a = fabs(x)
+    return copysign(a * erfinv_near(-log_in_range((1.0 - a) * (1.0 + a)) - 2.5), x)
+
+
+def erfinv_leaves_range(x):
+    """Negative where ``erfinv_in_range`` is wrong, and for NaN."""
+    return isub(ibits(0.996), ibits(fabs(x)))
 
 
 def ndtri(x):
