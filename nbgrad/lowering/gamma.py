@@ -31,6 +31,8 @@ def pair(name: str, input, other) -> tuple:
         DTypeError: they are not floating.
     """
     require_tensors(name, input, other)
+    if input.layout is other.layout and input.layout.dtype.is_floating_point:
+        return input, other
     dtype = input.dtype if input.dtype is other.dtype else result_dtype([(x.dtype, x.ndim) for x in (input, other)])
     if not dtype.is_floating_point:
         raise DTypeError(f"{name}: not defined for {dtype}, expected a floating dtype.")

@@ -494,10 +494,10 @@ def renorm(input, p, dim, maxnorm):
     if input.ndim < 2:
         raise ShapeError(f"renorm: expected at least 2 dimensions, got {input.ndim}.")
     dim = wrap("renorm", dim, input.ndim)
-    lengths = input.norm(p, tuple(d for d in range(input.ndim) if d != dim), True)
-    # 1e-7 as torch: it keeps the new norm from being rounded above the greatest.
-    factors = scalar.where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1.0)
-    return input * factors.to(input.dtype)
+    others = tuple(d for d in range(input.ndim) if d != dim)
+    lengths = scalar.norm2(input, others, True) if p == 2 and input.dtype.is_floating_point else input.norm(p, others, True)
+    factors = scalar.renorm_factor(lengths, maxnorm)
+    return input * (factors if factors.dtype is input.dtype else factors.to(input.dtype))
 
 
 for _function in (cov, corrcoef, renorm):

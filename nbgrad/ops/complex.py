@@ -167,7 +167,7 @@ def isreal(x):
     >>> nbgrad.isreal(nbgrad.tensor([1 + 0j, 1j]))
     tensor([ True, False])
     """
-    return scalar.eq(_imag(x), 0) if x.dtype.is_complex else x.new_ones(x.shape, dtype=bool_)
+    return scalar.eq(_imag(x), 0) if x.dtype.is_complex else x.new_ones(x.layout.shape, dtype=bool_)
 
 
 def conjugate_transpose(x):

@@ -110,6 +110,7 @@ row("shared_pick", lambda x, index, dim, node: np.take_along_axis(x, index, dim)
 row("mode", mode, REAL, case((2, 4)), case((3, 2), 0, True))
 row("cummax", running(np.maximum), REAL, case((2, 4), 1), case((3, 2), 0), errors=[fails(nbgrad.DimError, "cummax", (2, 3), 4)])
 row("cummin", running(np.minimum), REAL, case((2, 4), 1), case((3, 2), 0))
+row("renorm_factor", lambda x, maxnorm: np.where(x > maxnorm, maxnorm / (x + 1e-7), 1.0), POSITIVE, case((2, 3), 1.2))
 row("sum_of_numbers", lambda x, dim=None, keepdim=False: np.nansum(x, dim, keepdims=keepdim), REAL, case((2, 3), 1, False),
     case((2, 3)))
 row("nansum", lambda x, dim=None, keepdim=False: np.nansum(x, dim, keepdims=keepdim), REAL, case((2, 3)), case((2, 3), 1, True))
