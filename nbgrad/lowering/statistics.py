@@ -495,7 +495,8 @@ def renorm(input, p, dim, maxnorm):
         raise ShapeError(f"renorm: expected at least 2 dimensions, got {input.ndim}.")
     dim = wrap("renorm", dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != dim)
-    lengths = scalar.norm2(input, others, True) if p == 2 and input.dtype.is_floating_point else input.norm(p, others, True)
+    is_usual = type(p) in (int, float) and p == 2 and input.dtype.is_floating_point
+    lengths = scalar.norm2(input, others, True) if is_usual else input.norm(p, others, True)
     factors = scalar.renorm_factor(lengths, maxnorm)
     return input * (factors if factors.dtype is input.dtype else factors.to(input.dtype))
 

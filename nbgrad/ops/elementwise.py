@@ -232,7 +232,7 @@ elementwise("nan_replaced", lambda x, nan, posinf, neginf:
 # 1e-7 as torch: it keeps the new norm from being rounded above the greatest.
 elementwise("renorm_factor", lambda x, maxnorm: where(x > maxnorm, maxnorm / (x + 1e-7), 1.0),
             {"x": lambda x, maxnorm: where(x > maxnorm, -maxnorm / (x + 1e-7) / (x + 1e-7), 0)}, policy="floating", method=False,
-            function=False, inplace=False, out=False, public="renorm", doc="By what a length is scaled down to maxnorm; 1 below it.")
+            function=False, inplace=False, out=False, public="renorm", doc="By what a length is scaled to maxnorm; 1 below it.")
 
 # ---- comparison, logic, bits ---------------------------------------------------------------------------------------
 
