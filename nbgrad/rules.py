@@ -17,7 +17,7 @@ from .dispatch import CALLS, compile_text, history_steps, node_template, saved_o
 from .dtypes import DType
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .graph import Edge, Node, edge_of, next_seq, requires_grad
+from .graph import Edge, Node, edge_of, next_seq, note_retained, requires_grad
 from .inference import general_in_mode, is_inference, refuse_saving
 from .interpreters import Call, interpret, is_marked, known_call, quick_call
 from .kernels.cpu.launch import Plan
@@ -1376,6 +1376,7 @@ def inplace_view(name: str) -> Callable:
             finally:
                 mode.enabled = False
         own, meta = x._meta_, view._meta_
+        before = None if own is None or not own.retains else x._edge_ if own.base is None else own.node
         put_layout(x, view.layout)
         x._offset_ = view._offset_
         count_write(x._storage_)
@@ -1385,6 +1386,8 @@ def inplace_view(name: str) -> Callable:
                 own.node, own.version = meta.node, x._storage_.version
         elif meta is not None and meta.node is not None:
             x._edge_, x._needs_grad_ = meta.node, True
+        if before is not None and (edge := edge_of(x)) is not before:
+            note_retained(x, edge, before)      # of the shape that it has now
         if own is not None and own.tangent:
             for tangent in own.tangent.values():        # its layout follows
                 getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own

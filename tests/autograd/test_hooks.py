@@ -328,6 +328,22 @@ def test_retained_gradient_follows_an_inplace_write():
     assert h.grad.item() == 7.0
 
 
+@pytest.mark.parametrize("of_a_view", [False, True])
+@pytest.mark.parametrize("write", [lambda y, v: None, lambda y, v: y.mul_(3.0), lambda y, v: v.mul_(3.0)])
+def test_retained_gradient_of_a_tensor_that_was_moved_in_place(write, of_a_view):
+    """It has the shape that the tensor has now, also after writes to it and to a view of it."""
+    x = nbgrad.ones(2, 3, requires_grad=True)
+    y = (x * 1)[:, :] if of_a_view else x * 1
+    y.retain_grad()
+    view = y[:, 2:]
+    y.transpose_(0, 1)
+    write(y, view)
+    weights = nbgrad.arange(6.0).reshape(3, 2)
+    (y * weights).sum().backward()
+    assert y.grad.tolist() == weights.tolist()
+    assert x.grad.tolist() == (weights * y.detach()).t().tolist()          # of ones, each multiplied by its derivative
+
+
 def test_retained_gradient_follows_a_write_through_a_view():
     """The same when the write to the base came through a view."""
     base = leaf([1.0, 2.0]) * 1

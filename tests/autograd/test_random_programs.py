@@ -32,6 +32,11 @@ LARGEST = 48  # elements a tensor; expand stops there
 
 
 # ---------------------------------------------------------------------------------------------- the oracle
+def cancelled(slope, depends):
+    """A derivative that came to 0 although there is one, as what NaN still passes through."""
+    return np.where((slope == 0) & depends, 1e-200, slope)
+
+
 @dataclass
 class Dual:
     """A value and its derivative by all leaf elements, one more axis at the end."""
@@ -39,15 +44,24 @@ class Dual:
     value: np.ndarray
     slope: np.ndarray
 
+    def scaled(self, factor):
+        """The derivative times a number for each element; what does not depend on a leaf does not where it is NaN either."""
+        return np.where(self.slope == 0, 0.0, factor[..., None] * self.slope)
+
     def map(self, f, derivative):
         """Apply an elementwise function."""
-        return Dual(f(self.value), derivative(self.value)[..., None] * self.slope)
+        return Dual(f(self.value), self.scaled(derivative(self.value)))
 
     def __add__(self, other):
-        return Dual(self.value + other.value, self.slope + other.slope)
+        return Dual(self.value + other.value, cancelled(self.slope + other.slope, (self.slope != 0) | (other.slope != 0)))
 
     def __mul__(self, other):
-        return Dual(self.value * other.value, self.slope * other.value[..., None] + other.slope * self.value[..., None])
+        first, second = self.scaled(other.value), other.scaled(self.value)
+        return Dual(self.value * other.value, cancelled(first + second, (first != 0) | (second != 0)))
+
+    def chosen(self, mask, other):
+        """The elements of this one where ``mask``, else those of ``other``."""
+        return Dual(np.where(mask, self.value, other.value), np.where(mask[..., None], self.slope, other.slope))
 
     def constant(self):
         """The same value without a derivative."""
@@ -55,7 +69,7 @@ class Dual:
 
     def sum(self, dim):
         """Sum over a non-negative dimension."""
-        return Dual(self.value.sum(dim), self.slope.sum(dim))
+        return Dual(self.value.sum(dim), cancelled(self.slope.sum(dim), (self.slope != 0).any(dim)))
 
 
 @dataclass
@@ -128,7 +142,7 @@ def random_view(rng, shape):
     choices = [key_view, key_view, reshape_view]
     if len(shape) >= 2:
         choices += [transpose_view, diagonal_view]
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and np.prod(shape):
         choices.append(strided_view)
     if 2 * np.prod(shape) <= LARGEST:
         choices.append(expand_view)
@@ -141,6 +155,8 @@ def key_view(rng, shape):
     key = [slice(None)] * dim
     if dim == len(shape):
         key.append(None)
+    elif not shape[dim] or rng.random() < 0.03:
+        key.append(slice(shape[dim], None))
     elif rng.random() < 0.4:
         key.append(rng.randrange(shape[dim]))
     else:
@@ -153,6 +169,8 @@ def key_view(rng, shape):
 def reshape_view(rng, shape):
     """A reshape to one or two dimensions; a view or a copy as strides decide."""
     size = int(np.prod(shape))
+    if not size:
+        return ".reshape((2, 0))", lambda t: t.reshape((2, 0))
     rows = rng.choice([n for n in range(1, size + 1) if size % n == 0])
     target = rng.choice([(size,), (rows, size // rows)])
     return f".reshape({target})", lambda t: t.reshape(target)
@@ -221,6 +239,15 @@ class Scaled(nbgrad.Function):
         return t * ctx.factor
 
 
+# Hooks that multiply a cotangent: each registers one and returns its handle.
+HOOKS = {
+    "hook": lambda t, factor: t.register_hook(lambda g: g * factor),
+    "hook that writes": lambda t, factor: t.register_hook(lambda g: g.clone().mul_(factor)),
+    "node's hook": lambda t, factor: t.grad_fn.register_hook(lambda grads, _: tuple(g * factor for g in grads)),
+    "node's pre-hook": lambda t, factor: t.grad_fn.register_prehook(lambda grads: tuple(g * factor for g in grads)),
+}
+
+
 # Ways through complex numbers and back, as views: text, function, and the factor that they come to.
 PARTS = [
     (".to(complex128).real", lambda t: t.to(nbgrad.complex128).real.to(t.dtype), 1.0),
@@ -241,10 +268,12 @@ class Machine:
         shift: added to x[0, 0].
         dual: give x[0, 0] the tangent 1; a dual level is open.
         dtype: of all tensors; the mirrors are of float64.
+        missing: whether an element of each leaf is NaN; then nothing is overwritten, because 0 times NaN is NaN to what was,
+            and the gradients by these elements are not looked at.
     """
 
-    def __init__(self, guarded, pure=False, shift=0.0, dual=False, dtype=F64):
-        self.guarded, self.pure, self.text, self.slots, self.dtype = guarded, pure, [], [], dtype
+    def __init__(self, guarded, pure=False, shift=0.0, dual=False, dtype=F64, missing=False):
+        self.guarded, self.pure, self.text, self.slots, self.dtype, self.missing = guarded, pure, [], [], dtype, missing
         rng = random.Random(0)
         shapes = {"x": (2, 3), "w": (3,)}
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -253,6 +282,8 @@ class Machine:
             size = int(np.prod(shape))
             value = np.array([rng.uniform(-1, 1) for _ in range(size)]).reshape(shape)
             value.flat[0] += shift if name == "x" else 0.0
+            if missing:
+                value.flat[1] = np.nan
             tensor = nbgrad.tensor(value.tolist(), dtype=dtype)
             if name == "w":         # a leaf behind the start of its memory, with gaps between its elements
                 tensor = nbgrad.zeros(2 * size + 1, dtype=dtype)[1::2].detach().copy_(tensor)
@@ -279,7 +310,7 @@ class Machine:
         """One random step."""
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
-        kinds = {self.take_view: 35, self.write: 40, self.compute: 20, self.detach: 0 if self.pure else 5,
+        kinds = {self.take_view: 35, self.write: 0 if self.missing else 40, self.compute: 20, self.detach: 0 if self.pure else 5,
                  self.hook: 0 if self.pure else 4, self.move: 8, self.resize: 2, self.cut: 0 if self.pure else 2}
         rng.choices(list(kinds), list(kinds.values()))[0](rng, slot)
 
@@ -291,7 +322,7 @@ class Machine:
     def viewed(self, mirror, f):
         """The mirror of a view, or the content of a copy where NumPy's reshape had to make one."""
         index = seen(f, mirror.index, mirror)
-        if np.shares_memory(index, mirror.index):
+        if np.shares_memory(index, mirror.index) or not index.size:
             return mirror.view(index)
         content = mirror.read()
         return Dual(f(content.value), content.slope.reshape(*index.shape, self.width))
@@ -340,12 +371,14 @@ class Machine:
         self.text.append(f"{slot.name}.detach_()")
 
     def hook(self, rng, slot):
-        """Add a clone with hooks that scale its cotangent; one of them may have been removed again."""
-        tensor, content, factor = slot.tensor.clone(), slot.mirror.read(), rng.uniform(-2, 2)
-        text = f"{slot.name}.clone() with a hook that multiplies by {factor}"
+        """Add a clone with hooks that scale its cotangent, of its own or of its node; one of them has been removed again."""
+        tensor, content, factor, kind = slot.tensor.clone(), slot.mirror.read(), rng.uniform(-2, 2), rng.choice(list(HOOKS))
+        text = f"{slot.name}.clone() with a {kind} that multiplies by {factor}"
         if tensor.requires_grad:
-            removed = tensor.register_hook(lambda g: g * 1e3)
-            tensor.register_hook(lambda g: g * factor)
+            removed = HOOKS[kind](tensor, 1e3)
+            HOOKS[kind](tensor, factor)
+            if rng.random() < 0.5:
+                tensor.retain_grad()
             removed.remove()
             content = Dual(content.value, content.slope * factor)
         self.add(tensor, content, text)
@@ -360,7 +393,7 @@ class Machine:
         content, name = slot.mirror.read(), slot.name
         with nbgrad.no_grad() if silent else contextlib.nullcontext():
             tensor = self.operand(slot.tensor, False)
-            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex"])
+            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex", "integers", "where"])
             if choice == "function":
                 factor = rng.uniform(-2, 2)
                 tensor, text = Scaled.apply(tensor, factor), f"Scaled.apply({name}, {factor})"
@@ -369,6 +402,16 @@ class Machine:
                 text, f, sign = rng.choice(PARTS)
                 tensor, text = f(tensor), name + text
                 content = content.map(lambda v: v * sign, lambda v: np.full_like(v, sign))
+            elif choice == "integers":      # an operand that nothing is differentiated by
+                factors = np.array([rng.choice([-2, -1, 1, 3]) for _ in range(content.value.size)]).reshape(content.value.shape)
+                tensor, text = tensor * nbgrad.tensor(factors), f"{name} * integers"
+                content = content.map(lambda v: v * factors, lambda v: factors * np.ones_like(v))
+            elif choice == "where":
+                other, shape = self.partner(rng, content.value.shape), content.value.shape
+                mask = np.array(rng.choices([False, True], k=content.value.size), bool).reshape(shape)
+                tensor = nbgrad.where(nbgrad.tensor(mask), tensor, self.operand(other.tensor, False))
+                text = f"where(mask, {name}, {other.name})"
+                content = content.chosen(mask, other.mirror.read())
             elif choice in UNARY:
                 tensor, content, text = getattr(tensor, choice)(), content.map(*UNARY[choice]), f"{name}.{choice}()"
             elif choice == "sum" and content.value.ndim:
@@ -418,7 +461,7 @@ class Machine:
             choice = "sin" if self.guarded and choice in OVERWRITES_WHAT_IT_SAVED else choice
             content, arguments, argument = content.map(*UNARY[choice]), (), ""
         elif choice == "fill":
-            content, arguments, argument = content.map(lambda v: v * 0 + 0.5, np.zeros_like), (0.5,), "0.5"
+            content, arguments, argument = content.map(lambda v: np.full_like(v, 0.5), np.zeros_like), (0.5,), "0.5"
         else:
             other = self.partner(rng, content.value.shape)
             same = np.array_equal(mirror.index, other.mirror.index) and tensor.stride() == other.tensor.stride()
@@ -475,17 +518,43 @@ class Machine:
                 raise
             return False
         got = np.concatenate([g.numpy().ravel() for g in gradients])
+        if self.missing:
+            present = ~np.isnan(np.concatenate([leaf.tensor.detach().numpy().ravel() for leaf in self.leaves]))
+            got, expected = got[present], expected[present]
         self.check(got, expected, 1e-9, 1e-9, "gradient by x and w")
         return True
 
 
-def run(seeds, guarded, dtype=F64):
+def run(seeds, guarded, dtype=F64, missing=False):
     """Run the program of these step seeds; return whether backward went through. Raises where anything disagrees."""
-    machine = Machine(guarded, dtype=dtype)
+    machine = Machine(guarded, dtype=dtype, missing=missing)
     for seed in seeds:
         machine.step(seed)
     machine.check_values()
     return machine.check_gradients()
+
+
+def run_accumulated(seeds, guarded):
+    """Run a program and its backward twice into leaves whose hooks write: to the gradient that arrives and to ``.grad``."""
+    machine = Machine(guarded)
+    for leaf in machine.leaves:
+        leaf.tensor.register_hook(lambda g: g.clone().mul_(2.0))
+    x, w = (leaf.tensor for leaf in machine.leaves)
+    x.register_post_accumulate_grad_hook(lambda x: setattr(x, "grad", x.grad * -1.5))
+    w.register_post_accumulate_grad_hook(lambda w: (w.grad.mul_(-1.5), None)[1])
+    for seed in seeds:
+        machine.step(seed)
+    loss, expected = machine.loss()
+    try:
+        for _ in range(2):
+            loss.backward(retain_graph=True)
+    except RuntimeError as error:
+        if guarded or "at version" not in str(error):
+            raise
+        return False
+    got = np.concatenate([leaf.tensor.grad.numpy().ravel() for leaf in machine.leaves])
+    machine.check(got, (2 * expected * -1.5 + 2 * expected) * -1.5, 1e-9, 1e-9, "gradient that x and w keep")
+    return True
 
 
 def run_dual(seeds, guarded):
@@ -575,6 +644,17 @@ def test_bare_programs_agree_with_the_replay_or_refuse():
 def test_guarded_programs_in_single_precision():
     """The same programs on float32 tensors, to fewer digits."""
     run_all(guarded=True, run=lambda steps, guarded: run(steps, guarded, nbgrad.float32), programs=PROGRAMS // 3)
+
+
+def test_guarded_programs_with_missing_numbers():
+    """The same programs where an element of each leaf is NaN: it reaches what depends on it, and no other gradient."""
+    run_all(guarded=True, run=lambda steps, guarded: run(steps, guarded, missing=True), programs=PROGRAMS // 2)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_programs_that_accumulate_through_hooks_that_write(guarded):
+    """``.grad`` after two passes: hooks of leaves change what arrives, post-accumulate hooks what is kept, in place or not."""
+    run_all(guarded, run=run_accumulated, programs=PROGRAMS // 2)
 
 
 def test_guarded_programs_in_forward_mode():
