@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 
@@ -161,6 +162,50 @@ def test_a_part_of_a_freed_node():
     with pytest.raises(nbgrad.errors.GradError, match="second time"):
         nbgrad.grad(total, [x])
     assert nbgrad.grad(other, [y])[0].item() == pytest.approx(math.exp(3.0))
+
+
+class ProductAndSum(nbgrad.Function):
+    """Two results, so that edges lead to later outputs of a node."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y + h, g * x + h
+
+
+def random_graph(rng):
+    """Tensors that require grad, leaves and others, made of one another in a random way."""
+    values = [leaf([rng.uniform(-1, 1) for _ in range(3)]) for _ in range(rng.randint(1, 4))]
+    steps = [lambda x, y: (x * y,), lambda x, y: (x.sin(),), lambda x, y: (x - 0.1 * y.exp(),), ProductAndSum.apply,
+             lambda x, y: nbgrad.stack((x, y, x)).unbind(0), lambda x, y: (0.5 * nbgrad.cat((x, y))[:3],)]
+    for _ in range(rng.randint(3, 15)):
+        values += rng.choice(steps)(rng.choice(values), rng.choice(values))
+    nodes = [x.grad_fn for x in values if x.grad_fn is not None]
+    if rng.random() < 0.2:
+        rng.choice(nodes)._set_sequence_nr(rng.choice(nodes)._sequence_nr() + 1)
+    return values
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_gradients_of_some_inputs_are_those_of_all(seed, create_graph):
+    """What else is asked for never changes a gradient; in a graph that is asked about all its tensors every node runs whole."""
+    rng = random.Random(seed)
+    values = random_graph(rng)
+    roots = rng.sample(values, min(len(values), rng.randint(1, 2)))
+    seeds, options = [nbgrad.ones_like(root) for root in roots], {"retain_graph": True, "allow_unused": True}
+    every = nbgrad.grad(roots, values, seeds, **options)
+    for _ in range(3):
+        chosen = rng.sample(range(len(values)), min(len(values), rng.randint(1, 3)))
+        some = nbgrad.grad(roots, [values[k] for k in chosen], seeds, create_graph=create_graph, **options)
+        for k, g in zip(chosen, some):
+            assert (g is None) == (every[k] is None)
+            assert g is None or g.tolist() == pytest.approx(every[k].tolist(), rel=1e-12)
 
 
 def test_diamond_sums_before_it_runs():
