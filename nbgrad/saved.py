@@ -315,6 +315,12 @@ def active_hooks() -> tuple[Callable, Callable] | None:
     return entered[-1].pair if entered else None
 
 
+def drop(entries: list, entry: EnteredHooks) -> None:
+    """Take ``entry`` out, if it is there."""
+    if entry in entries:
+        entries.remove(entry)
+
+
 class saved_tensors_hooks:      # torch's name
     """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
 
@@ -334,12 +340,20 @@ class saved_tensors_hooks:      # torch's name
     def __enter__(self) -> None:
         if _hook_stack.disabled is not None:
             raise GradError(_hook_stack.disabled)
-        entry = EnteredHooks(self)
-        _hook_stack.entered.append(entry)
-        special.append(entry)
+        entry, entered = EnteredHooks(self), _hook_stack.entered
+        try:
+            special.append(entry)
+            entered.append(entry)
+        except BaseException:           # an interrupt between the steps: the block is not entered, and nobody will leave it
+            drop(entered, entry)
+            drop(special, entry)
+            raise
 
     def __exit__(self, *error: object) -> None:
         entered = _hook_stack.entered
+        if entered and entered[-1].context is self:     # at once: an interrupt on a longer way would leave the hooks behind
+            special.remove(entered.pop())
+            return
         place = next((k for k in reversed(range(len(entered))) if entered[k].context is self), None)
         if place is None:
             raise GradError("saved_tensors_hooks: the context is not active in this thread, so it cannot be left. "

@@ -643,3 +643,21 @@ def test_hooks_that_cannot_be_called(hooks, name):
     """They are refused when they are given, not in the operation that would call them."""
     with pytest.raises(TypeError, match=f"^saved_tensors_hooks: {name}: expected a function, got "):
         nbgrad.graph.saved_tensors_hooks(*hooks)
+
+
+def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
+    """Ctrl-C between the steps of entering: hooks that nobody would remove are not there."""
+    class Interrupted(list):
+        def append(self, entry):
+            super().append(entry)
+            raise KeyboardInterrupt
+
+    packed = []
+    for patch in (lambda m: m.setattr("nbgrad.saved.special", Interrupted()),
+                  lambda m: m.setattr("nbgrad.saved._hook_stack.entered", Interrupted())):
+        with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
+            patch(m)
+            with nbgrad.graph.saved_tensors_hooks(packed.append, lambda x: x):
+                raise AssertionError("entered")
+        nbgrad.ones(1, requires_grad=True).exp()
+    assert not packed and not nbgrad.grad_mode.special
