@@ -301,6 +301,24 @@ def test_tolerances_of_a_pseudo_inverse(options):
         np.testing.assert_allclose(linalg.pinv(nbgrad.tensor(x), **options).numpy(), want, atol=1e-12)
 
 
+def test_where_no_lapack_is_found_numpy_does_the_work(monkeypatch):
+    """The same results, of shapes that no other test has met."""
+    from nbgrad.lowering import lapack
+    monkeypatch.setattr(lapack, "find", lambda name: 0)
+    lapack.addresses.cache_clear()
+    try:
+        x = RNG.normal(size=(3, 7, 7)) + 4 * np.eye(7)
+        a = nbgrad.tensor(x, requires_grad=True)
+        np.testing.assert_allclose(linalg.inv(a).detach().numpy(), np.linalg.inv(x))
+        np.testing.assert_allclose(linalg.svdvals(a.detach()).numpy(), np.linalg.svd(x, compute_uv=False))
+        p, low, up = linalg.lu(a)
+        np.testing.assert_allclose((p @ low @ up).detach().numpy(), x)
+        g, = nbgrad.grad(linalg.slogdet(a).logabsdet.sum(), a)
+        np.testing.assert_allclose(g.numpy(), np.swapaxes(np.linalg.inv(x), -1, -2))
+    finally:
+        lapack.addresses.cache_clear()
+
+
 @pytest.mark.parametrize("call", [linalg.inv, lambda x: linalg.solve(x, x), linalg.cholesky, linalg.lu_factor])
 def test_a_singular_matrix_after_regular_ones_is_an_error(call):
     """Whatever calls before have settled."""
