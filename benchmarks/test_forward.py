@@ -130,10 +130,13 @@ def assigned(x, y):
     return x
 
 
-# Of the others 1.2: times of nbgrad / times of torch that are not to be exceeded.
-BUDGETS: dict[tuple[str, int], float] = {}
-# Why a row has a larger budget.
-REASONS: dict[tuple[str, int], str] = {}
+# Of the others 1.2: times of nbgrad / times of torch that are not to be exceeded, and why a row has a larger budget. Those are rows
+# whose call takes torch 1 to 2 us: finding the program of a call in Python takes that long.
+FINDING = "a look at the operands in Python, 1.2 us, two launches and two new tensors, beside 2 us"
+TWICE = "what FINDING says; and the positions are checked for the value and for the tangent"
+FIRST = "the tensor that is written gets its first tangent: two launches and a new tensor, and a clone that is another call"
+BUDGETS = {"cat": (1.7, FINDING), "stack": (1.5, FINDING), "gather": (2.0, TWICE), "index_select": (1.9, TWICE),
+           "index": (1.6, TWICE), "copy_": (1.9, FIRST), "[...] =": (1.6, FINDING)}
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -159,7 +162,8 @@ def test_operation_of_a_dual_tensor(compare, name, size):
 
         return run
 
-    compare(f"{name} of a dual tensor, {size:,} elements", both(program), budget=BUDGETS.get((name, size), 1.2), tolerance=1e-2)
+    compare(f"{name} of a dual tensor, {size:,} elements", both(program),
+            budget=BUDGETS.get(name, (1.2,))[0] if size == SMALL else 1.2, tolerance=1e-2)
 
 
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")       # torch's, of what it traces

@@ -6,6 +6,7 @@ again is traced: what it launches is noted, what the results do not need is left
 operands and tangents. Nothing of it is recorded, and no tangent is seen in it.
   steps      elementwise and planned calls are launches of their plans, movements other layouts of the same memory; a prepared run
              is what it is. Of a planned operation of several steps these are taken; one that may look at elements is called again.
+             Elementwise steps on large operands that follow one another are one kernel.
   constants  a tensor that no call made is filled with one number: zeros for what has no tangent, ones for a cotangent.
   refused    what is written to on the way, results of unknown origin, and programs that do not give the bits of the trace.
 The amax of 16 elements takes 5 us instead of 27 (benchmarks/test_forward.py).
@@ -17,10 +18,12 @@ from threading import get_ident
 from typing import Any, Callable
 
 from .creation import new_full
-from .dispatch import CALLS, compile_text, find_plan
+from .dispatch import CALLS, compile_text, find_plan, forward_formula
 from .grad_mode import special
 from .interpreters import Presence
 from .kernels.cpu.launch import Plan
+from .lowering.elementwise import Formula, elementwise_plan
+from .ops.expr import Expr, constant as constant_of, evaluate, operation, symbol
 from .rules import hashable
 from .saved import tensors_in
 from .tangents import beneath, lies_alike
@@ -60,12 +63,13 @@ class Step:
         form: its text; ``{0}`` and so on are what it uses, ``{out}`` the name of its result.
         uses: inputs and steps as numbers (``Value``), and objects that are bound (``Bound``).
         settled: whether layouts say where the result lies, and not elements.
+        formula, layouts: of an elementwise call of large operands, which may be part of another one's kernel.
     """
 
-    __slots__ = ("form", "uses", "settled")
+    __slots__ = ("form", "uses", "settled", "formula", "layouts")
 
-    def __init__(self, form: str, uses: list, settled: bool = True):
-        self.form, self.uses, self.settled = form, uses, settled
+    def __init__(self, form: str, uses: list, settled: bool = True, formula: Formula | None = None):
+        self.form, self.uses, self.settled, self.formula = form, uses, settled, formula
 
 
 class Value:
@@ -183,7 +187,12 @@ class Reader:
             Refused: there is none.
         """
         if op.kind == "elementwise":
-            return launch(find_plan(op, operands), rendered)
+            plan = find_plan(op, operands)
+            own = plan.outs[0].layout
+            joins = own.numel >= FUSED_FROM and plan.compute is own.dtype and own.dtype.compute == own.dtype.name
+            step = launch(plan, rendered, forward_formula(op, own.dtype) if joins else None)
+            step.layouts = tuple([x.layout if isinstance(x, Tensor) else None for x in operands])
+            return step
         if op.kind == "movement":
             return moved(op, operands, rendered)
         call, count = CALLS[op.name], len(op.operands)
@@ -212,9 +221,72 @@ def places(rendered: list, first: int) -> str:
     return ", ".join(f"{{{k}}}" for k in range(first, first + len(rendered)))
 
 
-def launch(plan: Plan, rendered: list) -> Step:
+def launch(plan: Plan, rendered: list, formula: Formula | None = None) -> Step:
     """The launch of a plan."""
-    return Step("{out} = fresh(" + places([plan, *rendered], 0) + ")", [Bound(plan), *rendered])
+    return Step("{out} = fresh(" + places([plan, *rendered], 0) + ")", [Bound(plan), *rendered], True, formula)
+
+
+# Elements from which one pass over memory less is worth a kernel of its own.
+FUSED_FROM = 1 << 15
+
+
+def fuse(order: list[Step], results: list[Value]) -> list[Step]:
+    """The steps with elementwise calls put into the only one that reads their result, in its layout: one pass over memory."""
+    reads: dict[Step, int] = {}
+    for step in order:
+        for use in tensors_in(step.uses, Value):
+            if use.step is not None:
+                reads[use.step] = reads.get(use.step, 0) + 1
+    kept = {value.step for value in results}
+    gone = set()
+    for step in order:
+        while (place := joined_place(step, reads, kept)) is not None:
+            gone.add(step.uses[place].step)
+            join(step, place)
+    return [step for step in order if step not in gone]
+
+
+MOST_OPERANDS = 8
+
+
+def joined_place(step: Step, reads: dict[Step, int], kept: set) -> int | None:
+    """Which operand of a step is an elementwise result that nobody else reads."""
+    if step.formula is None:
+        return None
+    own = step.uses[0].it.outs[0].layout
+    for place, use in enumerate(step.uses):
+        before = use.step if isinstance(use, Value) else None
+        if before is not None and before.formula is not None and reads[before] == 1 and before not in kept:
+            if before.uses[0].it.outs[0].layout is own and len(step.uses) + len(before.uses) - 3 <= MOST_OPERANDS:
+                return place
+    return None
+
+
+def join(step: Step, place: int) -> None:
+    """Compute an operand of a step, by its formula, in the step's own kernel."""
+    before, formula = step.uses[place].step, step.formula
+    assert formula is not None and before.formula is not None
+    operands = [*step.uses[1:place], *before.uses[1:], *step.uses[place + 1:]]
+    params = [*formula.params[:place - 1], *before.formula.params, *formula.params[place:]]
+    names = [f"x{k}" for k in range(len(params))]
+    symbols = [symbol(name, boolean) for name, (_, boolean) in zip(names, params)]
+    count = len(before.formula.params)
+    inner = renamed(before.formula, symbols[place - 1:place - 1 + count])
+    result = renamed(formula, [*symbols[:place - 1], inner, *symbols[place - 1 + count:]])
+    step.formula = Formula("joined", tuple((name, boolean) for name, (_, boolean) in zip(names, params)), (result,))
+    own = step.uses[0].it.outs[0].layout
+    layouts = (*step.layouts[:place - 1], *before.layouts, *step.layouts[place:])
+    plan: Plan = elementwise_plan(step.formula, own.dtype, layouts, (own,))
+    step.layouts = layouts
+    step.uses = [Bound(plan), *operands]
+    step.form = "{out} = fresh(" + places(step.uses, 0) + ")"
+
+
+def renamed(formula: Formula, values: list) -> Expr:
+    """The result of a formula of these expressions."""
+    names = [name for name, _ in formula.params]
+    result, = evaluate(formula.results, dict(zip(names, values)), lambda name, args: operation(name, *args))
+    return result if isinstance(result, Expr) else constant_of(result)
 
 
 def moved(op: Any, operands: tuple, rendered: list) -> Step:
@@ -256,7 +328,7 @@ def constant(x: Tensor) -> Step:
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None,
-               constants: bool = True) -> tuple[Callable, bool] | None:
+               constants: bool = True, fused: bool = False) -> tuple[Callable, bool] | None:
     """``program(*inputs) -> result, tangent``, and whether the tangent may be taken as it is; None where there is no program.
 
     A program returns None alone where the call must go the long way after all.
@@ -264,6 +336,7 @@ def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tenso
     Args:
         tracer: what was noted while ``result`` and ``tangent`` were computed from ``inputs``.
         constants: whether it may use what no call made.
+        fused: whether elementwise calls that follow one another are one kernel.
     """
     reader = Reader(inputs)
     for step in tracer.steps:
@@ -279,7 +352,7 @@ def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tenso
     given = [id(x._storage_) for x in inputs]
     if any(id(x._storage_) in (*given, *reader.constants) for x in outs):
         return None
-    program, settled = written(values, isinstance(result, tuple), last, len(inputs))
+    program, settled = written(values, isinstance(result, tuple), last, len(inputs), fused)
     if tangent is None or last is None:
         return program, True
     memory = id(tangent._storage_)
@@ -288,12 +361,14 @@ def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tenso
     return program, settled and memory not in (*given, *[id(x._storage_) for x in outs]) and lies_alike(tangent, outs[0])
 
 
-def written(outs: list[Value], several: bool, tangent: Value | None, count: int) -> tuple[Callable, bool]:
+def written(outs: list[Value], several: bool, tangent: Value | None, count: int, fused: bool) -> tuple[Callable, bool]:
     """The function of what the results need, and whether all its steps are settled."""
     order: list[Step] = []
     results = [*outs, *(() if tangent is None else (tangent,))]
     for value in results:
         collect(value, order)
+    if fused:
+        order = fuse(order, results)
     bound: list[Any] = []
     names: dict[Step, str] = {step: f"v{k}" for k, step in enumerate(order)}
 

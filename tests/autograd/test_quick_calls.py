@@ -252,6 +252,21 @@ def jacobian_of(function, x):
     return np.stack([nbgrad.grad(each, x, retain_graph=True)[0].numpy().reshape(-1) for each in out])
 
 
+@pytest.mark.parametrize("function", [
+    nbgrad.linalg.vector_norm, lambda x: nbgrad.linalg.vector_norm(x, 3, 1), lambda x: x.var(0), lambda x: x.amax(1),
+    lambda x: x.std(), lambda x: x.prod(1), lambda x: x.logsumexp((0, 1)), lambda x: x.max()])
+def test_steps_of_large_operands_are_joined(function):
+    """Elementwise steps that follow one another are one kernel, which gives what they give."""
+    x, t = wave(200, 200), wave(200, 200).flip(1) * 0.3
+    for k in range(5):
+        x = x.roll(k) * 0.99
+        got = pushed(function, (x,), (t,))
+        with asking():
+            want = pushed(function, (x,), (t,))
+        for a, b in zip(got, want):
+            close(a, b, 1e-12, "joined")
+
+
 @pytest.mark.parametrize("name", REDUCED)
 @pytest.mark.parametrize("dim, keepdim", [(0, False), (1, True), (-1, False)])
 def test_tangents_of_reductions_are_sums_of_slopes(name, dim, keepdim):
