@@ -304,6 +304,7 @@ REASONS = {
     "gelu": "torch's is a library's, with more than twice the error (1.1e-6 beside 4.4e-7 in [-5, 5])",
     "erfc": "one more quotient than torch's: the formula holds its digits far out, and among small results",
     "polar": "two products and their join, three launches; torch's is slower from 1,000 elements on",
+    "feature_dropout": "one element of each channel is looked at by views, and numbers are drawn by a function in Python",
     "renorm": "lengths, factors and products are operations of their own",
     "is_floating_point": "a function in Python: 30 ns more",
     "is_complex": "a function in Python: 30 ns more",
