@@ -121,3 +121,19 @@ def test_the_result_keeps_the_memory_order(name):
     out = run(row, [placed(x, transposed) for x in row.arrays(call, dtype_for(name))], call)[0]
     assert out.stride() == (1, 2)
     assert tensors(row, call, dtype_for(name))[0].stride() == (3, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_short_rows_are_read_and_written_where_they_lie(width, order, dtype):
+    """Rows of few elements with gaps between them, in more than one block: read, written, and computed with, as NumPy does."""
+    values = (np.random.default_rng(0).normal(size=(3, 211, 12)) * 50).astype(dtype)
+    part = (slice(None), slice(None, None, 2), slice(1, 1 + width))
+    x, expected = nbgrad.tensor(values)[part].permute(order), values[part].transpose(order)
+    assert np.array_equal(x.contiguous().numpy(), expected)
+    assert np.array_equal((x + x).numpy(), expected + expected)
+    into, target = nbgrad.zeros(values.shape, dtype=x.dtype), np.zeros_like(values)
+    into[part].permute(order).copy_(nbgrad.tensor(np.ascontiguousarray(expected)))
+    target[part].transpose(order)[...] = expected
+    assert np.array_equal(into.numpy(), target)
