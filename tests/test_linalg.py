@@ -289,6 +289,19 @@ def test_one_tensor_as_both_operands_and_then_two(function):
     np.testing.assert_array_equal(function(x, y).numpy(), fresh.numpy())
 
 
+@pytest.mark.parametrize("shape, dim", [((4, 3), -1), ((3, 5), -2), ((3, 5), None), ((2, 3, 4), 1), ((3, 2, 4), 0), ((3, 3), 0)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_vector_products_along_any_dimension(shape, dim, turned):
+    """Of any strides; the same bits with a gradient."""
+    x, y = RNG.normal(size=shape), RNG.normal(size=shape)
+    a, b = nbgrad.tensor(x.T.copy() if turned else x), nbgrad.tensor(y)
+    a = a.permute(*range(len(shape))[::-1]) if turned else a
+    for _ in range(2):
+        out = nbgrad.cross(a, b, dim)
+        np.testing.assert_allclose(out.numpy(), np.cross(x, y, axis=shape.index(3) if dim is None else dim))
+    np.testing.assert_array_equal(nbgrad.cross(a, b.clone().requires_grad_(), dim).detach().numpy(), out.numpy())
+
+
 @pytest.mark.parametrize("options", [{}, {"rtol": 0.5}, {"atol": 1, "rtol": 0}, {"rcond": 0.9}, {"rtol": np.array([0.5, 0.9])}])
 def test_tolerances_of_a_pseudo_inverse(options):
     """Singular values that are not greater count as 0: whole numbers and arrays are tolerances too."""

@@ -32,6 +32,7 @@ from ..tensor import Tensor, native, new_tensor
 from .distances import serves
 from .elementwise import Formula, elementwise_plan
 from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
+from .lapack import at_once
 from .reduce import ready
 from .refused import refused
 from .scan import running_plan
@@ -593,7 +594,17 @@ def chain_matmul(*matrices):
     return product
 
 
-composite("cross", explained(cross), out=True, doc=cross.__doc__)
+def cross_launch(input, other, dim=None) -> tuple | None:
+    """What ``at_once`` is told of ``cross``: vectors along one of the last two dimensions."""
+    if input.ndim < 2 or input.shape != other.shape or input.dtype is not other.dtype:
+        return None
+    dim = next(d for d, size in enumerate(input.shape) if size == 3) if dim is None else wrap("cross", dim, input.ndim)
+    if dim < input.ndim - 2:
+        return None
+    return "cross", (input, other), {"turned": dim == input.ndim - 1}, lambda out: out[0]
+
+
+composite("cross", at_once(cross_launch)(explained(cross)), out=True, doc=cross.__doc__)
 composite("dist", dist, doc=dist.__doc__)
 for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
     composite(_function.__name__, _function, method=False, out=_function in (normalize, chain_matmul),

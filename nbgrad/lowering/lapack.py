@@ -283,6 +283,13 @@ def exchange(layouts, back):
 
 
 @routine
+def cross(layouts, turned):
+    """Vector products along the columns, or along the rows if ``turned``."""
+    m, n = sides(layouts[0])
+    return Routine("cross", (), (m, n, 0), (((m, n), layouts[0].dtype),), flags=(int(turned), 0))
+
+
+@routine
 def plu(layouts):
     """P, L and U."""
     (m, n), dtype = sides(layouts[0]), layouts[0].dtype

@@ -155,6 +155,20 @@ BODIES = {
                     y[i * n + j] = y[other * n + j]
                     y[other * n + j] = held
 ''',
+    # Vector products along the rows, or along the columns (``flag``): no LAPACK, the same kind of launch.
+    "cross": '''
+        count, own, beside, own_y, beside_y, own_out, beside_out = n, down, across, down_y, across_y, n, 1
+        if flag != 0:
+            count, own, beside, own_y, beside_y, own_out, beside_out = m, across, down, across_y, down_y, 1, 3
+        a, b, z = at_T(x, 0), at_T(operand(record, args, 1, unit), 0), at_T(out, 0)
+        for j in range(count):
+            i, l = j * beside, j * beside_y
+            a0, a1, a2 = a[i], a[i + own], a[i + 2 * own]
+            b0, b1, b2 = b[l], b[l + own_y], b[l + 2 * own_y]
+            z[j * beside_out] = a1 * b2 - a2 * b1
+            z[j * beside_out + own_out] = a2 * b0 - a0 * b2
+            z[j * beside_out + 2 * own_out] = a0 * b1 - a1 * b0
+''',
     # P, L and U.
     "plu": '''
         pivots = work + area
