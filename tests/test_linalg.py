@@ -213,7 +213,7 @@ def test_lu_puts_together_what_it_took_apart():
 
 
 @pytest.mark.parametrize("function", [linalg.eigvalsh, linalg.svdvals])
-def test_values_that_tie_have_gradients_of_every_order(function):
+def test_values_have_gradients_of_every_order(function):
     """What the forward pass knows of vectors serves the first order alone: a recorded cotangent has its own history."""
     x = nbgrad.tensor(np.diag([3.0, 2.0, 1.0]) + 0.1, requires_grad=True)
     g, = nbgrad.grad((function(x) ** 3).sum(), x, create_graph=True)

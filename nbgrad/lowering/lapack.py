@@ -247,8 +247,8 @@ ROUTINES: dict[str, Callable] = {}
 
 
 def routine(function: Callable) -> Callable:
-    """Register what says, for layouts and attributes, which routine it is; its name is the function's without the last line."""
-    ROUTINES[function.__name__.rstrip("_")] = function
+    """Register what says, for layouts and attributes, which routine it is, under the function's name."""
+    ROUTINES[function.__name__] = function
     return function
 
 
