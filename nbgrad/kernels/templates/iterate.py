@@ -37,9 +37,10 @@ def move(target, target_step, source, source_step, count, size):
             value4 = from4[0]
             for i in range(count):
                 to4[i] = value4
-        elif target_step == -4 and source_step == 4:      # of a flip: 1 M float32 330 -> 113 us
+        elif target_step == -4 and source_step == 4:      # of a flip: 1 M float32 330 -> 110 us
+            last4 = at_int32(target, 4 * (1 - count))
             for i in range(count):
-                to4[-i] = from4[i]
+                last4[i] = from4[count - 1 - i]
         else:
             for i in range(count):
                 at_int32(target, i * target_step)[0] = at_int32(source, i * source_step)[0]
@@ -52,9 +53,10 @@ def move(target, target_step, source, source_step, count, size):
             value8 = from8[0]
             for i in range(count):
                 to8[i] = value8
-        elif target_step == -8 and source_step == 8:      # of a flip: 1 M float32 330 -> 113 us
+        elif target_step == -8 and source_step == 8:      # of a flip: 1 M float32 330 -> 110 us
+            last8 = at_int64(target, 8 * (1 - count))
             for i in range(count):
-                to8[-i] = from8[i]
+                last8[i] = from8[count - 1 - i]
         else:
             for i in range(count):
                 at_int64(target, i * target_step)[0] = at_int64(source, i * source_step)[0]
