@@ -37,7 +37,7 @@ def move(target, target_step, source, source_step, count, size):
             value4 = from4[0]
             for i in range(count):
                 to4[i] = value4
-        elif target_step == -4 and source_step == 4:      # of a flip: 1 M float32 330 -> 110 us
+        elif target_step == -4 and source_step == 4:      # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
             last4 = at_int32(target, 4 * (1 - count))
             for i in range(count):
                 last4[i] = from4[count - 1 - i]
@@ -53,7 +53,7 @@ def move(target, target_step, source, source_step, count, size):
             value8 = from8[0]
             for i in range(count):
                 to8[i] = value8
-        elif target_step == -8 and source_step == 8:      # of a flip: 1 M float32 330 -> 110 us
+        elif target_step == -8 and source_step == 8:      # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
             last8 = at_int64(target, 8 * (1 - count))
             for i in range(count):
                 last8[i] = from8[count - 1 - i]
