@@ -1640,11 +1640,11 @@ Derivative: that of the operations it is written in.
 
 Forms: x.cholesky(...), out=.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.cholesky(x)
-tensor([[ 3.2016,  0.0000,  0.0000],
-        [ 0.2343,  2.2378,  0.0000],
-        [-1.4837,  3.2276,  2.4252]])
+tensor([[ 3.2064,  0.0000,  0.0000],
+        [ 0.2339,  2.2448,  0.0000],
+        [-1.4814,  3.2170,  2.4469]])
 """,
     'cholesky_inverse': """\
 The inverse of L @ L^H.
@@ -1664,11 +1664,11 @@ Derivative: that of the operations it is written in.
 
 Forms: x.cholesky_inverse(...), out=.
 
->>> x = nbgrad.tensor([[3.2015621187164243, 0.0, 0.0], [0.2342606428329091, 2.23777164858694, 0.0], [-1.4836507379417576, 3.2275683625585763, 2.4251975080013235]])
+>>> x = nbgrad.tensor([[3.206438834595165, 0.0, 0.0], [0.23390435267563514, 2.244780335311095, 0.0], [-1.481394233612356, 3.2170205902439526, 2.4469367884288538]])
 >>> nbgrad.cholesky_inverse(x)
-tensor([[ 0.1537, -0.1541,  0.0967],
-        [-0.1541,  0.5534, -0.2452],
-        [ 0.0967, -0.2452,  0.1700]])
+tensor([[ 0.1519, -0.1501,  0.0946],
+        [-0.1501,  0.5415, -0.2394],
+        [ 0.0946, -0.2394,  0.1670]])
 """,
     'cholesky_solve': """\
 The X with L @ L^H @ X = B.
@@ -1689,11 +1689,11 @@ Derivative: that of the operations it is written in.
 Forms: x.cholesky_solve(...), out=.
 
 >>> x = nbgrad.tensor([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
->>> y = nbgrad.tensor([[3.2015621187164243, 0.0, 0.0], [0.2342606428329091, 2.23777164858694, 0.0], [-1.4836507379417576, 3.2275683625585763, 2.4251975080013235]])
+>>> y = nbgrad.tensor([[3.206438834595165, 0.0, 0.0], [0.23390435267563514, 2.244780335311095, 0.0], [-1.481394233612356, 3.2170205902439526, 2.4469367884288538]])
 >>> nbgrad.cholesky_solve(x, y)
-tensor([[-0.0201, -0.5143],
-        [ 0.3678,  1.0770],
-        [-0.1959, -0.5188]])
+tensor([[-0.0177, -0.5053],
+        [ 0.3600,  1.0525],
+        [-0.1921, -0.5065]])
 """,
     'chunk': """\
 At most ``chunks`` pieces of one size along a dimension; the last may be smaller.
@@ -5385,11 +5385,11 @@ Derivative: that of the operations it is written in.
 
 Forms: NumPy: np.linalg.cholesky.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.cholesky(x)
-tensor([[ 3.2016,  0.0000,  0.0000],
-        [ 0.2343,  2.2378,  0.0000],
-        [-1.4837,  3.2276,  2.4252]])
+tensor([[ 3.2064,  0.0000,  0.0000],
+        [ 0.2339,  2.2448,  0.0000],
+        [-1.4814,  3.2170,  2.4469]])
 """,
     'linalg_cholesky_ex': """\
 (L, info); info is the order of the first part that is not positive definite, 0 if there is none.
@@ -5407,11 +5407,11 @@ Raises:
 
 Derivative: that of the operations it is written in.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.cholesky_ex(x)
-WithInfo(L=tensor([[ 3.2016,  0.0000,  0.0000],
-        [ 0.2343,  2.2378,  0.0000],
-        [-1.4837,  3.2276,  2.4252]]), info=tensor(0, dtype=nbgrad.int32))
+WithInfo(L=tensor([[ 3.2064,  0.0000,  0.0000],
+        [ 0.2339,  2.2448,  0.0000],
+        [-1.4814,  3.2170,  2.4469]]), info=tensor(0, dtype=nbgrad.int32))
 """,
     'linalg_cond': """\
 The condition number of matrices in a norm of ``matrix_norm``, 2 by default.
@@ -5522,9 +5522,9 @@ Derivative: that of the operations it is written in.
 
 Forms: NumPy: np.linalg.eig.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.eig(x)
-EighResult(eigenvalues=tensor([22.7631+0.j,  9.6792+0.j,  1.3702+0.j]), eigenvectors=tensor([[ 0.3174+0.j,  0.8996+0.j, -0.2999+0.j],
+EighResult(eigenvalues=tensor([22.7943+0.j,  9.7105+0.j,  1.4014+0.j]), eigenvectors=tensor([[ 0.3174+0.j,  0.8996+0.j, -0.2999+0.j],
         [-0.3316+0.j,  0.4015+0.j,  0.8537+0.j],
         [-0.8884+0.j,  0.1715+0.j, -0.4258+0.j]]))
 """,
@@ -5549,9 +5549,9 @@ Derivative: that of the operations it is written in.
 
 Forms: NumPy: np.linalg.eigh.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.eigh(x)
-EighResult(eigenvalues=tensor([ 1.3702,  9.6792, 22.7631]), eigenvectors=tensor([[-0.2999, -0.8996, -0.3174],
+EighResult(eigenvalues=tensor([ 1.4014,  9.7105, 22.7943]), eigenvectors=tensor([[-0.2999, -0.8996, -0.3174],
         [ 0.8537, -0.4015,  0.3316],
         [-0.4258, -0.1715,  0.8884]]))
 """,
@@ -5573,9 +5573,9 @@ Derivative: that of the operations it is written in.
 
 Forms: NumPy: np.linalg.eigvals.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.eigvals(x)
-tensor([22.7631+0.j,  9.6792+0.j,  1.3702+0.j])
+tensor([22.7943+0.j,  9.7105+0.j,  1.4014+0.j])
 """,
     'linalg_eigvalsh': """\
 The eigenvalues of symmetric or Hermitian matrices, in ascending order.
@@ -5595,9 +5595,9 @@ Derivative: that of the operations it is written in.
 
 Forms: NumPy: np.linalg.eigvalsh.
 
->>> x = nbgrad.tensor([[10.25, 0.75, -4.75], [0.75, 5.0625, 6.875], [-4.75, 6.875, 18.5]])
+>>> x = nbgrad.tensor([[10.28125, 0.75, -4.75], [0.75, 5.09375, 6.875], [-4.75, 6.875, 18.53125]])
 >>> nbgrad.linalg.eigvalsh(x)
-tensor([ 1.3702,  9.6793, 22.7631])
+tensor([ 1.4014,  9.7105, 22.7943])
 """,
     'linalg_householder_product': """\
 The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A.

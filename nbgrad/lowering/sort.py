@@ -277,7 +277,7 @@ def best_plan(layout: Layout, k: int, largest: bool) -> GeneralPlan:
     share, shared_from = shares(0.3)        # nanoseconds an element
     record = pack_record(best_kernel(layout.dtype.name, largest), rows, max(1, share // length), 1, (0,),
                          PARALLEL if layout.numel >= shared_from else 0, struct.pack("2q", length, k))
-    out = layout_of(int64, (*layout.shape[:-1], k), None, layout.device)
+    out = layout_of(int64, (*layout.shape[:-1], int(k)), None, layout.device)
     return GeneralPlan(record, (out.template,), (layout,))
 
 
