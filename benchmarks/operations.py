@@ -314,7 +314,7 @@ REASONS = {
     "linalg.solve": "triangular systems take OpenBLAS half as long again as MKL, elimination as long",
     "linalg.inv": "see linalg.solve",
     "linalg.tensor": "see linalg.solve",
-    "linalg.lu": "the call is LAPACK's; a recorded one takes the factors apart in a dozen small operations",
+    "linalg.lu": "the call is LAPACK's; a recorded one has its results in a row, of which each is taken by small operations",
     "linalg.lstsq": "OpenBLAS, which takes longer than MKL for a decomposition with exchanged columns",
     "linalg.matrix_exp": "in float64, as more digits are lost in its powers; torch computes in the dtype of the matrix",
     "linalg.cross": "a look-up through two functions in Python, for a microsecond and a half of torch's",

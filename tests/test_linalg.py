@@ -197,6 +197,28 @@ def test_gradients_of_determinants_that_are_not_finite(value):
     assert nbgrad.func.hessian(linalg.det)(x).isnan().all()
 
 
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("left", [True, False])
+def test_gradients_of_systems_solved_by_factors(left, adjoint, complex):
+    """lu_solve of a matrix' factors has the gradients of first and second order of the system, whatever rows were exchanged."""
+    rows = np.array([[0.1, 2.0, 1.0], [3.0, 0.5, -1.0], [1.0, 4.0, 0.25]])
+    a = nbgrad.tensor(np.stack([rows, rows[::-1]]) * (1 + 0.5j if complex else 1.0)).requires_grad_()
+    b = matrices(2, 3, 2, complex=complex).detach()
+    b = (b if left else b.mT).clone().requires_grad_()
+    whole = (lambda a: a.mH) if adjoint else (lambda a: a)
+    found = linalg.lu_solve(*linalg.lu_factor(a), b, left=left, adjoint=adjoint)
+    for got, want in zip(slopes(found, a, b), slopes(linalg.solve(whole(a), b, left=left), a, b)):
+        np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+def slopes(out, *leaves):
+    """The gradients of the sum of squares, and of their squares."""
+    size = lambda xs: sum((x * x.conj()).real.sum() for x in xs)
+    first = nbgrad.grad(size([out]), leaves, create_graph=True)
+    return *first, *nbgrad.grad(size(first), leaves)
+
+
 def test_lu_puts_together_what_it_took_apart():
     """P @ L @ U is the matrix; lu_solve with its factors solves, from either side and for the adjoint."""
     a, b = matrices(2, 3, 3).detach(), matrices(2, 3, 2).detach()

@@ -38,7 +38,8 @@ BY_NAMES = """
     inverse_matrix singular_order solve_system solve_triangle determinant cofactors cofactor_slope sign_and_size
     distances distances_pull
     pseudo_inverse matrix_exponential cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row
-    lu_row inverse_of_factored solve_factored known_hermitian_eigenvalues known_eigenvalues known_singular_values
+    lu_row pull_to_matrix solve_by_factors share_of_factors
+    inverse_of_factored solve_factored known_hermitian_eigenvalues known_eigenvalues known_singular_values
     hermitian_eigenvalues eigenvalues singular_values exchange_rows
 """.split()
 # Their operands broadcast, each from its last dimension on.

@@ -208,6 +208,22 @@ def lu_array(x: np.ndarray) -> np.ndarray:
     return packed(factors, (pivots + 1).astype(x.dtype), first.astype(x.dtype))
 
 
+def pulled_array(g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``pull_to_matrix``."""
+    turned = np.swapaxes(x, -1, -2).conj()
+    low = np.tril(g, -1)
+    inner = np.tril(np.triu(turned, 1) @ low + low, -1) + np.triu(np.triu(g) @ np.tril(turned))
+    left = triangular_array(turned, inner, True, True)
+    right = triangular_array(x, np.swapaxes(left, -1, -2).conj(), True, False)
+    return np.swapaxes(right, -1, -2).conj()
+
+
+def shared_array(m: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``share_of_factors``."""
+    turned = np.swapaxes(x, -1, -2).conj()
+    return np.triu(np.triu(turned, 1) @ m) + np.tril(m @ np.tril(turned), -1)
+
+
 def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Solve a system; of larger matrices by elimination and two triangular systems, of which BLAS makes twice the speed of gesv.
 
@@ -347,6 +363,7 @@ ARRAYS: dict[str, Callable] = {
     "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
     "sign_and_size": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
     "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
+    "pull_to_matrix": pulled_array, "share_of_factors": shared_array,
     "qr_row": lambda x: packed(*np.linalg.qr(x)),
     "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "lu_row": lu_array,
     "inverse_of_factored": lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
@@ -388,6 +405,7 @@ NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle"
           "cofactors": "cofactors", "pseudo_inverse": "pinv",
           "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
           "qr_row": "qr", "lu_row": "lu_row", "inverse_of_factored": "cholesky_inverse", "solve_factored": "cholesky_solve",
+          "pull_to_matrix": "pull_to_matrix", "share_of_factors": "share_of_factors",
           "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
 _launches: dict[tuple, Any] = {}
 
@@ -1128,8 +1146,8 @@ def triangles(factors) -> tuple:
     """L and U of both in one matrix."""
     m, n = factors.shape[-2:]
     k = min(m, n)
-    one = made("eye", m, k, dtype=factors.dtype)
-    return factors.slice(-1, 0, k, 1).tril(-1) + one, factors.slice(-2, 0, k, 1).triu()
+    low, up = factors if k == n else factors.slice(-1, 0, k, 1), factors if k == m else factors.slice(-2, 0, k, 1)
+    return low.tril(-1) + made("eye", m, k, dtype=factors.dtype), up.triu()
 
 
 @at_once(lambda A, pivot=True: ("plu", (A,), {}, lu_triple) if pivot else None)
@@ -1154,19 +1172,48 @@ def permutation(A, pivots):
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
-    p = permutation(LU_data, LU_pivots.to(int64) - 1) if unpack_pivots else LU_data.new_empty((0,))
-    return LUResult(p, low, up)
+    if not unpack_pivots:
+        return LUResult(LU_data.new_empty((0,)), low, up)
+    if needs_gradient(LU_data) and mode.enabled:        # P has none: it is that of the launch of all three
+        return LUResult(lu_unpack(LU_data.detach(), LU_pivots).P, low, up)
+    return LUResult(permutation(LU_data, LU_pivots.to(int64) - 1), low, up)
 
 
-@at_once(lambda LU, pivots, B, left=True, adjoint=False: ("lu_solve", (LU, B, pivots), {}, first)
-         if left and not adjoint and B.ndim == LU.ndim and pivots.ndim == LU.ndim - 1 else None)
+@at_once(lambda LU, pivots, B, left=True, adjoint=False: ("lu_solve", (LU, B, pivots), {"adjoint": bool(adjoint)}, first)
+         if left and B.ndim == LU.ndim and pivots.ndim == LU.ndim - 1 else None)
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """The X with A @ X = B, or X @ A = B, from what ``lu_factor(A)`` returns; with ``adjoint`` of A^H."""
     if not left:
         return h(lu_solve(LU, pivots, h(B).resolve_conj(), adjoint=not adjoint)).resolve_conj()
-    pivots = pivots.to(int64) - 1
     LU, B = same_batch("linalg.lu_solve", LU, B)
-    pivots = pivots.expand_shape((*LU.shape[:-2], pivots.shape[-1]))
+    return scalar.solve_by_factors(LU, B, pivots.to(int32).expand_shape((*LU.shape[:-2], pivots.shape[-1])), bool(adjoint))
+
+
+def factors_plan(x, y, pivots, adjoint: bool):
+    """The launch of a solution by factors; None where it takes steps."""
+    key = ("solve_by_factors", x, y, pivots, adjoint)
+    found = _launches.get(key, NATIVE)
+    if found is NATIVE:
+        fits = x.ndim == y.ndim and pivots.ndim == x.ndim - 1
+        found = keep(_launches, key, launch("lu_solve", (x, y, pivots), {"adjoint": adjoint}) if fits else None)
+    return found
+
+
+@prepared("solve_by_factors", tensors=("pivots",))
+def _quick_solve_by_factors(op, layouts, attributes):
+    plan = factors_plan(*layouts[:2], attributes["pivots"], attributes["adjoint"])
+    return None if plan is None else launched(plan, 3)
+
+
+@lowering("solve_by_factors", style="run")
+def _solve_by_factors(op, tensors, attributes):
+    (LU, B), pivots, adjoint = tensors, attributes["pivots"], attributes["adjoint"]
+    plan = factors_plan(LU.layout, B.layout, pivots.layout, adjoint)
+    if plan is not None:
+        out = native.fresh(plan, LU, B, pivots)
+        if went_well(out):
+            return out[0]
+    pivots = pivots.to(int64) - 1
     if adjoint:
         turned = h(LU).resolve_conj()
         y = solve_triangular(turned, B, upper=False)

@@ -503,10 +503,24 @@ def cholesky_solve(layouts, upper):
 
 
 @routine
-def lu_solve(layouts):
-    """The X with A @ X = B, from what ``lu`` found of A."""
+def lu_solve(layouts, adjoint=False):
+    """The X with A @ X = B, or A^H @ X = B, from what ``lu`` found of A."""
     x, y, pivots = layouts
     n, k, lead = x.shape[-1], y.shape[-1], by_rows(x)
     if lead is None or pivots.dtype is not int32 or pivots.shape[-1] != n or not is_row(pivots):
         return None
-    return Routine("lu_solve", ("cblas_trsm",), (n, n, k), (((n, k), x.dtype),), flags=(0, lead))
+    return Routine("lu_solve", ("cblas_trsm",), (n, n, k), (((n, k), x.dtype),), flags=(int(adjoint), lead))
+
+
+@routine
+def pull_to_matrix(layouts):
+    """What reaches the matrix, in the order of rows of its factors, from what reaches these."""
+    n, dtype = layouts[0].shape[-1], layouts[0].dtype
+    return Routine("pull_to_matrix", ("cblas_trmm", "cblas_trsm"), (n, n, n), (((n, n), dtype),))
+
+
+@routine
+def share_of_factors(layouts):
+    """What reaches the factors from a system that they solve."""
+    n, dtype = layouts[0].shape[-1], layouts[0].dtype
+    return Routine("share_of_factors", ("cblas_trmm",), (n, n, n), (((n, n), dtype),))

@@ -239,16 +239,61 @@ general("solve_factored", lambda x, y, upper: x, {"y": lambda g, x, upper: scala
         doc="The z with x @ x^H @ z = y, or x^H @ x @ z = y of an upper triangle.")
 
 
-def lu_cotangent(g, out):
-    """L^-H (tril(L^H g_L, -1) + triu(g_U U^H)) U^-H, of both factors in one matrix."""
-    low_turned = h(out)         # its upper triangle is L^H, but for the diagonal of ones
-    inner = (low_turned.triu(1) @ g.tril(-1) + g.tril(-1)).tril(-1) + (g.triu() @ h(out.triu())).triu()
-    left = scalar.solve_triangle(low_turned, inner, True, True)
-    return h(scalar.solve_triangle(out, h(left), True, False))
+def low_of(x):
+    """L of both factors in one matrix."""
+    low = x.tril(-1)
+    return low + on_diagonal((x.diagonal(0, -2, -1) * 0).detach() + 1)
 
 
-general("lu_factors", lambda x: x, {"x": lu_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
-        doc="L below the diagonal and U on it and above, with x = L U: without exchanging rows.")
+def within(g, x):
+    """L^-1 g U^-1: what reaches the sum in ``pull_to_matrix``."""
+    left = scalar.solve_triangle(x, g, False, True)
+    return h(scalar.solve_triangle(h(x), h(left), False, False))
+
+
+def pull_of_pulled(g, y):
+    """The cotangent of x in ``pull_to_matrix``."""
+    inner = within(g, y)
+    return (low_of(y) @ inner.tril(-1)).tril(-1) + (inner.triu() @ y.triu()).triu()
+
+
+def pull_of_factors(g, x, y, out):
+    """The cotangent of y in ``pull_to_matrix``: of the sum's terms, less what reaches the inverses."""
+    inner, low, up = within(g, y), low_of(y), y.triu()
+    by_low = x.tril(-1) @ h(inner.tril(-1)) - out @ h(inner @ up)
+    by_up = h(inner.triu()) @ x.triu() - h(low @ inner) @ out
+    return by_low.tril(-1) + by_up.triu()
+
+
+general("pull_to_matrix", lambda x, y: x, {"x": lambda g, y: pull_of_pulled(g, y),
+                                           "y": lambda g, x, y, out: pull_of_factors(g, x, y, out)},
+        operands=("x", "y"), **INTERNAL, public="linalg.lu",
+        doc="The cotangent of L U, from x, that of L below the diagonal and of U, and both factors y in one matrix: "
+            "L^-H (tril(L^H x, -1) + triu(x U^H)) U^-H, of the same parts of x.")
+general("share_of_factors", lambda x, y: x, {
+    "x": lambda g, y: y.tril(-1) @ g.triu() + g.tril(-1) @ y.triu(),
+    "y": lambda g, x: (x @ h(g.triu())).tril(-1) + (h(g.tril(-1)) @ x).triu()}, operands=("x", "y"), **INTERNAL,
+    public="linalg.lu_solve", doc="tril(x U^H, -1) + triu(L^H x), of factors y: of L what is below its diagonal.")
+
+
+def solution_share(w, x, out, pivots, adjoint):
+    """The cotangent of the factors P^T A = L U of a system: -(tril(m U^H, -1) + triu(L^H m)).
+
+    m is P^T w z^H, or, of the adjoint system, P^T z w^H.
+    """
+    left, right = (out, w) if adjoint else (w, out)
+    m = scalar.exchange_rows(left, pivots.to_dtype(int64) - 1, False) @ h(right)
+    return -(m.triu() + scalar.share_of_factors(m, x))
+
+
+general("solve_by_factors", lambda x, y, pivots, adjoint: x,
+        {"y": lambda g, x, pivots, adjoint: scalar.solve_by_factors(x, g, pivots, not adjoint)},
+        after={"x": ("y", lambda w, x, out, pivots, adjoint: solution_share(w, x, out, pivots, adjoint))}, operands=("x", "y"),
+        **INTERNAL, node="LinalgLuSolveBackward0", public="linalg.lu_solve",
+        doc="The z with P @ L @ U @ z = y, or of the adjoint matrix, from both factors in one matrix and pivots from 1 on.")
+general("lu_factors", lambda x: x, {"x": lambda g, out: scalar.pull_to_matrix(g, out)}, **INTERNAL,
+        node="LinalgLuFactorExBackward0", public="linalg.lu", doc="L below the diagonal and U on it and above, with "
+        "x = L U: without exchanging rows.")
 
 
 def lu_parts(flat, m: int, n: int) -> list:
@@ -257,21 +302,21 @@ def lu_parts(flat, m: int, n: int) -> list:
 
 
 def lu_row_cotangent(g, out, x_shape):
-    """Of the square part ``lu_cotangent``; what lies beside or below it are solutions of triangular systems. Then rows go back."""
+    """Of the square part ``pull_to_matrix``; what is beside or below it are solutions of triangular systems. Then rows go back."""
     m, n = x_shape[-2:]
     k = min(m, n)
     (both, pivots), (g,) = parts_of(out, (m, n), (k,)), parts_of(g, (m, n))
     if m == n:
-        inner = lu_cotangent(g, both)
+        inner = scalar.pull_to_matrix(g, both)
     elif m > n:
         square, low, g_square, g_low = (part for x in (both, g) for part in (x.slice(-2, 0, k, 1), x.slice(-2, k, m, 1)))
         w = h(scalar.solve_triangle(square, h(g_low), True, False))
-        inner = lu_cotangent(g_square - (h(low) @ w).triu(), square).slice_backward(x_shape, -2, 0, k, 1)
+        inner = scalar.pull_to_matrix(g_square - (h(low) @ w).triu(), square).slice_backward(x_shape, -2, 0, k, 1)
         inner = inner + w.slice_backward(x_shape, -2, k, m, 1)
     else:
         square, up, g_square, g_up = (part for x in (both, g) for part in (x.slice(-1, 0, k, 1), x.slice(-1, k, n, 1)))
         w = scalar.solve_triangle(h(square), g_up, True, True)
-        inner = lu_cotangent(g_square - (w @ h(up)).tril(-1), square).slice_backward(x_shape, -1, 0, k, 1)
+        inner = scalar.pull_to_matrix(g_square - (w @ h(up)).tril(-1), square).slice_backward(x_shape, -1, 0, k, 1)
         inner = inner + w.slice_backward(x_shape, -1, k, n, 1)
     return scalar.exchange_rows(inner, real_part(pivots).detach().to_dtype(int64) - 1, True)
 

@@ -81,6 +81,19 @@ def cofactor_slope(x, y):
     return np.linalg.det(x) * ((inverse * y).sum() * inverse - inverse @ y.T @ inverse)
 
 
+def pulled_factors(g, x):
+    """The transpose of what a change of the matrix is in its factors."""
+    low, up = tri(x, False, True), np.triu(x)
+    inner = np.tril(low.T @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ up.T)
+    return np.linalg.inv(low).T @ inner @ np.linalg.inv(up).T
+
+
+def solution_by_factors(x, y, pivots, adjoint):
+    """By the matrix itself."""
+    whole = tri(x, False, True) @ np.triu(x)
+    return np.linalg.solve(whole.T if adjoint else whole, y)
+
+
 # ---- the work ----------------------------------------------------------------------------------------------------------
 
 row("inverse_matrix", np.linalg.inv, REAL, case(A), case(B), case(Z), unlike=HALF, saves="out")
@@ -115,6 +128,11 @@ row("known_eigenvalues", lambda x, known: as_complex(np.linalg.eigvals(x)), REAL
 row("known_singular_values", lambda x, known: np.linalg.svd(x, compute_uv=False), REAL, case(A, known=in_a_row(*np.linalg.svd(A))),
     case(TALL, known=in_a_row(*np.linalg.svd(TALL, False))), unlike=UNIQUE)
 row("exchange_rows", lambda x, pivots, back: x[[2, 1, 0]], REAL, case((3, 2), pivots=np.array([2, 1]), back=False), saves="")
+row("pull_to_matrix", pulled_factors, REAL, case(B[1], A), unlike=HALF)
+row("share_of_factors", lambda m, x: np.triu(np.tril(x, -1).T @ m) + np.tril(m @ np.triu(x).T, -1), REAL, case(B[1], A),
+    unlike=HALF)
+row("solve_by_factors", solution_by_factors, REAL, case(A, RIGHT, pivots=STEPS, adjoint=False),
+    case(A, RIGHT, pivots=STEPS, adjoint=True), unlike=HALF)
 row("complete_qr_row", lambda x: np.concatenate([part.ravel() for part in np.linalg.qr(x, "complete")]), REAL, case(TALL),
     unlike={**HALF, "gradient": "refused", "formula": "it refuses"})
 

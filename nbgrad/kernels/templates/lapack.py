@@ -470,10 +470,51 @@ BODIES = {
         call_c(f0, (101, 141, word(record, 6), word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
         call_c(f0, (101, 141, word(record, 6), 223 - word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
 ''',
+    # L^H g below the diagonal, and on it and above g U^H, of the same parts of g; then L^-H of that U^-H.
+    "pull_to_matrix": '''
+        both = work
+        low = work + area
+        y, below, z = at_T(x, 0), at_T(low, 0), at_T(out, 0)
+        bring(operand(record, args, 1, unit), across_y, down_y, n, n, both)
+        for i in range(n):
+            for j in range(n):
+                value = y[i * down + j * across]
+                below[i * n + j] = value if j < i else FLOAT(0.0)
+                z[i * n + j] = value if j >= i else FLOAT(0.0)
+        call_c(f0, (101, 141, 122, 112, 132, n, n, FLOAT(1.0), both, n, low, n))
+        call_c(f0, (101, 142, 121, 112, 131, n, n, FLOAT(1.0), both, n, out, n))
+        for i in range(n):
+            for j in range(i):
+                z[i * n + j] = below[i * n + j]
+        call_c(f1, (101, 141, 122, 112, 132, n, n, FLOAT(1.0), both, n, out, n))
+        call_c(f1, (101, 142, 121, 112, 131, n, n, FLOAT(1.0), both, n, out, n))
+''',
+    # (L - 1)^H x, and below the diagonal x U^H.
+    "share_of_factors": '''
+        both = work
+        low = work + area
+        y, below, z = at_T(both, 0), at_T(low, 0), at_T(out, 0)
+        bring(operand(record, args, 1, unit), across_y, down_y, n, n, both)
+        bring(x, across, down, n, n, low)
+        bring(x, across, down, n, n, out)
+        call_c(f0, (101, 142, 121, 112, 131, n, n, FLOAT(1.0), both, n, low, n))
+        for i in range(n):
+            y[i * n + i] = 0.0
+        call_c(f0, (101, 141, 122, 112, 131, n, n, FLOAT(1.0), both, n, out, n))
+        for i in range(n):
+            for j in range(i):
+                z[i * n + j] = below[i * n + j]
+''',
     "lu_solve": '''
         exchanged, z = at_int32(operand(record, args, 2, unit), 0), at_T(out, 0)
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
-        for i in range(n):
+        if flag != 0:
+            call_c(f0, (101, 141, 121, 112, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+            call_c(f0, (101, 141, 122, 112, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
+        for step in range(n):
+            i = step
+            if flag != 0:
+                i = n - 1 - step
             other = int64(exchanged[i]) - 1
             if (other < i) | (other >= n):
                 set_word(info, 0, 1)
@@ -482,8 +523,9 @@ BODIES = {
                     held = z[i * k + j]
                     z[i * k + j] = z[other * k + j]
                     z[other * k + j] = held
-        call_c(f0, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
-        call_c(f0, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+        if flag == 0:
+            call_c(f0, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
+            call_c(f0, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
 ''',
 }
 PARTS = '''
