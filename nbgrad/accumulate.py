@@ -19,14 +19,16 @@ from __future__ import annotations
 
 import threading
 from sys import getrefcount
-from typing import Callable
 
 from . import graph
+from .calls import CALLS
 from .errors import ArgumentError, GradError
 from .grad_mode import mode
 from .graph import grad_dtype_of
+from .inplace import inplace_plan
 from .layout import Layout, layout_of
 from .locks import new_rlock
+from .ops.core import OPS
 from .tables import keep
 from .tensor import Tensor, meta_of, native
 
@@ -106,7 +108,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 if held is None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
-                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g._edge_ is None else CLONE(g)
+                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g._edge_ is None else CALLS["clone"](g)
                     elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE
                           and g._meta_ is None and g._edge_ is None
                           and getrefcount(g._storage_) <= OWN_STORAGE and getrefcount(g._storage_.array) <= OWN_ARRAY):
@@ -114,11 +116,11 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     else:
                         meta.grad = own_copy(leaf, g)
                 elif mode.enabled:
-                    meta.grad = ADD(held, g)
+                    meta.grad = CALLS["add"](held, g)
                 elif g._meta_ is None:
                     add_into(held, g)
                 else:       # it may have a tangent
-                    ADD_INTO(held, g)
+                    CALLS["add_"](held, g)
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
             returned = hook(leaf)
@@ -145,7 +147,7 @@ def own_copy(leaf: Tensor, g: Tensor) -> Tensor:
         wanted = g.layout.like()
     if dtype is not wanted.dtype:
         wanted = layout_of(dtype, wanted.shape, wanted.strides, wanted.device)
-    return COPY(g, wanted)
+    return CALLS["clone_like"](g, wanted)
 
 
 _into_plans: dict[tuple[Layout, Layout], object] = {}
@@ -158,14 +160,14 @@ def add_into(held: Tensor, g: Tensor) -> None:
     except KeyError:
         plan = new_into_plan(held, g)
     if plan is None or not held._storage_.writable:
-        ADD_INTO(held, g)
+        CALLS["add_"](held, g)
     else:
         native.into(plan, held, g)
 
 
 def new_into_plan(held: Tensor, g: Tensor):
     """The plan of ``held += g`` where one kernel reads both directly, else None; kept."""
-    plan = None if held.layout.special or g.layout.special else INPLACE_PLAN(held, g)
+    plan = None if held.layout.special or g.layout.special else inplace_plan(OPS["add"], (held, g))     # type: ignore[arg-type]
     if plan is not None and len(plan.layouts) != 1:
         plan = None
     return keep(_into_plans, (held.layout, g.layout), plan)
@@ -179,12 +181,4 @@ def plan_sum(held: Tensor, g: Tensor) -> Tensor:
     """``held + g``; leaves the plan for adding two tensors of this layout in place."""
     layout = held.layout
     keep(sum_plans, layout, new_into_plan(held, g) if layout.dense and not layout.conj and not layout.neg else None)
-    return ADD(held, g)
-
-
-# Set by install.py, from modules that need this one: x + y, in-place x += y, its plan, a copy, a copy into a layout.
-ADD: Callable = None            # type: ignore[assignment]
-ADD_INTO: Callable = None       # type: ignore[assignment]
-INPLACE_PLAN: Callable = None   # type: ignore[assignment]
-CLONE: Callable = None          # type: ignore[assignment]
-COPY: Callable = None           # type: ignore[assignment]
+    return CALLS["add"](held, g)

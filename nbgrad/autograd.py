@@ -10,7 +10,7 @@ from typing import Any
 
 from .batch.grad import with_batched_cotangents, with_batched_tensors
 from .batch.tensors import has_batched
-from .dispatch import CALLS
+from .calls import CALLS
 from .engine import describe, run_backward
 from .errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
 from .grad_mode import mode, refuse_in_transform, special, unusual

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .dtypes import DType, bool_, complex64, dtype_of
 from .errors import ArgumentError, NotSupportedError
 from .storage import CPU, Device, device as device_of

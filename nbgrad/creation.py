@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from . import interop, tensor as tensor_module
+from .arrays import values_of
 from .batch import levels
 from .batch.levels import is_batched, open_levels, whole
+from .calls import CALLS
 from .casting import convert, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
-from .dispatch import CALLS
 from .dlpack import from_dlpack
 from .dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import note_leaf, special, unusual
 from .graph import requires_grad as has_grad
 from .inference import made
-from .interop import from_numpy, values_of
-from .kernels.cpu import from_blocks
+from .interop import from_numpy
+from .interpreters import has_tangent
 from .kernels.cpu.build import Program, address
+from .kernels.cpu.handle import from_blocks
 from .kernels.cpu.launch import NUMBER_CODES, Plan, pack_record
 from .kernels.templates.sequence import COUNT, LINE, sequence_loop
 from .layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -573,7 +574,7 @@ def without_tensors(data):
     if isinstance(data, SEQUENCES):
         return [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
-        if has_grad(data) or data._meta_ is not None and interop.has_tangent(data):
+        if has_grad(data) or data._meta_ is not None and has_tangent(data):
             warnings.warn("tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
                           "detach() them.",
                           stacklevel=4)
@@ -803,8 +804,7 @@ def install_creation() -> dict:
     """Hang the ``new_*`` methods on Tensor; return the public functions by name."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
-    tensor_module.new_data = tensor
     return FUNCTIONS
 
 
-CALLS["new_full"], CALLS["zeros_like"], CALLS["ones_like"], CALLS["asarray"] = new_full, zeros_like, ones_like, asarray
+CALLS.update(new_full=new_full, zeros_like=zeros_like, ones_like=ones_like, asarray=asarray, tensor=tensor)

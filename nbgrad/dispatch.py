@@ -16,7 +16,7 @@ from weakref import ReferenceType
 
 import numpy as np
 
-from . import tensor as tensor_module
+from .calls import CALLS
 from .dtypes import DType, bool_, complex128, dtype_of, float64, get_default_dtype, iinfo, int64, of_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
@@ -51,9 +51,6 @@ def apply(name: str, operands: tuple) -> Any:
     return fold(name, operands)
 
 
-tensor_module.apply = apply
-
-
 def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
     """``where`` in a formula whose result is of this dtype: numbers, and operands that are integers, count as such."""
     if not isinstance(condition, Tensor):
@@ -77,10 +74,9 @@ def fold(name: str, numbers: tuple) -> Any:
 
 def native_number(value, as_float: bool) -> Tensor:
     """A number as a 0-d tensor of the widest dtype of its kind: a default dtype would round what is folded."""
-    from .creation import tensor
     if isinstance(value, complex):
-        return tensor(value, dtype=complex128)
-    return tensor(value, dtype=float64 if as_float or isinstance(value, float) else None)
+        return CALLS["tensor"](value, dtype=complex128)
+    return CALLS["tensor"](value, dtype=float64 if as_float or isinstance(value, float) else None)
 
 
 FOLDS: dict[str, Callable] = {
@@ -90,7 +86,6 @@ FOLDS: dict[str, Callable] = {
 }
 
 
-CALLS: dict[str, Callable] = {}
 OPERATIONS[Tensor] = CALLS
 
 

@@ -9,12 +9,13 @@ import ctypes
 
 import numpy as np
 
+from .arrays import array_of
+from .calls import CALLS
 from .casting import on_device
-from .dispatch import CALLS
 from .dtypes import bfloat16
 from .errors import ArgumentError, DeviceError, GradError, NotSupportedError
 from .graph import requires_grad
-from .interop import array_of, from_numpy
+from .interop import from_numpy
 from .layout import layout_of
 from .tensor import Tensor, new_tensor
 

@@ -18,7 +18,8 @@ from functools import cache, partial
 from typing import Any
 from weakref import ref
 
-from .dispatch import BARE, CALLS, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
+from .calls import CALLS
+from .dispatch import BARE, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
 from .dtypes import DType, of_default_dtype
 from .dual_programs import Tracer, program_of
 from .grad_mode import mode, special

@@ -17,8 +17,9 @@ from functools import lru_cache
 from threading import get_ident
 from typing import Any, Callable
 
+from .calls import CALLS
 from .creation import new_full
-from .dispatch import CALLS, compile_text, find_plan, forward_formula
+from .dispatch import compile_text, find_plan, forward_formula
 from .grad_mode import special
 from .interpreters import Presence
 from .kernels.cpu.launch import Plan

@@ -28,7 +28,8 @@ from typing import Any, Callable
 
 from . import accumulate as accumulation, node as node_module
 from .accumulate import accumulate
-from .dispatch import CALLS, fit
+from .calls import CALLS
+from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .grad_mode import mode, special
 from .graph import AccumulateGrad, Edge, Node, grad_dtype_of
@@ -258,7 +259,7 @@ def steps(check: Callable | None = None, complain: Callable | None = None) -> tu
             ``complain(node, found)`` raises an error about.
     """
     step = advance if check is None or complain is None else checked(check, complain)
-    sums = accumulation.sum_plans, accumulation.ADD, accumulation.plan_sum
+    sums = accumulation.sum_plans, CALLS["add"], accumulation.plan_sum
     return native.steps((Node, AccumulateGrad), freed_backward, (step, send, receive), sums, (check, complain, hooked_meanwhile))
 
 
@@ -313,13 +314,13 @@ def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> 
         slots = buffers.get(node)
         if slots is None:
             slots = buffers[node] = [None] * node._outputs_
-        slots[nr] = g if slots[nr] is None else accumulation.ADD(slots[nr], g)
+        slots[nr] = g if slots[nr] is None else CALLS["add"](slots[nr], g)
         return
     held = buffers.get(node)
     if held is None:
         buffers[node] = g
     elif g is not None:
-        buffers[node] = accumulation.ADD(held, g)
+        buffers[node] = CALLS["add"](held, g)
 
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------
@@ -438,7 +439,7 @@ def retain(tensor: Tensor | None, g: Tensor | None) -> None:
         return
     meta = meta_of(tensor)
     with accumulation.LOCKS[id(tensor) >> 4 & 63]:
-        meta.grad = accumulation.CLONE(g) if meta.grad is None else accumulation.ADD(meta.grad, g)
+        meta.grad = CALLS["clone"](g) if meta.grad is None else CALLS["add"](meta.grad, g)
 
 
 def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple
 from . import dual_calls as _dual_calls  # noqa: F401  (registers its quick call)
 from .batch.levels import open_levels
 from .batch.tensors import has_batched, on_values
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from .function_node import function_tangents
 from .grad_mode import ModeContext, mode

@@ -4,7 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Callable
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .engine import owned, validate_gradient
 from .errors import ArgumentError, GradError, VersionError
 from .grad_mode import mode

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import ArgumentError, GradError, InplaceError
 from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
 from .grad_mode import mode, special

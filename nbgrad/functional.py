@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .autograd import grad
+from .calls import CALLS
 from .creation import eye
-from .dispatch import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError, require_callable
 from .func.jacobians import forward_columns
 from .grad_mode import mode, set_grad_enabled

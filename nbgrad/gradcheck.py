@@ -13,14 +13,15 @@ from typing import Any, Callable, Iterable, NamedTuple, Sequence
 import numpy as np
 
 from . import forward_ad
+from .arrays import array_of, values_of
 from .autograd import grad
-from .dispatch import CALLS
+from .calls import CALLS
 from .dtypes import complex128, float64
 from .errors import ArgumentError, GradError, RangeError, require_callable
 from .function import Function
 from .grad_mode import no_grad
 from .graph import requires_grad
-from .interop import array_of, from_numpy, values_of
+from .interop import from_numpy
 from .tensor import Tensor
 from .vmap import vmap
 

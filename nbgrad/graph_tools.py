@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from . import graph, storage
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import GradError, RangeError, UsageError
 from .graph import GradientEdge, edge_of, get_gradient_edge, requires_grad
 from .graph_task import GraphTask, Target, log_nodes, running_task, target

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from .calls import CALLS
 from .dtypes import of_default_dtype
 from .errors import GradError
 from .grad_mode import mode, special
@@ -28,7 +29,6 @@ from .tensor import ASK, Tensor, native, put_layout
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
 
 INFERENCE = "inference"
-calls: dict[str, Callable] = {}         # dispatch.CALLS, once that is there
 
 
 def is_inference(input: Tensor) -> bool:
@@ -128,7 +128,7 @@ class Inference:
             return finish_inside(plainly(below, changed), call, stand_ins)
         if stand_ins.tensors and call.form == "_" and mode.enabled and any(map(requires_grad, changed.tensors())):
             # The write would be done before the node shows what it saved: the same call without it tells.
-            check_saved(calls[call.op.name](*changed.operands, **changed.attributes), call.op.name, stand_ins)
+            check_saved(CALLS[call.op.name](*changed.operands, **changed.attributes), call.op.name, stand_ins)
         result = below(changed)
         check_saved(result, call.op.name, stand_ins)
         return finish_outside(result, stand_ins)
@@ -318,10 +318,10 @@ def general_in_mode(op: Op, tensors: tuple, attributes: dict) -> Any:
                 key = (op.name, *[x.layout for x in tensors], *attributes.values())
             plan = general_plans.get(key)
         except (AttributeError, TypeError):     # a number or a sequence for a tensor, a list among the attributes
-            return direct(Call(op, tensors, attributes, calls[op.name].plain))
+            return direct(Call(op, tensors, attributes, CALLS[op.name].plain))
         if plan is not None:
             return run_quickly(op, plan, tensors)
-    return learn_general(key, Call(op, tensors, attributes, calls[op.name].plain), calls[op.name])
+    return learn_general(key, Call(op, tensors, attributes, CALLS[op.name].plain), CALLS[op.name])
 
 
 def run_quickly(op: Op, plan: Quick, tensors: tuple) -> Any:
@@ -337,7 +337,7 @@ def run_quickly(op: Op, plan: Quick, tensors: tuple) -> Any:
     x = tensors[0]
     if type(plan) is QuickView:
         return native.tensor(plan.template, x._storage_, x._offset_ + plan.offset, False, None)
-    function: Any = calls[op.name]
+    function: Any = CALLS[op.name]
     out = function.view(x, plan)
     out._meta_.creation = INFERENCE
     return out
@@ -411,10 +411,8 @@ def version(x: Tensor) -> int:
     return x._storage_.version
 
 
-def install_inference(all_calls: dict[str, Callable]) -> None:
+def install_inference() -> None:
     """Hang on Tensor what inference tensors have of their own, and take the rank among the interpreters."""
-    global calls
-    calls = all_calls
     members: dict[str, Any] = {"is_inference": is_inference, "_version": property(version, doc=version.__doc__)}
     for name, member in members.items():
         setattr(Tensor, name, member)

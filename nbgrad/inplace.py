@@ -6,14 +6,16 @@ so an operand that shares the memory is found stale in backward; the result is s
 """
 from __future__ import annotations
 
+import inspect
 from typing import Callable
 
 from . import dispatch
+from .calls import CALLS
 from .dispatch import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
 from .dtypes import bool_, can_cast, of_default_dtype
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode, special
-from .graph import edge_of, requires_grad
+from .graph import edge_of, note_retained, requires_grad
 from .inference import write_in_mode
 from .interpreters import Call, interpret, is_marked, quick_write
 from .kernels.cpu.launch import Plan
@@ -21,10 +23,11 @@ from .layout import broadcast_shapes
 from .lowering.elementwise import elementwise_plan
 from .ops.core import Elementwise
 from .ops.spellings import public_signature
-from .saved import active_hooks
+from .rules import needs_gradient
+from .saved import active_hooks, count_write
 from .tables import keep
-from .tensor import ASK, Tensor, native
-from .views import check_inplace, rebase
+from .tensor import ASK, Tensor, native, put_layout
+from .views import check_history, check_inplace, rebase
 
 __all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]
 
@@ -108,7 +111,7 @@ def inplace_call(op: Elementwise) -> Callable:
         run = slow if op.integer_divisor else native.writer(plans, special, slow, mode, len(names))
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__signature__ = public_signature(op)
-    dispatch.CALLS[op.name + "_"] = call
+    CALLS[op.name + "_"] = call
     return call
 
 
@@ -121,7 +124,7 @@ def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
     recorded = mode.enabled and wants_gradient(operands)
     if not is_marked(operands):
         check_inplace(op.public + "_", x, recorded)
-    return store_complex_form(op, (dispatch.CALLS["clone"](x) if recorded else x, *others), x)
+    return store_complex_form(op, (CALLS["clone"](x) if recorded else x, *others), x)
 
 
 def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
@@ -137,7 +140,7 @@ def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
                          "tensor. Hint: use the out-of-place form.")
     if result.layout.shape != out.layout.shape:
         raise ShapeError(f"{op.public}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
-    return dispatch.CALLS["copy_"](out, result)
+    return CALLS["copy_"](out, result)
 
 
 def apart(op: Elementwise, x: Tensor, y):
@@ -151,7 +154,7 @@ def apart(op: Elementwise, x: Tensor, y):
     if x.layout.dense and y.layout.dense:
         raise InplaceError(f"{op.public}_: an operand overlaps the memory that is written, at another offset or with other "
                            "strides. Hint: clone it first.")
-    return dispatch.CALLS["clone"](y)
+    return CALLS["clone"](y)
 
 
 def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:
@@ -166,7 +169,7 @@ def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, 
     holder = native.alias(x)
     rule_saved = saved_names(op, plan, mask)
     if op.operands[0] in rule_saved:
-        kept = dispatch.CALLS["clone"](holder)      # an alias without history: nothing is recorded
+        kept = CALLS["clone"](holder)      # an alias without history: nothing is recorded
         kept._edge_, kept._needs_grad_ = before._edge_, before._needs_grad_
         before = kept
     plan.records[mask](plan, holder, before, *operands[1:])
@@ -187,7 +190,7 @@ def shares_memory(x: Tensor, y) -> bool:
 
 def old_value(y: Tensor) -> Tensor:
     """A copy of an operand in the memory that is about to be written, with the operand's place in the graph."""
-    kept = dispatch.CALLS["clone"](native.alias(y))
+    kept = CALLS["clone"](native.alias(y))
     if y._needs_grad_ and requires_grad(y):
         kept._edge_, kept._needs_grad_ = edge_of(y), True
     return kept
@@ -277,7 +280,7 @@ def resized(out: Tensor, shape: tuple[int, ...]) -> bool:
     """Give an empty ``out`` the shape of the result; whether it was another one."""
     if out.layout.numel or out.layout.shape == shape:
         return False
-    dispatch.CALLS["resize_"](out, shape)
+    CALLS["resize_"](out, shape)
     return True
 
 
@@ -342,3 +345,47 @@ def partially_overlaps(x: Tensor, y: Tensor) -> bool:
     """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
     same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
     return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)
+
+
+# ---- the layout, not the elements ---------------------------------------------------------------------------------
+
+# Views whose in-place form gives the tensor itself the new layout.
+INPLACE_VIEWS = ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims")
+
+
+def inplace_view(name: str) -> Callable:
+    """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
+    def call(x, *args, **kwargs):
+        x._storage_.require_writable(name + "_")
+        if mode.enabled and needs_gradient(x):      # no element moves, so several positions may share one
+            check_history(name + "_", x)
+        view = getattr(x, name)(*args, **kwargs)
+        if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
+            # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
+            mode.enabled = True
+            try:
+                view = getattr(x, name)(*args, **kwargs)
+            finally:
+                mode.enabled = False
+        own, meta = x._meta_, view._meta_
+        before = None if own is None or not own.retains else x._edge_ if own.base is None else own.node
+        put_layout(x, view.layout)
+        x._offset_ = view._offset_
+        count_write(x._storage_)
+        if own is not None and own.base is not None and x._needs_grad_ is ASK:
+            own.chain = meta.chain
+            if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
+                own.node, own.version = meta.node, x._storage_.version
+        elif meta is not None and meta.node is not None:
+            x._edge_, x._needs_grad_ = meta.node, True
+        if before is not None and (edge := edge_of(x)) is not before:
+            note_retained(x, edge, before)      # of the shape that it has now
+        if own is not None and own.tangent:
+            for tangent in own.tangent.values():        # its layout follows
+                getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
+        return x
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__signature__ = inspect.signature(getattr(Tensor, name))
+    call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
+    CALLS[name + "_"] = call
+    return call

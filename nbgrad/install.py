@@ -7,11 +7,12 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import accumulate, dispatch
-from .dispatch import CALLS, NUMBERS, call_of
+from . import dispatch
+from .calls import CALLS
+from .dispatch import NUMBERS, call_of
 from .docstrings import DOCSTRINGS
 from .errors import ArgumentError, DTypeError, LinAlgError, OperatorError
-from .inplace import inplace_call, inplace_plan, write_result
+from .inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
 from .kernels.codegen import computable
 from .numpy_protocol import install_numpy_protocol
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
@@ -20,7 +21,7 @@ from .ops.spellings import NAMES, foreign_names, own_arguments, public_signature
 from .ops.variants import VARIANTS, Variant
 from .outs import require_no_grad, store_results
 from .overrides import functions_of
-from .rules import INPLACE_VIEWS, LOWERINGS, PREPARED, composite_call, general_call, inplace_view, movement_call
+from .rules import LOWERINGS, PREPARED, composite_call, general_call, movement_call
 from .settled import settled, traced
 from .tensor import Tensor
 
@@ -51,10 +52,6 @@ def install() -> None:
     install_variants()
     functions_of.update({name: public_form(name) for name in CALLS})
     install_numpy_protocol(FUNCTIONS)
-    accumulate.ADD, accumulate.CLONE = CALLS["add"], CALLS["clone"]
-    accumulate.ADD_INTO, accumulate.COPY = CALLS["add_"], CALLS["clone_like"]
-    add: Any = OPS["add"]
-    accumulate.INPLACE_PLAN = lambda *operands: inplace_plan(add, operands)
 
 
 def public_form(name: str) -> Callable:

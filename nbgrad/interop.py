@@ -5,50 +5,28 @@ array.
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
-from . import saved
+from .arrays import array_of, values_of
 from .batch.levels import BATCHED, require_values, whole
-from .dispatch import CALLS, no_derivative_by
+from .calls import CALLS
+from .dispatch import no_derivative_by
 from .dtypes import DType, dtype_of
-from .errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
+from .errors import ArgumentError, GradError, NumberError, RangeError, ShapeError
 from .grad_mode import mode, special
 from .graph import requires_grad
 from .inference import made
+from .interpreters import has_tangent
 from .layout import layout_of
 from .storage import wrap_array
 from .tensor import Tensor, native, new_tensor
 
-__all__ = ["array_of", "from_numpy", "install_doors", "values_of"]
+__all__ = ["from_numpy", "install_doors"]
 
 
 # ---- tensor to array -----------------------------------------------------------------------------------------------
-
-def array_of(x: Tensor) -> np.ndarray:
-    """An array on the tensor's memory, whatever autograd says; lazy conjugation and negation are not seen by it."""
-    layout, storage = x.layout, x._storage_
-    require_values("numpy", layout)
-    if layout.device.type != "cpu":
-        raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
-    size = layout.descr.itemsize
-    # The buffer goes through uint8, which every dtype has: bfloat16 exports none, and views may change the dtype.
-    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x._offset_ if layout.numel
-                                   else 0,
-                                   tuple(s * size for s in layout.strides))
-    if storage.writable is False:
-        array.flags.writeable = False
-    return array
-
-
-def values_of(x: Tensor) -> np.ndarray:
-    """The tensor's values as an array that may or may not share its memory: to be read at once."""
-    array, layout = array_of(x), x.layout
-    if layout.conj:
-        array = array.conj()
-    return -array if layout.neg else array
-
 
 def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     """An array on the same memory: writes to one are seen in the other, and autograd does not notice them.
@@ -78,14 +56,6 @@ def as_array(x: Tensor, dtype=None, copy: bool | None = None) -> np.ndarray:
     array = numpy(x)
     return np.array(array, dtype, copy=copy) if dtype is not None or copy is not None else array
 
-
-def limits_of(x: Tensor) -> tuple[int, int]:
-    """The least and the greatest element of a tensor of integers or bools; (0, 0) of none."""
-    array = values_of(x)
-    return (int(array.min()), int(array.max())) if array.size else (0, 0)
-
-
-saved.limits_of = limits_of
 
 
 # ---- array to tensor -----------------------------------------------------------------------------------------------
@@ -179,10 +149,6 @@ def to_real(x: Tensor, op: str):
 
 
 # ---- tensors where numbers belong ----------------------------------------------------------------------------------
-
-# Whether this thread sees a tangent of a tensor; set by tangents.py, which is imported later.
-has_tangent: Callable[[Tensor], bool] = None        # type: ignore[assignment]
-
 
 def constant(x: Tensor, op: str, name: str) -> Tensor:
     """A tensor whose values an operation takes for constants: ``x`` without history.

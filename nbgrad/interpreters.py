@@ -28,8 +28,9 @@ from .graph import Edge, Node, next_seq
 from .ops.core import Op
 from .tensor import ASK, Tensor
 
-__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "known_call", "known_calls",
-           "quick_call", "quick_calls", "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly", "RANKS"]
+__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "has_tangent", "known_call",
+           "known_calls", "quick_call", "quick_calls", "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly",
+           "tangent_tests", "RANKS"]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
 # function keeps, inference tensors, lazy bits.
@@ -143,6 +144,18 @@ def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
     except IndexError:                      # another thread may empty the list at any time
         return None
     return None if write is None else write(op, operands, plain)
+
+
+# ``test(x) -> bool`` by the type of a member of ``special``: whether this thread sees a tangent of the tensor in such a mode.
+tangent_tests: dict[type, Callable[[Tensor], bool]] = {}
+
+
+def has_tangent(x: Tensor) -> bool:
+    """Whether this thread sees a tangent of ``x``."""
+    for member in special[:]:
+        if (test := tangent_tests.get(type(member))) is not None:
+            return test(x)
+    return False
 
 
 # ``test(operands) -> bool`` by the type of a member of ``special``: whether no interpreter is concerned, markings apart.

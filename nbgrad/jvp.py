@@ -15,8 +15,9 @@ from typing import Any, Callable, Iterable
 
 from .batch.levels import Level
 from .batch.tensors import Batched, wrap
+from .calls import CALLS
 from .creation import new_full
-from .dispatch import CALLS, apply, choose, full_like, no_derivative, no_derivative_by
+from .dispatch import apply, choose, full_like, no_derivative, no_derivative_by
 from .dtypes import DType
 from .engine import run_backward
 from .errors import NotSupportedError

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .interpreters import Call, register
 from .layout import Layout
 from .ops.core import General

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import LinAlgError
 from .install import function_form
 from .lowering.decompositions import FUNCTIONS_OF_LINALG

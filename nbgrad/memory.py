@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from .batch.levels import require_values
+from .calls import CALLS
 from .creation import shape_of
-from .dispatch import CALLS
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode
 from .graph import requires_grad
 from .inference import is_inference, mark
-from .kernels.cpu import release_blocks
+from .kernels.cpu.handle import release_blocks
 from .layout import contiguous_strides, layout_of, marked_layout
 from .memory_format import channels_last, channels_last_3d, contiguous_format, order_of, preserve_format, strides_agree, strides_of
 from .saved import count_write

@@ -9,10 +9,10 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .dispatch import CALLS
+from .arrays import array_of, values_of
+from .calls import CALLS
 from .errors import ArgumentError, GradError
 from .graph import requires_grad
-from .interop import array_of, values_of
 from .tensor import Tensor
 
 __all__ = ["install_numpy_protocol"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .dtypes import can_cast
 from .errors import ArgumentError, DTypeError, GradError, ShapeError
 from .grad_mode import mode

@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Callable, Iterator
 
-from . import tensor as tensor_module
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import ArgumentError
 from .grad_mode import mode as grad_mode, special, unusual
 from .graph import accumulator_of
@@ -26,7 +25,7 @@ from .graph_task import state as pass_state
 from .interpreters import Call, Presence, interpret, register
 from .layout import marked_layout
 from .locks import new_rlock
-from .tensor import ASK, Tensor, put_layout
+from .tensor import ASK, Tensor, put_layout, told_of_subclasses
 from .views import base_of
 
 __all__ = ["FunctionMode", "as_subclass", "disabled", "functions_of", "get_overridable_functions", "handle_function",
@@ -433,7 +432,7 @@ def prepare_subclass(cls: type) -> None:
 
 def install_overrides() -> None:
     """Hang the protocol on Tensor."""
-    tensor_module.prepare_subclass = prepare_subclass
+    told_of_subclasses.append(prepare_subclass)
     members = {"__nbgrad_function__": classmethod(default_function), "as_subclass": as_subclass,
                "_make_subclass": staticmethod(make_subclass), "detach": interpreted_method("detach", vars(Tensor)["detach"])}
     for name, member in members.items():

@@ -10,10 +10,11 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from .arrays import values_of
 from .dtypes import DType, bool_, get_default_dtype, int64
 from .errors import ArgumentError, InplaceError, RangeError
 from .graph import requires_grad
-from .interop import item, values_of
+from .interop import item
 from .node import name_of
 from .tensor import Parameter, Tensor
 

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from . import memory_format
+from .calls import CALLS
 from .casting import on_device
 from .creation import empty, empty_like, tensor
-from .dispatch import CALLS
 from .dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, result_dtype, uint8
 from .errors import ArgumentError, RangeError
 from .grad_mode import special

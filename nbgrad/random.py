@@ -14,17 +14,18 @@ from typing import Iterator
 
 import numpy as np
 
+from .arrays import array_of, values_of
 from .batch import levels as batch_levels
 from .batch.levels import BatchingError, is_batched, open_levels, random_levels, whole
+from .calls import CALLS
 from .casting import on_device
 from .creation import empty_of, into, layout_for, layout_like, leaf
-from .dispatch import CALLS
 from .dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, int64, require_floating, uint8
 from .errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .grad_mode import mode, special
 from .graph import requires_grad as has_grad
 from .inference import made
-from .interop import array_of, flat_tensor, values_of
+from .interop import flat_tensor
 from .layout import Layout, broadcast_shapes, layout_of
 from .locks import new_lock
 from .lowering.random import random_plan

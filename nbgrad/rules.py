@@ -13,11 +13,12 @@ from typing import Any, Callable
 
 from numpy import generic
 
-from .dispatch import CALLS, compile_text, history_steps, node_template, saved_output, saved_value
+from .calls import CALLS
+from .dispatch import compile_text, history_steps, node_template, saved_output, saved_value
 from .dtypes import DType
 from .errors import ArgumentError
 from .grad_mode import mode, special
-from .graph import Edge, Node, edge_of, next_seq, note_retained, requires_grad
+from .graph import Edge, Node, edge_of, next_seq, requires_grad
 from .inference import general_in_mode, is_inference, refuse_saving
 from .interpreters import Call, interpret, is_marked, known_call, quick_call
 from .kernels.cpu.launch import Plan
@@ -30,7 +31,6 @@ from .ops.spellings import RENAMED, foreign_names, own_arguments, public_signatu
 from .saved import (
     Guarded,
     RawSaved,
-    count_write,
     freed_backward,
     freed_error,
     raw_attributes,
@@ -41,7 +41,7 @@ from .saved import (
 )
 from .storage import STORAGE_TEMPLATE, unwatched
 from .tables import keep
-from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native, put_layout
+from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
 
 __all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "prepared", "general_call", "movement_call",
            "record_run"]
@@ -1354,49 +1354,6 @@ def untracked_view(x: Tensor, edge) -> Tensor:
     """Give an alias its edge."""
     x._edge_, x._needs_grad_ = edge, edge is not None
     return x
-
-
-# Views whose in-place form gives the tensor itself the new layout.
-INPLACE_VIEWS = ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims")
-
-
-def inplace_view(name: str) -> Callable:
-    """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
-    def call(x, *args, **kwargs):
-        from .views import check_history
-        x._storage_.require_writable(name + "_")
-        if mode.enabled and needs_gradient(x):      # no element moves, so several positions may share one
-            check_history(name + "_", x)
-        view = getattr(x, name)(*args, **kwargs)
-        if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
-            # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
-            mode.enabled = True
-            try:
-                view = getattr(x, name)(*args, **kwargs)
-            finally:
-                mode.enabled = False
-        own, meta = x._meta_, view._meta_
-        before = None if own is None or not own.retains else x._edge_ if own.base is None else own.node
-        put_layout(x, view.layout)
-        x._offset_ = view._offset_
-        count_write(x._storage_)
-        if own is not None and own.base is not None and x._needs_grad_ is ASK:
-            own.chain = meta.chain
-            if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
-                own.node, own.version = meta.node, x._storage_.version
-        elif meta is not None and meta.node is not None:
-            x._edge_, x._needs_grad_ = meta.node, True
-        if before is not None and (edge := edge_of(x)) is not before:
-            note_retained(x, edge, before)      # of the shape that it has now
-        if own is not None and own.tangent:
-            for tangent in own.tangent.values():        # its layout follows
-                getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
-        return x
-    call.__name__ = call.__qualname__ = name + "_"
-    call.__signature__ = inspect.signature(getattr(Tensor, name))
-    call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
-    CALLS[name + "_"] = call
-    return call
 
 
 def view_layout(op: Movement, layout: Layout, shape: tuple, strides: tuple, args: tuple = ()) -> Layout:

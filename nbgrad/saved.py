@@ -18,6 +18,7 @@ from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from . import graph
+from .arrays import limits_of
 from .errors import ArgumentError, DimError, GradError, ShapeError, VersionError, require_callable
 from .grad_mode import mode, special
 from .graph import AccumulateGrad, accumulator_of, edge_of, requires_grad
@@ -26,9 +27,6 @@ from .storage import Storage
 from .tensor import Tensor, native, new_meta
 
 __all__ = ["SavedTensor", "saved_tensors_hooks", "disable_saved_tensors_hooks", "increment_version"]
-
-# The least and the greatest of integers, as Python numbers; set by interop.py, which reads memory.
-limits_of: Callable = None           # type: ignore[assignment]
 
 
 class SavedTensor:

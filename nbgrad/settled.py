@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache, wraps
 from typing import Any, Callable
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .grad_mode import mode, special
 from .layout import Layout
 from .ops.core import OPS, Composite, Movement

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .dispatch import CALLS
+from .calls import CALLS
 from .install import FUNCTIONS, with_out
 from .ops.core import OPS, Elementwise
 

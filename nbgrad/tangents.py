@@ -20,16 +20,15 @@ import threading
 from typing import Any, Callable, Iterable
 from weakref import ref
 
-from . import interop
 from .batch import levels as batch_levels
 from .batch.levels import Level, is_batched, whole
 from .batch.tensors import levels_of, lifted, lowered, number_of
+from .calls import CALLS
 from .creation import new_full
-from .dispatch import CALLS
 from .errors import GradError
 from .grad_mode import mode, special
 from .graph import Edge, Node
-from .interpreters import Presence, bystanders
+from .interpreters import Presence, bystanders, tangent_tests
 from .layout import layout_of
 from .locks import new_lock
 from .saved import SavedTensor
@@ -185,12 +184,12 @@ def tangent_of(x: Tensor, level: int) -> Tensor | None:
     return inherited(x, meta, level) if meta.base is not None else None
 
 
-def has_tangent(x: Tensor) -> bool:
+def sees_tangent(x: Tensor) -> bool:
     """Whether this thread sees a tangent of ``x`` at any level."""
-    return bool(dual_levels) and any(tangent_of(x, level) is not None for level in visible_levels())
+    return any(tangent_of(x, level) is not None for level in visible_levels())
 
 
-interop.has_tangent = has_tangent
+tangent_tests[DualLevel] = sees_tangent
 
 
 def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:

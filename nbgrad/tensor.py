@@ -19,9 +19,11 @@ from typing import Any, Callable
 import numpy as np
 
 from . import layout as layouts
+from .calls import CALLS
 from .dtypes import DType, get_default_dtype
 from .errors import ArgumentError, DimError, DTypeError, ShapeError
-from .kernels.cpu import LARGE, use_blocks
+from .kernels.cpu import LARGE
+from .kernels.cpu.handle import use_blocks
 from .layout import Layout
 from .locks import made_once
 from .memory_format import order_of, strides_agree, strides_of
@@ -30,14 +32,11 @@ from .size import Size
 from .storage import STORAGE_TEMPLATE, Storage, wrap_array
 
 __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "meta_of", "native", "new_meta", "new_tensor", "put_layout",
-           "require_differentiable", "wrap_dim"]
+           "require_differentiable", "told_of_subclasses", "wrap_dim"]
 
 
-# One call of one operation, by name; set by dispatch.py, which knows the operations. A tensor of data; set by creation.py.
-apply: Any = None
-new_data: Any = None
-# What a subclass that overrides functions gets; set by overrides.py.
-prepare_subclass: Any = None
+# What is told of a new subclass that may override functions.
+told_of_subclasses: list[Callable[[type], None]] = []
 
 
 new_size = tuple.__new__        # of ints that are known to be ints
@@ -131,7 +130,7 @@ class Tensor(Operators):
             raise ArgumentError("Tensor: cannot be made directly. Hint: nbgrad.tensor(data) or nbgrad.asarray(array).")
         if data is None:
             return object.__new__(cls)
-        source: Any = data if isinstance(data, Tensor) else new_data(data)
+        source: Any = data if isinstance(data, Tensor) else CALLS["tensor"](data)
         return source.detach().as_subclass(cls)
 
     def __init_subclass__(cls, **kwargs):
@@ -140,7 +139,8 @@ class Tensor(Operators):
             inherits = cls.__base__ is Tensor or cls.__base__._mark_ is not None
             cls._mark_ = cls if inherits or "__nbgrad_function__" in vars(cls) else None
             if cls._mark_ is not None:
-                prepare_subclass(cls)
+                for tell in told_of_subclasses:
+                    tell(cls)
 
     # ---- what it is ---------------------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Tensor(Operators):
         return bool(self.item())
 
     def _apply(self, name: str, operands: tuple) -> Any:
-        return apply(name, operands)
+        return CALLS[name](*operands)
 
 
 class Parameter(Tensor):
@@ -347,7 +347,7 @@ class _Lazy:
         # first, whose code is then unmapped while closures still call it.
         if name.startswith("__") or "fresh" in vars(self):
             raise AttributeError(f"native has no {name!r}.")
-        from .kernels.cpu import launcher
+        from .kernels.cpu.handle import launcher
         from .node import Node
         made = launcher(Tensor, Storage, Layout, Node, Meta, STORAGE_TEMPLATE)
         for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",

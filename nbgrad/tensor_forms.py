@@ -10,17 +10,17 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .arrays import array_of
+from .calls import CALLS
 from .creation import empty, empty_strided, tensor
-from .dispatch import CALLS
 from .errors import ArgumentError, DeviceError, GradError, ShapeError
 from .graph import requires_grad
+from .inplace import inplace_view
 from .install import FUNCTIONS
-from .interop import array_of
 from .memory_format import order_of, preserve_format
 from .ops.core import OPS, Elementwise
 from .overrides import functions_of
 from .questions import get_device, is_nonzero, is_same_size, is_signed
-from .rules import inplace_view
 from .size import Size
 from .storage import UntypedStorage
 from .tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from . import casting, creation, dlpack, graph, inference, interop, overrides, pickling, printing, random
 from .autograd import backward as run_backward
-from .dispatch import CALLS
+from .calls import CALLS
 from .dtypes import DType
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import note_leaf, refuse_in_transform, unusual
@@ -296,7 +296,7 @@ def install() -> dict:
     printing.install_printing()
     pickling.install_pickling()
     overrides.install_overrides()
-    inference.install_inference(CALLS)
+    inference.install_inference()
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())
     public.update(random.install_random())

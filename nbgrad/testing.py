@@ -8,10 +8,10 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from .arrays import values_of
 from .creation import as_tensor, empty, tensor
 from .dtypes import DType, bool_, dtype_of, float64, promote_types, uint8
 from .errors import ArgumentError, RangeError
-from .interop import values_of
 from .random import rand, randint
 from .tensor import Tensor
 

@@ -22,7 +22,8 @@ from weakref import ref
 import numpy as np
 
 from . import graph
-from .dispatch import CALLS, WrittenRegion
+from .calls import CALLS
+from .dispatch import WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node

@@ -9,7 +9,7 @@ from .batch.levels import Level, opened
 from .batch.rules import LOOPED
 from .batch.tensors import Batched, lifted, lowered
 from .batch.trees import Tree, flatten, spread
-from .dispatch import CALLS
+from .calls import CALLS
 from .errors import GradError, RangeError, require_callable
 from .tensor import Tensor
 

@@ -82,7 +82,8 @@ def no_leaked_state() -> Iterator[None]:
 @pytest.fixture
 def same_table():
     """Take back what a test declares."""
-    from nbgrad.dispatch import CALLS, PLANS
+    from nbgrad.calls import CALLS
+    from nbgrad.dispatch import PLANS
     from nbgrad.install import FUNCTIONS
     from nbgrad.ops.core import OPS
     from nbgrad.tensor import Tensor

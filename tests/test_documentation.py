@@ -15,7 +15,8 @@ from typing import Iterator
 import pytest
 
 import nbgrad
-from nbgrad.dispatch import CALLS, PLANS
+from nbgrad.calls import CALLS
+from nbgrad.dispatch import PLANS
 from nbgrad.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 

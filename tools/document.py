@@ -19,7 +19,7 @@ from typing import Any, Iterator, NamedTuple
 import numpy as np
 
 import nbgrad
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 from nbgrad.install import FUNCTIONS
 from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from nbgrad.ops.describe import derivatives, describe, dtype_rule

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import DType
 from ..grad_mode import special
 from ..interpreters import Call, quick_calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..engine import validate_gradient
 from ..errors import GradError
 from ..function import Function, vmap_rule

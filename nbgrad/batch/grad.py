@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import GradError, RangeError, ShapeError
 from ..graph import GradientEdge
 from ..tensor import Tensor

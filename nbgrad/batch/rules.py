@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Callable
 
+from ..calls import CALLS
 from ..creation import arange
-from ..dispatch import CALLS
 from ..dtypes import bool_
 from ..interpreters import Call
 from ..layout import layout_of

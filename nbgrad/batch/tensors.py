@@ -21,7 +21,8 @@ import inspect
 from functools import cache
 from typing import Any, Callable, Iterable
 
-from ..dispatch import CALLS, check_operands, compute_dtype
+from ..calls import CALLS
+from ..dispatch import check_operands, compute_dtype
 from ..errors import GradError, InplaceError, ShapeError
 from ..graph import requires_grad
 from ..interpreters import Call, register

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..batch.trees import Tree, flatten, map_leaves
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import GradError, ShapeError, require_callable
 from ..forward_ad import make_dual, unpack_dual
 from ..grad_mode import mode, special, transforming

@@ -7,8 +7,8 @@ from typing import Any, Callable
 from ..batch.levels import Level, opened
 from ..batch.tensors import Batched, lifted, lowered
 from ..batch.trees import Tree, flatten, map_leaves
+from ..calls import CALLS
 from ..creation import eye
-from ..dispatch import CALLS
 from ..errors import RangeError, require_callable
 from ..tensor import Tensor
 from ..vmap import vmap

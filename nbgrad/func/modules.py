@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Sequence
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import ArgumentError, GradError, RangeError
 from ..tensor import Tensor
 

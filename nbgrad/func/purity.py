@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from ..batch.tensors import Batched, lowered
 from ..batch.trees import flatten, map_leaves
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import ArgumentError, GradError, require_callable
 from ..forward_ad import unpack_dual
 from ..graph import edge_of, requires_grad

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from ..autograd import grad as gradients_of
 from ..batch.trees import Tree, flatten
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
 from ..grad_mode import inference_mode, mode
 from ..graph import requires_grad

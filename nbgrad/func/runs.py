@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator, Sequence
 from ..batch.levels import state
 from ..batch.tensors import Batched, lifted, lowered, number_of
 from ..batch.trees import Tree, flatten, map_leaves
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..errors import DTypeError, GradError, InplaceError, RangeError
 from ..grad_mode import inference_mode, mode, set_grad_enabled, transforming
 from ..graph import edge_of, requires_grad

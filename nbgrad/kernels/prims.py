@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import DTypeError
 
-__all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
+__all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "POINTER_TYPES", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
 
 ROUNDINGS = ("rint", "floor", "ceil", "trunc", "sqrt")  # one operand, a function of the target's library each
 INT_ARITHMETIC = {"iadd": "add", "isub": "sub", "imul": "mul", "iand": "and_", "ior": "or_", "ixor": "xor",
@@ -35,6 +35,8 @@ FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits",
                *INT_ARITHMETIC)
 INT_PRIMS = ("where", "wrap")
 PRIMS = (*FLOAT_PRIMS, "wrap")
+# What a kernel's arguments may point to.
+POINTER_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
 
 _INTEGERS: dict[str, np.dtype[Any]] = {"float32": np.dtype("int32"), "float64": np.dtype("int64")}
 _WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")

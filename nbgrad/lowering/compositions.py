@@ -11,14 +11,14 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ..arrays import values_of
 from ..batch.levels import whole
+from ..calls import CALLS
 from ..constants import numbered
-from ..dispatch import CALLS
 from ..dtypes import DType, bool_, finfo, float32, int32, int64, result_dtype
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..grad_mode import mode
 from ..graph import requires_grad
-from ..interop import values_of
 from ..layout import Layout, broadcast_shapes, layout_of
 from ..ops.attributes import constant_number, explained
 from ..ops.core import OPS, composite, general

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import struct
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import DType, complex128, int16, int32, int64, uint8
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import pack_record

@@ -6,12 +6,12 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
+from ..arrays import array_of, values_of
 from ..batch.levels import whole
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import dtype_of, float32, int32, int64
 from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..grad_mode import mode, special
-from ..interop import array_of, values_of
 from ..kernels.cpu.blas import eliminated, triangular_solver
 from ..layout import broadcast_shapes, layout_of
 from ..ops.attributes import constant_number

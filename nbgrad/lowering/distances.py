@@ -5,7 +5,7 @@ import math
 import struct
 from typing import Any
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.distances import distance_kernel

@@ -13,7 +13,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..batch.levels import require_values
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import bool_, float32, int64
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address

@@ -6,7 +6,7 @@ import struct
 from functools import cache, lru_cache
 from typing import Callable
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import result_dtype
 from ..errors import ArgumentError, ShapeError
 from ..kernels.cpu.build import Program, address

@@ -10,7 +10,7 @@ import struct
 from functools import cache
 from typing import Callable, NamedTuple
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import DType, bool_, float32
 from ..errors import DeviceError, DTypeError, ShapeError
 from ..kernels.cpu.blas import gemm_address

@@ -5,7 +5,7 @@ import math
 import struct
 from functools import cache
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import float32, int64, uint8
 from ..errors import DTypeError, ShapeError
 from ..kernels.cpu.build import Program, address

@@ -8,7 +8,7 @@ from typing import Callable
 
 import numpy as np
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import bool_, int64
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import pack_record

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Callable
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import can_cast
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..grad_mode import mode, special

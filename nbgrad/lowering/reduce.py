@@ -17,7 +17,7 @@ import struct
 from functools import cache
 from typing import Callable, NamedTuple
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
 from ..errors import DimError, DTypeError, RangeError, ShapeError
 from ..kernels.cpu.build import Program, address

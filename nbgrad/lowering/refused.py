@@ -13,7 +13,7 @@ from typing import Any
 from ..dispatch import no_derivative
 from ..grad_mode import mode
 from ..graph import edge_of, number_node
-from ..interop import has_tangent
+from ..interpreters import has_tangent
 from ..node import Node, Rule, blank_node
 from ..rules import needs_gradient
 from ..tensor import Tensor

@@ -12,7 +12,7 @@ from typing import Callable
 
 import numpy as np
 
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import int64
 from ..errors import DTypeError, RangeError
 from ..grad_mode import mode

@@ -11,13 +11,13 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ..arrays import values_of
 from ..batch.levels import is_batched, whole as whole_batch
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import complex128, float32, float64, int64
 from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..grad_mode import mode, special
 from ..graph import requires_grad
-from ..interop import values_of
 from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.scan import running_logsumexp_loop

@@ -16,7 +16,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..batch.levels import BATCHED
-from ..dispatch import CALLS
+from ..calls import CALLS
 from ..dtypes import bool_, int64, uint8
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..grad_mode import mode, special

@@ -10,6 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import tangents
+from nbgrad.calls import CALLS
 from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.grad_mode import special
 from nbgrad.interpreters import Presence
@@ -56,7 +57,7 @@ def pushed(call, arrays, directions):
 @pytest.mark.parametrize("name", ROWS)
 def test_dual_kernels_compute_what_is_computed_apart(name):
     """The kernel of value and tangent gives the numbers of a kernel for each, for every subset of operands with tangents."""
-    function = nbgrad.dispatch.CALLS[name]
+    function = CALLS[name]
     for call in SAMPLES[name].calls:
         operands = [to_tensor(x) for x in SAMPLES[name].arrays(call)]
         floating = [k for k, x in enumerate(operands) if isinstance(x, nbgrad.Tensor) and x.dtype.is_floating_point]
@@ -79,7 +80,7 @@ INPLACE = [name for name in ROWS if OPS[name].inplace]
 @pytest.mark.parametrize("name", INPLACE)
 def test_dual_writes_compute_what_is_computed_apart(name):
     """A call in place, for every subset of operands with tangents: value and tangent, of the base and of the view written to."""
-    function = nbgrad.dispatch.CALLS[name + "_"]
+    function = CALLS[name + "_"]
     for call in SAMPLES[name].calls:
         operands = [to_tensor(x) for x in SAMPLES[name].arrays(call)]
         if not isinstance(operands[0], nbgrad.Tensor) or operands[0].shape != np.broadcast_shapes(
@@ -276,7 +277,7 @@ def test_tangents_of_reductions_are_sums_of_slopes(name, dim, keepdim):
     given = {n: rest[n] for n in op.signature.parameters if n in rest}
 
     def function(x):
-        return nbgrad.dispatch.CALLS[name](x, dim=dim, keepdim=keepdim, **given)
+        return CALLS[name](x, dim=dim, keepdim=keepdim, **given)
 
     value, tangent = pushed(function, (x,), (t,))
     want = (jacobian_of(function, x) @ t.numpy().reshape(-1)).reshape(value.shape)

@@ -11,7 +11,7 @@ import pytest
 
 import nbgrad
 from nbgrad import config
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 from nbgrad.rules import viewer
 
 native = sys.modules["nbgrad.tensor"].native         # `nbgrad.tensor` is the function

@@ -9,7 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import linalg
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.vmap import vmap

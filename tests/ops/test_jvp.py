@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.grad_mode import special
 from nbgrad.interpreters import Presence

@@ -310,7 +310,8 @@ def test_impossible_requests_are_errors(error, f):
 
 def test_plans_of_views_are_bounded():
     """Slices of ever new lengths do not pile up plans."""
-    from nbgrad.dispatch import CALLS, MOST_PLANS
+    from nbgrad.calls import CALLS
+    from nbgrad.dispatch import MOST_PLANS
 
     x = nbgrad.zeros(MOST_PLANS + 100)
     for n in range(MOST_PLANS + 100):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.dispatch import CALLS, rule_of
+from nbgrad.calls import CALLS
+from nbgrad.dispatch import rule_of
 from nbgrad.ops.core import OPS, Elementwise, General
 from nbgrad.ops.expr import Operators, evaluate
 from nbgrad.rules import facts_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 from nbgrad.grad_mode import special
 from nbgrad.ops.core import OPS
 from tests.samples import SAMPLES

@@ -6,7 +6,7 @@ from typing import Any, Callable
 import numpy as np
 
 import nbgrad
-from nbgrad.dispatch import CALLS
+from nbgrad.calls import CALLS
 
 from .row import Case, Row
 

@@ -13,13 +13,12 @@ from typing import Any, Callable, NamedTuple
 
 from ... import config
 from ..instantiate import instantiate
-from ..prims import PRIMS, cpu_prims
+from ..prims import POINTER_TYPES, PRIMS, cpu_prims
 from .store import content_key, loader
 
 __all__ = ["Program", "address", "fingerprint", "POINTERS"]
 
 # ``p_float32(args, i)``: the i-th pointer of a kernel's arguments as a pointer to that type.
-POINTER_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
 POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 # Address arithmetic and indirect calls, for the kernels that walk strides: see ``intrinsics``.
 WALKING = tuple("at_" + name for name in POINTER_TYPES)

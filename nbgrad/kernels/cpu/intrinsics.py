@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from llvmlite import ir
 
+from ..prims import POINTER_TYPES
+
 __all__ = ["intrinsics"]
 
 I64 = ir.IntType(64)
@@ -30,7 +32,6 @@ def intrinsics() -> dict:
     from numba.core.errors import TypingError
     from numba.extending import intrinsic
 
-    from .build import POINTER_TYPES
     void_pointer = ir.PointerType(ir.IntType(8))
 
     def element_pointer(name):
