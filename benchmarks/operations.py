@@ -299,7 +299,6 @@ WITHOUT = {
 REASONS = {
     "equal": "half a microsecond in torch: a look-up and a launch in Python take a little more",
     "aminmax": "two reductions, each with a pass over memory",
-    "repeat_interleave": "its gradient sums neighbours in pairs, which are very short rows to the kernel of sums",
     "cdist": "a kernel of differences, which keeps the digits of points that are close: torch multiplies matrices and loses them",
     "conj": "its cotangent is a tensor that is computed at once, as all are; torch's is lazily conjugated and moves no element",
     "conj_physical": "of real numbers the tensor itself, through one more function in Python",

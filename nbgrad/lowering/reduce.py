@@ -45,6 +45,7 @@ from ..kernels.templates.reduce import (
     multiply,
     own_key,
     rows,
+    short_rows,
     two_sum,
     variance_loop,
     variance_of,
@@ -63,6 +64,8 @@ PARALLEL_FROM = 1 << 15
 SHARED_FROM = 1 << 21
 PIECE = 1 << 15
 MOST_WITH_GAPS = 1 << 12
+# Elements of the longest rows that are short, and elements in all from which such rows have a kernel of their own.
+SHORT, MANY = 16, 1 << 14
 
 
 class Walk(NamedTuple):
@@ -158,15 +161,21 @@ def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
 
 
 @cache
-def kernel(fold: Fold, by_columns: bool) -> int:
-    """Address of the kernel of a fold and a walk."""
-    made = (columns if by_columns else rows)(fold)
+def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
+    """Address of the kernel of a fold and a walk; of rows of a ``length`` that are short."""
+    made = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
     return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, fold.bindings, True))
+
+
+def short_length(walk: Walk) -> int:
+    """How many elements rows have that are taken side by side; 0 for all others."""
+    many = 2 <= walk.length <= SHORT and walk.outer * walk.length >= MANY
+    return walk.length if many and not walk.columns and walk.segments == 1 and walk.outer_step == walk.length else 0
 
 
 def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
     """The record of a walk; see templates/reduce.py for the words."""
-    size, code = WIDTHS[fold.memory], kernel(fold, walk.columns)
+    size, code = WIDTHS[fold.memory], kernel(fold, walk.columns, short_length(walk))
     if walk.columns:
         tiles = -(-walk.width // TILE)
         units, work = walk.outer * tiles, walk.length * min(walk.width, TILE)

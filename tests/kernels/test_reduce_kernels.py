@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 
+import nbgrad
 from nbgrad import float32
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.kernels.prims import numpy_prims
 from nbgrad.kernels.templates import reduce as templates
 from nbgrad.layout import layout_of
-from nbgrad.lowering.reduce import Walk, walk_of
+from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
 
 
 @pytest.mark.parametrize("shape, strides, dims, expected", [
@@ -69,3 +70,32 @@ def test_two_sum_keeps_what_addition_loses():
 def test_tree_is_balanced():
     """The text of a sum of eight has depth three."""
     assert templates.tree(list("abcdefgh")) == "(((a + b) + (c + d)) + ((e + f) + (g + h)))"
+
+
+@pytest.mark.parametrize("length, dtype", [
+    *[(3, dtype) for dtype in ("float64", "int64", "bool", "float16", "complex64")],
+    *[(length, "float32") for length in (2, 3, SHORT, SHORT + 1)],
+])
+def test_many_short_rows_are_what_each_of_them_is(length, dtype):
+    """Rows that are taken side by side have the results of a few of them, whatever stands in one row, and at their end."""
+    rng = np.random.default_rng(length)
+    array = rng.integers(-3, 4, (MANY // length + 5, length)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        array += rng.normal(size=array.shape).astype(dtype)
+        array[3, 1], array[7, 0], array[-1, -1], array[11] = np.nan, np.inf, -np.inf, -0.0
+    names = ["sum", "prod", "any", "all"] + ["mean"] * (dtype not in ("int64", "bool")) + ["amax", "amin"] * (dtype != "complex64")
+    for name in names:
+        x = nbgrad.tensor(array)
+        found = getattr(x, name)(1).numpy()
+        parts = [getattr(nbgrad.tensor(array[low:low + 100]), name)(1).numpy() for low in range(0, len(array), 100)]
+        np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-6 if dtype != "float16" else 1e-3)
+        np.testing.assert_array_equal(np.signbit(found.real), np.signbit(np.concatenate(parts).real))
+
+
+@pytest.mark.parametrize("walk, expected", [
+    (Walk(False, MANY, 4, 4), 4), (Walk(False, MANY, 5, 4), 0), (Walk(False, 3, 4, 4), 0), (Walk(True, 1, 0, 4, MANY, MANY), 0),
+    (Walk(False, MANY, SHORT + 1, SHORT + 1), 0), (Walk(False, MANY, 4, 4, segments=2, segment_step=4 * MANY), 0),
+])
+def test_which_rows_are_short(walk, expected):
+    """Those that are many, of few elements, and one behind the other."""
+    assert short_length(walk) == expected

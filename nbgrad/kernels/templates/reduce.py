@@ -27,7 +27,7 @@ from typing import Any, Callable, NamedTuple
 
 from ..codegen import register_source
 
-__all__ = ["Fold", "rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS",
+__all__ = ["Fold", "rows", "short_rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS",
            "key_max", "key_min", "float_of_max", "float_of_min", "least_key", "KEY_CONSTANTS", "KEY_TYPES"]
 
 TILE = 128              # columns that one unit of work accumulates side by side
@@ -124,6 +124,20 @@ ROW_GROUPS = """first = 0
                     t = ONE
                 s = s JOIN t"""
 
+# Rows of few elements that lie one behind the other, of a length that the compiler knows: it takes several of them side by side.
+SHORT_ROWS = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    times, over = word(record, 5), word(record, 6)
+    out = p_OUT(args, 1)
+    data = at_IN(pointer_word(args, 2), 0)
+    for row in range(start, stop):
+        s = INIT
+        EACH
+        hi, lo = merge(INIT, INIT, s)
+        out[row] = finish(hi, lo, times, over)
+"""
+
 COLUMNS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -208,6 +222,14 @@ def rows(fold: Fold) -> Callable:
     return compile_kernel(ROWS.replace("EACH", each), f"rows {fold.name} {fold.memory} {fold.out}",
                           {"INIT": fold.init, "STEP": fold.step.format(s="s", x="x[i]"), "IN": fold.memory,
                            "OUT": fold.out, "SIZE": WIDTHS[fold.memory]})
+
+
+@cache
+def short_rows(fold: Fold, length: int) -> Callable:
+    """``kernel(start, stop, args)`` of ``rows`` for those of one length that lie one behind the other."""
+    each = "\n        ".join(f"s = {fold.step.format(s='s', x=f'data[row * {length} + {k}]')}" for k in range(length))
+    return compile_kernel(SHORT_ROWS.replace("EACH", each), f"{length} in a row {fold.name} {fold.memory} {fold.out}",
+                          {"INIT": fold.init, "IN": fold.memory, "OUT": fold.out})
 
 
 @cache
