@@ -251,6 +251,8 @@ def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
     levels = dual_levels[:]
     if len(special) != len(levels) or not levels or op.integer_divisor:
         return None
+    if op.policy == "first" and not operands[0].layout.dtype.differentiable:    # numbers become integers on the way
+        return None
     level = levels[-1]
     alone = levels[0] is level and level.number < sight.below
     return writing_call(len(operands))(op, level, alone, plain, *operands)

@@ -325,12 +325,12 @@ def distance(x: Tensor, y: Tensor) -> int | None:
 
 
 def overlapping(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors may share bytes."""
+    """Whether two tensors may share bytes; one without elements shares none, wherever it lies."""
     apart = distance(x, y)
     if apart is None:
         return False
     (a, b), (c, d) = span(x), span(y)
-    return a < d + apart and c + apart < b
+    return a < d + apart and c + apart < b and a < b and c < d
 
 
 def steps_of(layout) -> list[tuple[int, int]]:

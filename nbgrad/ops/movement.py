@@ -339,8 +339,8 @@ def flatten(x, start_dim=0, end_dim=-1):
 
 
 def ravel(x):
-    """One dimension, copied only where it must be."""
-    return reshape(x, (-1,)) if x.numel() else reshape(x, (0,))
+    """One dimension of neighbours in memory, copied only where it must be."""
+    return reshape(x.contiguous(), (-1,) if x.numel() else (0,))
 
 
 def unflatten(x, dim, sizes):

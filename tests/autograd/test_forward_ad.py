@@ -189,6 +189,15 @@ def test_tangents_have_the_dtype_of_the_result():
             assert unpack_dual(y).tangent.dtype is y.dtype
 
 
+@pytest.mark.parametrize("dtype, stored", [(nbgrad.int64, 2), (nbgrad.uint8, 2), (nbgrad.bool, True)])
+@pytest.mark.parametrize("write", [lambda x: x.fill_(2.7), lambda x: x.masked_fill_(x == 0, 2.7), lambda x: x.fill_diagonal_(2.7)],
+                         ids=["fill_", "masked_fill_", "fill_diagonal_"])
+def test_integers_take_numbers_inside_of_a_level(write, dtype, stored):
+    """A number with a fraction becomes an integer where it is stored, as outside of levels."""
+    with dual_level():
+        assert write(nbgrad.zeros(1, 1, dtype=dtype)).item() is stored
+
+
 def test_complex_functions_are_real_linear_maps():
     """conj, real, imag and abs have the tangents conj(t), real(t), imag(t) and re(conj(z) t) / |z|."""
     with dual_level():

@@ -228,6 +228,18 @@ def test_write_between_partly_overlapping_views():
     assert t.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.parametrize("write", [
+    lambda x, y: x.copy_(y), lambda x, y: x.mul_(y), lambda x, y: x.addcmul_(y, y), lambda x, y: x.lerp_(y, 0.5),
+    lambda x, y: nbgrad.mul(y.detach(), y[:, :0].detach(), out=x.detach()),
+], ids=["copy_", "mul_", "addcmul_", "lerp_", "out"])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_no_elements_overlap_nothing(write, requires_grad):
+    """A view without elements in the midst of its operand's memory is written like any other: nothing happens."""
+    base = nbgrad.tensor([1.0, 2.0, 3.0], dtype=F64, requires_grad=requires_grad) * 1
+    write(base[:, None][:, 1:], base[:, None])
+    assert base.tolist() == [1.0, 2.0, 3.0]
+
+
 def test_write_with_the_tensor_itself():
     """A tensor may be its own operand: the ranges agree exactly."""
     t = const([1.0, 2.0])

@@ -60,8 +60,10 @@ class Dual:
         return Dual(self.value * other.value, cancelled(first + second, (first != 0) | (second != 0)))
 
     def chosen(self, mask, other):
-        """The elements of this one where ``mask``, else those of ``other``."""
-        return Dual(np.where(mask, self.value, other.value), np.where(mask[..., None], self.slope, other.slope))
+        """The elements of this one where ``mask``, else those of ``other``; 0, what the other one gets, times NaN is NaN."""
+        mask_of_slopes, (first, second) = mask[..., None], np.broadcast_arrays(self.slope, other.slope)
+        slope, left_out = np.where(mask_of_slopes, first, second), np.where(mask_of_slopes, second, first)
+        return Dual(np.where(mask, self.value, other.value), np.where(np.isnan(left_out), np.nan, slope))
 
     def constant(self):
         """The same value without a derivative."""

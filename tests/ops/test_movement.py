@@ -204,6 +204,17 @@ def test_what_changes_nothing_is_the_object_itself():
     assert x.contiguous() is x and x.flatten() is x
 
 
+@pytest.mark.parametrize("view, shares", [
+    (lambda x: x, True), (lambda x: x[1], True), (lambda x: x.t(), False), (lambda x: x[:, 0], False), (lambda x: x[:, :1], False),
+    (lambda x: x[0, 0].expand(4), False),
+], ids=["whole", "row", "transposed", "column", "narrow", "expanded"])
+def test_ravel_has_neighbours_in_memory(view, shares):
+    """One step from element to element, as NumPy's: a copy of what has gaps, though one stride would do."""
+    x = nbgrad.arange(6.0).reshape(2, 3)
+    out, expected = view(x).ravel(), view(x).numpy().ravel()
+    assert out.stride() == (1,) and (out.data_ptr() == view(x).data_ptr()) is shares and out.tolist() == expected.tolist()
+
+
 def test_operands_of_several_dtypes_are_promoted_by_cat():
     """``cat`` gives the promoted dtype and gradients in the operands' own."""
     x = nbgrad.ones(2, dtype=nbgrad.float32, requires_grad=True)
