@@ -30,6 +30,7 @@ from .lowering.elementwise import Formula, elementwise_plan
 from .ops.core import Elementwise, General, Movement, Reduction
 from .ops.expr import ZERO, Expr, evaluate, guarded
 from .rules import facts_of, tensors_in
+from .saved import unseen
 from .tables import keep
 from .tangents import tangent_of, visible_levels
 from .tensor import Tensor, native
@@ -263,11 +264,7 @@ def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     try:
         g = new_full(out.layout.like(), 0)
         g._needs_grad_ = True
-        seeds, values = [], formula_values(call, out, g)
-        for name, tangent in tangents.items():
-            cotangent = cotangent_of(call.op, name, values)
-            if requires_grad(cotangent):
-                seeds.append((edge_of(cotangent), tangent))
+        seeds = unseen(seeds_of, call, tangents, formula_values(call, out, g))
     finally:
         mode.enabled = enabled
     if not seeds:
@@ -278,6 +275,16 @@ def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     captures.wanted[g] = ((0, 0),)
     run_backward(seeds, record, record, captures)
     return captures.values[0]
+
+
+def seeds_of(call: Call, tangents: Tangents, values: dict[str, Any]) -> list[tuple]:
+    """Where a pass through the cotangents of operands begins, and with what: their tangents."""
+    seeds = []
+    for name, tangent in tangents.items():
+        cotangent = cotangent_of(call.op, name, values)
+        if requires_grad(cotangent):
+            seeds.append((edge_of(cotangent), tangent))
+    return seeds
 
 
 def leads_only_to(edge: Any, leaf: Tensor) -> bool:

@@ -313,6 +313,28 @@ def active_hooks() -> tuple[Callable, Callable] | None:
     return entered[-1].pair if entered else None
 
 
+class Nobody:
+    """What lies on the stack of hooks where those beneath it shall not be called."""
+
+    __slots__ = ()
+    context = pair = None
+
+
+NOBODY: Any = Nobody()
+
+
+def unseen(function: Callable, *args: Any) -> Any:
+    """``function(*args)``, of whose nodes the hooks of this thread see nothing: it differentiates something of its own."""
+    entered = _hook_stack.entered
+    if not entered:
+        return function(*args)
+    entered.append(NOBODY)
+    try:
+        return function(*args)
+    finally:
+        entered.pop()
+
+
 def drop(entries: list, entry: EnteredHooks) -> None:
     """Take ``entry`` out, if it is there."""
     if entry in entries:

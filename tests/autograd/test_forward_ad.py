@@ -368,7 +368,9 @@ def test_backward_accumulates_tangents():
 @pytest.mark.parametrize("function", [
     lambda d: d.exp(), lambda d: (d * 1).exp_(), lambda d: written(d * 1), lambda d: d.softmax(0),
     lambda d: nbgrad.cat([d, d]).tanh(), lambda d: d[1:].exp() * d[0], lambda d: saved_behind_hooks(d), lambda d: OwnExp.apply(d),
-    lambda d: nbgrad.checkpoint(lambda x: x.exp(), d, use_reentrant=False),
+    *[lambda d, f=f: nbgrad.checkpoint(f, d, use_reentrant=False) for f in (
+        lambda x: x.exp(), lambda x: x.softmax(0) * 2, lambda x: x.log_softmax(0), lambda x: x.cumprod(0), lambda x: x.prod(0),
+        lambda x: x.logsumexp(0), lambda x: x.norm(), lambda x: x.var(0))],
 ])
 def test_saved_values_keep_their_tangents(function):
     """Whatever a node saved, and however, has its tangent when the pass reads it: three ways to H t agree."""
@@ -458,6 +460,15 @@ def test_anomaly_mode_does_not_mind_how_tangents_are_found():
     """The deviation of infinities has a tangent, NaN as it may be: no backward pass of the user's computed it."""
     with pytest.warns(UserWarning, match="anomaly"), nbgrad.detect_anomaly(), dual_level():
         assert math.isnan(tangent_of(dual([math.inf, math.inf], [1.0, 1.0]).std()))
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "cumprod", "logcumsumexp", "prod", "cummax"])
+def test_saved_tensor_hooks_see_nothing_of_how_a_tangent_is_made(name):
+    """What is differentiated for the tangent's sake, where nothing requires grad, is not saved for anybody."""
+    seen = []
+    with dual_level(), nbgrad.graph.saved_tensors_hooks(seen.append, lambda x: x):
+        out = getattr(dual([0.3, -0.7], [1.0, 2.0]), name)(0)
+    assert not seen, out
 
 
 def test_hooks_see_dual_gradients():
