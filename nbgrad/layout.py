@@ -14,7 +14,8 @@ from .dtypes import DType
 from .errors import ShapeError
 from .storage import CPU, Device
 
-__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "broadcast_shapes"]
+__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "common_strides",
+           "broadcast_shapes"]
 
 MOST_LAYOUTS = 1 << 14
 MOST_ELEMENTS = 1 << 62
@@ -188,6 +189,39 @@ def like_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int,
     order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
     result, step = [0] * len(shape), 1
     for d in reversed(order):
+        result[d] = step
+        step *= shape[d] or 1
+    return tuple(result)
+
+
+def common_strides(shape: tuple[int, ...], operands: list[Layout]) -> tuple[int, ...]:
+    """Dense strides for ``shape`` in the order in which operands that broadcast to it go through memory.
+
+    Of two dimensions the inner one is that along which the first operand that moves along both takes the smaller step, of equal
+    steps the shorter one; where no operand tells, the last. As operands may contradict each other, dimensions change places one
+    by one, as in torch.
+    """
+    ndim, steps = len(shape), []
+    for x in operands:
+        lead = ndim - x.ndim
+        own = [0 if x.shape[d] != shape[lead + d] else step for d, step in enumerate(x.strides)]
+        steps.append([0] * lead + own)
+
+    def compare(inner: int, outer: int) -> int:
+        """Above 0 where they stand right, below where they do not, 0 where nothing tells."""
+        signs = (own[outer] - own[inner] or min(shape[outer] - shape[inner], 0) for own in steps if own[outer] and own[inner])
+        return next(filter(None, signs), 0)
+
+    order = list(reversed(range(ndim)))             # from the innermost dimension
+    for at in range(1, ndim):
+        for k in reversed(range(at)):
+            sign = compare(order[k], order[at])
+            if sign > 0:
+                break
+            if sign < 0:
+                order[k], order[at], at = order[at], order[k], k
+    result, step = [0] * ndim, 1
+    for d in order:
         result[d] = step
         step *= shape[d] or 1
     return tuple(result)

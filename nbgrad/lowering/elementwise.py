@@ -19,7 +19,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.cpu.launch import NUMBER_CODES, Plan, pack_record
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
-from ..layout import Layout, layout_of, like_strides
+from ..layout import Layout, common_strides, layout_of
 from ..ops.expr import Expr, postorder
 
 __all__ = ["elementwise_plan", "result_layout", "Formula"]
@@ -95,15 +95,11 @@ def iterator() -> int:
 
 
 def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
-    """Row-major, or the memory order of the first operand that fills ``shape``, as torch's elementwise operations."""
-    for layout in operands:
-        if layout.shape == shape:
-            if layout.contiguous:
-                break
-            if layout.ndim > 1 and not layout.expanded:
-                return layout_of(dtype, shape, like_strides(shape, layout.strides), layout.device)
-    device = operands[0].device
-    return layout_of(dtype, shape, None, device)
+    """Row-major, or the order in which the operands go through memory, as torch's elementwise operations."""
+    first = operands[0]
+    if first.contiguous and first.shape == shape or all(layout.contiguous for layout in operands):
+        return layout_of(dtype, shape, None, first.device)
+    return layout_of(dtype, shape, common_strides(shape, operands), first.device)
 
 
 def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],

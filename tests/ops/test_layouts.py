@@ -123,6 +123,25 @@ def test_the_result_keeps_the_memory_order(name):
     assert tensors(row, call, dtype_for(name))[0].stride() == (3, 1)
 
 
+def laid(shape: tuple, order: tuple) -> nbgrad.Tensor:
+    """Ones whose dimensions lie in memory in this order, from the outermost."""
+    return nbgrad.ones([shape[d] for d in order]).permute([order.index(d) for d in range(len(shape))])
+
+
+@pytest.mark.parametrize("operands, strides", [
+    ([((3, 2), (1, 0)), ((2, 1, 1), (0, 1, 2))], (6, 1, 3)),        # what the second one adds lies outside
+    ([((3, 2), (1, 0)), ((2, 3, 2), (0, 1, 2))], (6, 1, 3)),        # the first one that tells decides
+    ([((2, 3, 2), (0, 1, 2)), ((3, 2), (1, 0))], (6, 2, 1)),
+    ([((1, 2), (0, 1)), ((3, 2), (1, 0))], (1, 3)),
+    ([((3, 1), (0, 1)), ((1, 2), (0, 1))], (2, 1)),
+    ([((2, 1, 4), (2, 1, 0)), ((3, 1), (0, 1))], (1, 2, 6)),
+], ids=str)
+@pytest.mark.parametrize("f", [lambda x, y: x + y, lambda x, y: x < y, lambda x, y: nbgrad.where(x > 0, x, y)], ids=["add", "less", "where"])
+def test_the_result_of_operands_that_broadcast_has_their_memory_order(f, operands, strides):
+    """Of two dimensions that lies inner along which the first operand that moves along both takes the smaller step, as in torch."""
+    assert f(*[laid(*operand) for operand in operands]).stride() == strides
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
