@@ -8645,7 +8645,7 @@ tensor([  57.2958, -114.5916,  171.8873], grad_fn=<Rad2DegBackward0>)
 (tensor([57.2958, 57.2958, 57.2958]),)
 """,
     'ravel': """\
-One dimension, copied only where it must be.
+One dimension of neighbours in memory, copied only where it must be.
 
 Signature: ravel(x)
 
