@@ -21,6 +21,7 @@ from ._version import __version__
 from .accumulate import enforce_grad_layout_policy
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled, set_detect_anomaly
 from .autograd import Variable, backward, grad, variable
+from .batch import functions as _batched_functions
 from .checkpoint import (
     CheckpointError,
     CheckpointPolicy,

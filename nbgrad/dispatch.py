@@ -11,8 +11,7 @@ import math
 import operator
 import warnings
 from functools import cache
-from typing import Any, Callable, Collection, Iterable, NamedTuple, cast
-from weakref import ReferenceType
+from typing import Any, Callable, Collection, Iterable, cast
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from .ops.spellings import public_name, target_of
 from .saved import EnteredHooks, RawSaved, alias_with, free_all, require_history, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
+from .views import WrittenRegion
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
 
@@ -673,19 +673,6 @@ def saved_value(node: Node, slot: int, is_output: bool):
     if not isinstance(value, Tensor) or value._storage_.version != version:
         value = unpack(node, slot)
     return saved_output(node, value) if is_output else value
-
-
-class WrittenRegion(NamedTuple):
-    """What the node of an in-place write to a view knows of its place: see views.rebase."""
-
-    outer: ReferenceType
-    base_layout: Layout
-    base_offset: int
-    geometry: tuple
-
-    def values(self) -> dict:
-        """It holds no attributes of the operation."""
-        return {}
 
 
 def saved_output(node: Node, alias: Tensor) -> Tensor:

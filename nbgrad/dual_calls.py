@@ -22,7 +22,7 @@ from .calls import CALLS
 from .dispatch import BARE, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
 from .dtypes import DType, of_default_dtype
 from .dual_programs import Tracer, program_of
-from .grad_mode import mode, special
+from .grad_mode import dual_levels, mode, special
 from .graph import requires_grad
 from .inplace import overlapping
 from .interpreters import Call, is_marked, known_calls, quick_calls, quick_writes
@@ -35,7 +35,7 @@ from .ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
 from .rules import PREPARED, record_result, several_views, viewer
 from .saved import tensors_in
 from .tables import keep
-from .tangents import DualLevel, beneath, dual_levels, dual_meta, give, hold, lies_alike, sight, tangent_of
+from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sight, tangent_of
 from .tensor import Tensor, native
 from .views import is_view
 

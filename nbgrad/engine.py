@@ -31,14 +31,13 @@ from .accumulate import accumulate
 from .calls import CALLS
 from .dispatch import fit
 from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
-from .grad_mode import mode, special
+from .grad_mode import dual_levels, mode, special
 from .graph import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .layout import Layout
 from .node import LeafHooks, by_operand, name_of
 from .saved import freed_backward, hooks_entered, leave_hooks
 from .storage import LENT, wrap_array
-from .tangents import dual_levels
 from .tensor import Tensor, meta_of, native
 
 __all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]

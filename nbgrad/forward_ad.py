@@ -19,7 +19,7 @@ from .batch.tensors import has_batched, on_values
 from .calls import CALLS
 from .errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from .function_node import function_tangents
-from .grad_mode import ModeContext, mode
+from .grad_mode import ModeContext, dual_levels, mode
 from .graph import requires_grad
 from .interpreters import Call, register
 from .jvp import Tangents, needed_values, tangents_of_call
@@ -27,7 +27,6 @@ from .rules import tensors_in
 from .tangents import (
     are_tangents_seen,
     beneath,
-    dual_levels,
     fitted,
     give,
     hold,

@@ -21,9 +21,8 @@ from .grad_mode import mode, special
 from .graph import Edge, edge_of, number_node, requires_grad
 from .inference import is_inference, refuse_saving
 from .node import Node, Rule, blank_node, name_of
-from .rules import FUNCTION
 from .saved import active_hooks, count_write
-from .tensor import ASK, Tensor, native
+from .tensor import ASK, FUNCTION, Tensor, native
 from .views import check_inplace, is_view, rebase
 
 __all__ = ["finish_results", "mark_final"]

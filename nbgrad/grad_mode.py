@@ -17,6 +17,10 @@ __all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enable
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
 special: list = []
 
+# The levels of forward mode that are open anywhere in the process, outermost first (tangents.py). Other threads open and close
+# levels at any time: look at a copy, once, where a level of this thread must not be missed.
+dual_levels: list = []
+
 # Not empty while a call that is no operation may mean something else than usual: a transform of functions runs in some thread, a
 # batch is open, a function mode is active, types that override functions exist. Entry points test it before they look closer.
 unusual: list = []

@@ -24,11 +24,10 @@ from .node import saved_values
 from .ops.core import Op
 from .storage import IN_INFERENCE_MODE
 from .tables import keep
-from .tensor import ASK, Tensor, native, put_layout
+from .tensor import ASK, INFERENCE, Tensor, native, put_layout
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
 
-INFERENCE = "inference"
 
 
 def is_inference(input: Tensor) -> bool:

@@ -18,6 +18,7 @@ from weakref import ref
 
 from .errors import ArgumentError
 from .grad_mode import mode, special
+from .kernels.cpu.handle import known
 from .locks import made_once, new_rlock
 from .tables import keep
 
@@ -357,6 +358,9 @@ def by_operand(node: Node, results: Any) -> tuple:
     for position, value in zip(positions, inputs):
         spread[position] = value
     return tuple(spread)
+
+
+known["node"] = Node
 
 
 def blank_node(kind: type[Node], unset: tuple[str, ...] = ()) -> Node:

@@ -41,7 +41,7 @@ from .saved import (
 )
 from .storage import STORAGE_TEMPLATE, unwatched
 from .tables import keep
-from .tensor import ASK, META_TEMPLATE, Meta, Tensor, native
+from .tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
 
 __all__ = ["GeneralPlan", "GeneralRule", "ViewPlan", "LOWERINGS", "lowering", "prepared", "general_call", "movement_call",
            "record_run"]
@@ -1068,9 +1068,6 @@ META_OF_VIEW = Meta()
 for _slot in Meta.__slots__:
     if _slot not in ("base", "chain", "creation", "version", "node", "__weakref__"):
         setattr(META_OF_VIEW, _slot, getattr(META_TEMPLATE, _slot))
-
-# How a view came about: whether in-place writes to it can be recorded. See views.py.
-DEFAULT, NO_GRAD, MULTI_OUTPUT, FUNCTION, INFERENCE = "default", "no_grad", "multi_output", "function", "inference"
 
 
 class ViewPlan(Plan):

@@ -26,7 +26,7 @@ from .batch.tensors import levels_of, lifted, lowered, number_of
 from .calls import CALLS
 from .creation import new_full
 from .errors import GradError
-from .grad_mode import mode, special
+from .grad_mode import dual_levels, mode, special
 from .graph import Edge, Node
 from .interpreters import Presence, bystanders, tangent_tests
 from .layout import layout_of
@@ -35,7 +35,7 @@ from .saved import SavedTensor
 from .tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
 from .views import CopySlicesRule, replay
 
-__all__ = ["dual_levels", "push_level", "pop_level", "visible_levels", "beneath", "sight", "are_tangents_seen", "set_tangents_seen",
+__all__ = ["push_level", "pop_level", "visible_levels", "beneath", "sight", "are_tangents_seen", "set_tangents_seen",
            "tangent_of", "hold", "give", "write", "fitted", "share_memory", "node_of", "share_with_overwritten"]
 
 
@@ -74,9 +74,6 @@ class DualLevel(Presence):
 
 
 FEWEST_HOLDERS = 1024
-# All levels that are open anywhere in the process, outermost first. Other threads open and close levels at any time: look at a
-# copy, once, where a level of this thread must not be missed.
-dual_levels: list[DualLevel] = []
 _lock = new_lock()
 ALL_LEVELS = 1 << 62
 
@@ -298,7 +295,7 @@ def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     return lifted(value, wanted)
 
 
-batch_levels.duals, batch_levels.expose = dual_levels, exposed
+batch_levels.expose = exposed
 
 
 def batched_zeros_in_place_of(x: Tensor, dtype, levels: tuple[Level, ...]) -> Tensor:

@@ -23,7 +23,7 @@ from .calls import CALLS
 from .dtypes import DType, get_default_dtype
 from .errors import ArgumentError, DimError, DTypeError, ShapeError
 from .kernels.cpu import LARGE
-from .kernels.cpu.handle import use_blocks
+from .kernels.cpu.handle import known, native, use_blocks
 from .layout import Layout
 from .locks import made_once
 from .memory_format import order_of, strides_agree, strides_of
@@ -50,6 +50,10 @@ class _Ask:
 
 
 ASK = _Ask()
+
+
+# How a view came about: whether in-place writes to it can be recorded. See views.py.
+DEFAULT, NO_GRAD, MULTI_OUTPUT, FUNCTION, INFERENCE = "default", "no_grad", "multi_output", "function", "inference"
 
 
 class Meta:
@@ -339,25 +343,7 @@ def _new_template(layout: Layout) -> Tensor:
 layouts.new_template = _new_template
 
 
-class _Lazy:
-    """The native functions, loaded when first used: ``import nbgrad`` compiles and maps nothing."""
-
-    def __getattr__(self, name: str):
-        # Called for every missing name, also by tools that look for ``__wrapped__``. A second launcher would replace the
-        # first, whose code is then unmapped while closures still call it.
-        if name.startswith("__") or "fresh" in vars(self):
-            raise AttributeError(f"native has no {name!r}.")
-        from .kernels.cpu.handle import launcher
-        from .node import Node
-        made = launcher(Tensor, Storage, Layout, Node, Meta, STORAGE_TEMPLATE)
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
-                         "caller_of_many", "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
-                         "nan_finder", "pool"):
-            setattr(self, function, getattr(made, function))
-        return getattr(made, name)
-
-
-native = _Lazy()
+known.update(tensor=Tensor, storage=Storage, layout=Layout, meta=Meta, storage_template=STORAGE_TEMPLATE)
 
 
 def new_tensor(storage: Storage, layout: Layout, offset: int = 0) -> Tensor:

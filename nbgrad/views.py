@@ -17,22 +17,33 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple, Sequence
-from weakref import ref
+from weakref import ReferenceType, ref
 
 import numpy as np
 
 from . import graph
 from .calls import CALLS
-from .dispatch import WrittenRegion
 from .errors import InplaceError
 from .grad_mode import mode
 from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .layout import Layout
 from .node import Rule, blank_node
-from .rules import DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD
-from .tensor import ASK, Tensor, native
+from .tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
 
 __all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
+
+
+class WrittenRegion(NamedTuple):
+    """What the node of an in-place write to a view knows of its place: see views.rebase."""
+
+    outer: ReferenceType
+    base_layout: Layout
+    base_offset: int
+    geometry: tuple
+
+    def values(self) -> dict:
+        """It holds no attributes of the operation."""
+        return {}
 
 
 def is_view(x: Tensor) -> bool:

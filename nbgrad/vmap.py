@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Iterator
 
-from .batch import calls as _batch_calls, functions as _batch_functions  # noqa: F401  (they register themselves)
+from .batch import calls as _batch_calls  # noqa: F401  (it registers itself)
 from .batch.levels import Level, opened
 from .batch.rules import LOOPED
 from .batch.tensors import Batched, lifted, lowered

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..calls import CALLS
 from ..dtypes import DType
-from ..grad_mode import special
+from ..grad_mode import dual_levels, special
 from ..interpreters import Call, quick_calls
 from ..layout import Layout
 from ..tensor import Tensor
@@ -23,7 +23,7 @@ PLAIN = frozenset((int, float, bool, complex, type(None), str, DType, Layout))
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call with a batched operand; None where the interpreters must look."""
-    if len(special) != len(batch_levels.duals):
+    if len(special) != len(dual_levels):
         return None
     if attributes is None:
         return elementwise_call(op, operands)
@@ -59,7 +59,7 @@ def elementwise_call(op: Any, operands: tuple) -> Any:
                 return None
     if levels is None or most != shown or not are_open(levels):
         return None
-    if batch_levels.duals and any(isinstance(x, Tensor) and x._meta_ is not None and batch_levels.expose(x, levels) is not x
+    if dual_levels and any(isinstance(x, Tensor) and x._meta_ is not None and batch_levels.expose(x, levels) is not x
                                   for x in operands):
         return None
     return wrap(CALLS[op.name](*values), levels)
@@ -79,7 +79,7 @@ def movement_call(op: Any, operands: tuple, attributes: dict) -> Any:
     values = tuple(attributes.values())
     if type(x) is not Batched or is_behind(op) or not are_open(x._levels_) or not all(map(is_plain, values)):
         return None
-    if batch_levels.duals and x._meta_ is not None and batch_levels.expose(x, x._levels_) is not x:
+    if dual_levels and x._meta_ is not None and batch_levels.expose(x, x._levels_) is not x:
         return None
     made = behind_batch(op)(x._value_, len(x._levels_), *values)
     return tuple([wrap(each, x._levels_) for each in made]) if type(made) is tuple else wrap(made, x._levels_)
@@ -92,7 +92,7 @@ def general_call(op: Any, operands: tuple, attributes: dict) -> Any:
             return None
     batch = Batch(levels_of((*operands, *attributes.values())))
     call = Call(op, operands, attributes, CALLS[op.name].plain)
-    if batch_levels.duals:
+    if dual_levels:
         call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
     return (RULES.get(op.name) or KINDS[op.kind])(call, batch)
 

@@ -23,9 +23,7 @@ _numbers = count(1)
 
 # ``hide(value, levels)``: the batched tensor of a value; set by batch/tensors.py.
 hide: Callable[[Any, tuple], Any] = None        # type: ignore[assignment]
-# The open levels of forward mode, and ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by
-# tangents.py.
-duals: list = []
+# ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by tangents.py.
 expose: Callable[[Any, tuple], Any] = None      # type: ignore[assignment]
 
 # All levels that are open anywhere in the process: while it is empty, which is one load to see, nothing is batched.

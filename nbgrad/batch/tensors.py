@@ -24,6 +24,7 @@ from typing import Any, Callable, Iterable
 from ..calls import CALLS
 from ..dispatch import check_operands, compute_dtype
 from ..errors import GradError, InplaceError, ShapeError
+from ..grad_mode import dual_levels
 from ..graph import requires_grad
 from ..interpreters import Call, register
 from ..layout import Layout, layout_of, marked_layout
@@ -193,7 +194,7 @@ def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
         return x._value_
     if not levels:
         return x
-    if batch_levels.duals:
+    if dual_levels:
         x = batch_levels.expose(x, levels)
     own = x._levels_ if type(x) is Batched else ()
     batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
@@ -257,7 +258,7 @@ class Batching:
         if call.form == "out":
             raise BatchingError(f"{call.op.name}: out= is not supported for batched operands. Hint: use the result.")
         batch = Batch(levels_of((*call.operands, *call.attributes.values())))
-        if batch_levels.duals:
+        if dual_levels:
             call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
             return written(call, batch)

@@ -18,12 +18,11 @@ from ..batch.tensors import Batched, lifted, lowered, number_of
 from ..batch.trees import Tree, flatten, map_leaves
 from ..calls import CALLS
 from ..errors import DTypeError, GradError, InplaceError, RangeError
-from ..grad_mode import inference_mode, mode, set_grad_enabled, transforming
+from ..grad_mode import dual_levels, inference_mode, mode, set_grad_enabled, transforming
 from ..graph import edge_of, requires_grad
 from ..graph_task import count_edges, target
 from ..inference import is_inference
 from ..storage import GUARDED, Storage, guards
-from ..tangents import dual_levels
 from ..tensor import Tensor, require_differentiable
 from .captures import captured
 

@@ -7,24 +7,49 @@ from typing import Any, Callable
 from ... import config
 from . import LARGE
 
-__all__ = ["from_blocks", "launcher", "release_blocks", "use_blocks"]
+__all__ = ["from_blocks", "known", "native", "release_blocks", "use_blocks"]
 
 _natives: list[Any] = []        # launchers that do not ask for blocks yet
 _uses_blocks = False
 
 
-def launcher(tensor_type, storage_type, layout_type, node_type, meta_type, storage_template):
+# What native functions read and make, entered by the modules that say what it is: the classes ``tensor storage layout node meta``,
+# and ``storage_template``, the storage that new ones are copies of.
+known: dict[str, Any] = {}
+
+
+def launcher() -> Any:
     """The native launcher, or its Python twin where the interpreter's objects are unknown or ``NBGRAD_NATIVE=0``."""
     from . import launch
     from .launch_python import Twin
-    if not config.NATIVE or launch.check_layouts(tensor_type, storage_type) is not None:
-        return Twin(tensor_type, storage_type, layout_type, node_type, meta_type, storage_template)
+    classes = [known[name] for name in ("tensor", "storage", "layout", "node", "meta", "storage_template")]
+    if not config.NATIVE or launch.check_layouts(*classes[:2]) is not None:
+        return Twin(*classes)
     from .store import loader
-    made = launch.Native(loader(), tensor_type, storage_type, layout_type, node_type, meta_type, storage_template)
+    made = launch.Native(loader(), *classes)
     _natives.append(made)
     if _uses_blocks:
         use_blocks()
     return made
+
+
+class _Lazy:
+    """The native functions, loaded when first used: ``import nbgrad`` compiles and maps nothing."""
+
+    def __getattr__(self, name: str):
+        # Called for every missing name, also by tools that look for ``__wrapped__``. A second launcher would replace the
+        # first, whose code is then unmapped while closures still call it.
+        if name.startswith("__") or "fresh" in vars(self):
+            raise AttributeError(f"native has no {name!r}.")
+        made = launcher()
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
+                         "caller_of_many", "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
+                         "nan_finder", "pool"):
+            setattr(self, function, getattr(made, function))
+        return getattr(made, name)
+
+
+native = _Lazy()
 
 
 def use_blocks() -> None:
