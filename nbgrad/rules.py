@@ -1000,9 +1000,13 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
         raise
     finally:
         mode.enabled = enabled
+    if type(result) is tuple:
+        result = tuple([x if x._meta_ is None else native.alias(x) for x in result])
+        out = result[0]
+    else:       # the last step may be a view of what the run made, which nobody else has
+        out = result = result if result._meta_ is None else native.alias(result)
     if not enabled:
         return result
-    out = result[0] if type(result) is tuple else result
     if getattr(op, "variadic", False):
         record_variadic(op, tensors, attributes, out)
     else:

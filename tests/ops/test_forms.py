@@ -6,9 +6,10 @@ import pytest
 
 import nbgrad
 from nbgrad.calls import CALLS
-from nbgrad.ops.core import OPS, Elementwise
+from nbgrad.ops.core import OPS, Elementwise, General
 from tests.samples import SAMPLES
 from tests.samples.checking import close, gradients, results, run, tensors, to_tensor, weights_of
+from tests.samples.row import leaves
 
 ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name],
     Elementwise))
@@ -176,3 +177,21 @@ def test_known_writes_look_at_the_memory_of_every_call(write):
         write(buffer[:4].clone(), other)
     with pytest.raises(nbgrad.InplaceError, match="overlaps"):
         write(buffer[1:], buffer[:4])
+
+
+OWN = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
+             and isinstance(OPS[name], General) and not name.endswith("_"))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_results_with_memory_of_their_own_are_no_views(name):
+    """What is made in several steps can be written to, though the last step be a view: nobody has the tensor that it shows."""
+    row = SAMPLES[name]
+    for call in row.calls:
+        for requires_grad in (True, False):
+            for _ in range(2):          # the second call may be a prepared one
+                operands = tensors(row, call, requires_grad=requires_grad)
+                given = {id(x._storage_) for x in leaves(operands) if isinstance(x, nbgrad.Tensor)}
+                for out in run(row, operands, call):
+                    if isinstance(out, nbgrad.Tensor) and id(out._storage_) not in given:
+                        assert not out._is_view() and out._base is None, f"{name}{call}"
