@@ -18,7 +18,7 @@ from .memory_format import channels_last, channels_last_3d, contiguous_format, o
 from .saved import count_write
 from .storage import Storage, UntypedStorage, unwatched, wrap_array
 from .tensor import Tensor, native, put_layout
-from .views import check_inplace
+from .views import check_inplace, is_view
 
 __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
 
@@ -40,8 +40,18 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
                          "expected a floating or complex tensor.")
     require_values("data", value.layout)
-    x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version), value._offset_
+    if not stays(x, value):
+        x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version), value._offset_
     put_layout(x, value.layout)
+
+
+def stays(x: Tensor, value: Tensor) -> bool:
+    """Whether ``value`` begins where ``x`` does: writes to ``x`` go on to be those that its views and detached aliases see.
+
+    A view that is to show other elements leaves: its movements do not lead to them.
+    """
+    return (x._storage_.array is value._storage_.array and x._offset_ == value._offset_ and x.layout.dtype is value.layout.dtype
+            and (x.layout is value.layout or not is_view(x)))
 
 
 def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
@@ -79,7 +89,10 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         x._storage_.require_writable("set_")
     leave_base(x)
     x._storage_.tell_guard()
-    x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
+    if stays(x, source):
+        x._storage_.version += 1
+    else:
+        x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
     put_layout(x, source.layout)
     return mark(x) if inferred else x
 

@@ -352,6 +352,50 @@ def test_assigning_data_swaps_the_contents():
     assert x.is_leaf and x.requires_grad and x._version == 0
 
 
+def assign(x, value):
+    """``x.data = value``."""
+    x.data = value
+
+
+@pytest.mark.parametrize("stay", [
+    lambda x: assign(x, x.data), lambda x: assign(x, x.detach()), lambda x: assign(x, x.data.contiguous()),
+    lambda x: assign(x, x.data.double()), lambda x: assign(x, x.data.view(1, 2)), lambda x: x.set_(x),
+    lambda x: x.set_(x.untyped_storage(), 0, (2,))], ids=["data", "detach", "contiguous", "double", "view", "set", "storage"])
+@pytest.mark.parametrize("alias", [lambda x: x, lambda x: x.view(2), lambda x: x.t(), lambda x: x.detach()],
+                         ids=["itself", "view", "transpose", "detached"])
+def test_memory_that_is_assigned_to_its_own_tensor_stays_watched(stay, alias):
+    """A write after ``x.data = x.data`` (as ``module.to(...)`` does) is one to every view that was saved before."""
+    x, w = const([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (alias(x) * w).sum()
+    stay(x)
+    x.add_(1)
+    with pytest.raises(nbgrad.VersionError):
+        y.backward()
+
+
+def test_modules_that_are_moved_to_where_they_are_stay_watched():
+    """The weight's transpose that a product saved is found changed after ``module.cpu()`` and a step."""
+    layer, x = nbgrad.nn.Linear(2, 1, bias=False, dtype=F64), leaf([[3.0, 4.0]])
+    y = (x @ layer.weight.t()).sum()
+    layer.cpu()
+    with nbgrad.no_grad():
+        layer.weight.add_(1)
+    with pytest.raises(nbgrad.VersionError):
+        y.backward()
+
+
+def test_data_elsewhere_in_the_same_memory_leaves_views_behind():
+    """A view shows what it showed after its base was moved along the memory, and a recorded write to it is refused."""
+    memory = const([1.0, 2.0, 3.0, 4.0])
+    x = memory.data
+    x.data = memory.data[:2]
+    v = x[:1]
+    x.data = memory.data[2:]
+    assert v.tolist() == [1.0] and x.tolist() == [3.0, 4.0]
+    with pytest.raises(nbgrad.InplaceError, match="other memory"):
+        v.mul_(leaf([2.0]))
+
+
 @pytest.mark.parametrize("value, error", [(lambda: nbgrad.tensor([1, 2]), RuntimeError), (lambda: 1.0, TypeError)],
                          ids=["integers", "number"])
 def test_assigning_incompatible_data(value, error):
