@@ -862,7 +862,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
 def tolerances(A, atol, rtol) -> tuple:
     """(rtol, atol), one of them given or both by default."""
     if rtol is None:
-        eps = np.finfo(A.dtype.to_real().numpy).eps
+        eps = float(np.finfo(A.dtype.to_real().numpy).eps)      # of Python, by which launches are found
         rtol = max(A.shape[-2:]) * eps if atol is None else 0.0
     return rtol, 0.0 if atol is None else atol
 
