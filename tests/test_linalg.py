@@ -1,6 +1,8 @@
 """``nbgrad.linalg``: derivatives of what is unique up to signs and phases, batches, errors, and the names."""
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -195,6 +197,33 @@ def test_gradients_of_determinants_that_are_not_finite(value):
     g, = nbgrad.grad(linalg.det(x), x)
     assert g.isnan().all()
     assert nbgrad.func.hessian(linalg.det)(x).isnan().all()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 33, 50, 112, 129])
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
+def test_systems_of_every_number_of_blocks(n, dtype):
+    """Triangular systems, those of factors and inverses fulfil their equations, of sizes at and beside the kernels' blocks."""
+    eps = np.finfo(dtype.numpy).eps
+    a = (RNG.normal(size=(n, n)) + np.eye(n) * n).astype(dtype.numpy)
+    for k in (1, 7, 40):
+        b = RNG.normal(size=(n, k)).astype(dtype.numpy)
+        systems = {"solve": (a, linalg.solve(nbgrad.tensor(a), nbgrad.tensor(b))),
+                   "inv": (a, linalg.inv(nbgrad.tensor(a)) @ nbgrad.tensor(b)),
+                   "factors": (a, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b))),
+                   "adjoint": (a.T, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b), adjoint=True)),
+                   "cholesky": (np.tril(a) @ np.tril(a).T, nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(np.tril(a)))),
+                   "upper factor": (np.triu(a).T @ np.triu(a), nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(a), True))}
+        for upper, unit, turned in itertools.product((False, True), repeat=3):
+            matrix = nbgrad.tensor(a.T.copy()).t() if turned else nbgrad.tensor(a)
+            triangle = (np.triu if upper else np.tril)(a / n if unit else a)
+            matrix = matrix / n if unit else matrix
+            np.fill_diagonal(triangle, 1 if unit else np.diag(triangle))
+            found = linalg.solve_triangular(matrix, nbgrad.tensor(b), upper=upper, unitriangular=unit)
+            systems[f"triangle {upper} {unit} {turned}"] = triangle, found
+        for name, (matrix, found) in systems.items():
+            x = found.numpy().astype(float)
+            size = np.abs(matrix).astype(float) @ np.abs(x) + np.abs(b)
+            assert (np.abs(matrix.astype(float) @ x - b) <= 8 * n * eps * size.max() + 8 * n * eps * size).all(), name
 
 
 @pytest.mark.parametrize("complex", [False, True])

@@ -323,14 +323,14 @@ def cholesky(layouts, upper=False):
 def inverse(layouts):
     """The inverse."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
-    return Routine("inverse", ("getrf", "getri"), (n, n, 0), (((n, n), dtype),), work=64 * n, more=8 * n)
+    return Routine("inverse", ("getrf", "cblas_gemm"), (n, n, n), (((n, n), dtype),), more=8 * n)
 
 
 @routine
 def solve(layouts):
     """The solution of systems whose right sides are columns of matrices."""
     n, k, dtype = layouts[0].shape[-1], layouts[1].shape[-1], layouts[0].dtype
-    return Routine("solve", ("getrf", "cblas_trsm"), (n, n, k), (((n, k), dtype),), more=8 * n)
+    return Routine("solve", ("getrf", "cblas_gemm"), (n, n, k), (((n, k), dtype),), more=8 * n)
 
 
 @routine
@@ -340,7 +340,7 @@ def triangle(layouts, upper, unit):
     n, k, stored = x.shape[-1], y.shape[-1], as_stored(x, upper)
     if stored is None:
         return None
-    return Routine("triangle", ("cblas_trsm",), (n, n, k), (((n, k), x.dtype),), letters=stored[:2],
+    return Routine("triangle", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=stored[:2],
                    flags=(UNIT if unit else PLAIN, stored[2]))
 
 
@@ -498,7 +498,7 @@ def cholesky_solve(layouts, upper):
     if stored is None:
         return None
     turned = stored[1] if not upper else TURNED + AS_GIVEN - stored[1]
-    return Routine("cholesky_solve", ("cblas_trsm",), (n, n, k), (((n, k), x.dtype),), letters=(stored[0], turned),
+    return Routine("cholesky_solve", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=(stored[0], turned),
                    flags=(0, stored[2]))
 
 
@@ -509,14 +509,14 @@ def lu_solve(layouts, adjoint=False):
     n, k, lead = x.shape[-1], y.shape[-1], by_rows(x)
     if lead is None or pivots.dtype is not int32 or pivots.shape[-1] != n or not is_row(pivots):
         return None
-    return Routine("lu_solve", ("cblas_trsm",), (n, n, k), (((n, k), x.dtype),), flags=(int(adjoint), lead))
+    return Routine("lu_solve", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), flags=(int(adjoint), lead))
 
 
 @routine
 def pull_to_matrix(layouts):
     """What reaches the matrix, in the order of rows of its factors, from what reaches these."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
-    return Routine("pull_to_matrix", ("cblas_trmm", "cblas_trsm"), (n, n, n), (((n, n), dtype),))
+    return Routine("pull_to_matrix", ("cblas_trmm", "cblas_gemm"), (n, n, n), (((n, n), dtype),))
 
 
 @routine

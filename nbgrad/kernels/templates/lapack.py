@@ -88,6 +88,66 @@ def pivot_at(pivots, k, wide):
     return int64(at_int32(pivots, 0)[k]) - 1
 
 
+def subtract_multiple(to, source, factor, k):
+    """A row less a multiple of another one."""
+    y, x = at_T(to, 0), at_T(source, 0)
+    for l in range(k):
+        y[l] -= factor * x[l]
+
+
+def substitute(gemm, a, lead, lower, turned, unit, n, k, b):
+    """Solve a triangular system in place, whose right sides are the columns of a matrix by rows.
+
+    By blocks of 16 rows, which are taken off the others by products as large as can be: of 1, 2, 1, 4, 1, 2, 1, 8, ... blocks.
+    """
+    x, y = at_T(a, 0), at_T(b, 0)
+    down, across, blocks = lead, 1, (n + 15) // 16
+    if turned != 0:
+        down, across = 1, lead
+    ahead = lower ^ turned
+    for step in range(blocks):
+        low = 16 * step
+        if ahead == 0:
+            low = 16 * (blocks - 1 - step)
+        count = min(16, n - low)
+        for s in range(count):
+            i = low + s
+            if ahead == 0:
+                i = low + count - 1 - s
+            for r in range(s):
+                j = low + r
+                if ahead == 0:
+                    j = low + count - 1 - r
+                subtract_multiple(b + i * k * SIZE, b + j * k * SIZE, x[i * down + j * across], k)
+            if unit == 0:
+                pivot = x[i * (lead + 1)]
+                for l in range(k):
+                    y[i * k + l] = y[i * k + l] / pivot
+        done = step + 1
+        size = done & -done
+        if done < blocks:
+            first, last, row, end = 16 * (done - size), 16 * done, 16 * done, min(n, 16 * (done + size))
+            if ahead == 0:
+                first, last = 16 * (blocks - done), min(n, 16 * (blocks - done + size))
+                row, end = 16 * max(0, blocks - done - size), 16 * (blocks - done)
+            call_c(gemm, (101, 111 + turned, 111, end - row, k, last - first, FLOAT(-1.0), a + (row * down + first * across) * SIZE,
+                          lead, b + first * k * SIZE, k, FLOAT(1.0), b + row * k * SIZE, k))
+
+
+def solve_eliminated(gemm, factors, pivots, wide, n, k, b):
+    """Solve systems in place by what elimination found, by columns."""
+    y = at_T(b, 0)
+    for i in range(n):
+        other = pivot_at(pivots, i, wide)
+        if other != i:
+            for j in range(k):
+                held = y[i * k + j]
+                y[i * k + j] = y[other * k + j]
+                y[other * k + j] = held
+    substitute(gemm, factors, n, 0, 1, 1, n, k, b)
+    substitute(gemm, factors, n, 1, 1, 0, n, k, b)
+
+
 def report(record, args, unit, value):
     """Say how it went."""
     at_int32(result(record, args, 3, unit), 0)[0] = value
@@ -207,36 +267,29 @@ BODIES = {
                     y[j * n + i] = y[i * n + j]
                     y[i * n + j] = 0.0
 ''',
+    # Systems whose right sides are the columns of the unit matrix.
     "inverse": '''
-        bring(x, across, down, n, n, out)
-        pivots = work + word(record, 4) * SIZE
-        call_c(f0, (N, N, out, N, pivots, info))
-        if said(info) == 0:
-            call_c(f1, (N, out, N, pivots, work, LWORK, info))
-''',
-    # By elimination, and two triangular systems with the right sides by rows: BLAS solves those at twice the speed.
-    "solve": '''
-        lower = work + area
-        pivots = lower + area
+        z, pivots = at_T(out, 0), work + area
         bring(x, down, across, n, n, work)
         call_c(f0, (N, N, work, N, pivots, info))
         if said(info) == 0:
-            y, z = operand(record, args, 1, unit), at_T(out, 0)
-            bring(y, across_y, down_y, k, n, out)
             for i in range(n):
-                other = pivot_at(pivots, i, wide)
-                if other != i:
-                    for j in range(k):
-                        held = z[i * k + j]
-                        z[i * k + j] = z[other * k + j]
-                        z[other * k + j] = held
-            bring(work, n, 1, n, n, lower)
-            call_c(f1, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), lower, n, out, k))
-            call_c(f1, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), lower, n, out, k))
+                for j in range(n):
+                    z[i * n + j] = 0.0
+                z[i * n + i] = 1.0
+            solve_eliminated(f1, work, pivots, wide, n, n, out)
+''',
+    "solve": '''
+        pivots = work + area
+        bring(x, down, across, n, n, work)
+        call_c(f0, (N, N, work, N, pivots, info))
+        if said(info) == 0:
+            bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
+            solve_eliminated(f1, work, pivots, wide, n, k, out)
 ''',
     "triangle": '''
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
-        call_c(f0, (101, 141, word(record, 6), word(record, 7), flag, n, k, FLOAT(1.0), x, other_flag, out, k))
+        substitute(f0, x, other_flag, word(record, 6) - 121, word(record, 7) - 111, flag - 131, n, k, out)
 ''',
     "determinant": '''
         pivots = work + area
@@ -467,8 +520,8 @@ BODIES = {
     # x is the factor, of which ``flag`` says on which side it lies; y the right sides.
     "cholesky_solve": '''
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
-        call_c(f0, (101, 141, word(record, 6), word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
-        call_c(f0, (101, 141, word(record, 6), 223 - word(record, 7), 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+        substitute(f0, x, other_flag, word(record, 6) - 121, word(record, 7) - 111, 0, n, k, out)
+        substitute(f0, x, other_flag, word(record, 6) - 121, 112 - word(record, 7), 0, n, k, out)
 ''',
     # L^H g below the diagonal, and on it and above g U^H, of the same parts of g; then L^-H of that U^-H.
     "pull_to_matrix": '''
@@ -486,8 +539,10 @@ BODIES = {
         for i in range(n):
             for j in range(i):
                 z[i * n + j] = below[i * n + j]
-        call_c(f1, (101, 141, 122, 112, 132, n, n, FLOAT(1.0), both, n, out, n))
-        call_c(f1, (101, 142, 121, 112, 131, n, n, FLOAT(1.0), both, n, out, n))
+        substitute(f1, both, n, 1, 1, 1, n, n, out)
+        bring(out, n, 1, n, n, low)
+        substitute(f1, both, n, 0, 0, 0, n, n, low)
+        bring(low, n, 1, n, n, out)
 ''',
     # (L - 1)^H x, and below the diagonal x U^H.
     "share_of_factors": '''
@@ -509,8 +564,8 @@ BODIES = {
         exchanged, z = at_int32(operand(record, args, 2, unit), 0), at_T(out, 0)
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
         if flag != 0:
-            call_c(f0, (101, 141, 121, 112, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
-            call_c(f0, (101, 141, 122, 112, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
+            substitute(f0, x, other_flag, 0, 1, 0, n, k, out)
+            substitute(f0, x, other_flag, 1, 1, 1, n, k, out)
         for step in range(n):
             i = step
             if flag != 0:
@@ -524,8 +579,8 @@ BODIES = {
                     z[i * k + j] = z[other * k + j]
                     z[other * k + j] = held
         if flag == 0:
-            call_c(f0, (101, 141, 122, 111, 132, n, k, FLOAT(1.0), x, other_flag, out, k))
-            call_c(f0, (101, 141, 121, 111, 131, n, k, FLOAT(1.0), x, other_flag, out, k))
+            substitute(f0, x, other_flag, 1, 0, 1, n, k, out)
+            substitute(f0, x, other_flag, 0, 0, 0, n, k, out)
 ''',
 }
 PARTS = '''
@@ -573,5 +628,6 @@ def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
     scope: dict = {}
     exec(compile(text, register_source(text, f"{routine} {dtype}"), "exec"), scope)
-    names = ("result", "operand", "bring", "has_strange", "greatest_sum", "pivot_at", "report", "said", "apart", "permutation")
+    names = ("result", "operand", "bring", "has_strange", "greatest_sum", "pivot_at", "report", "said",
+             "subtract_multiple", "substitute", "solve_eliminated", "apart", "permutation")
     return scope["kernel"], (*((name, scope[name]) for name in names), ("move_to", move_to), ("log", log))
