@@ -29,7 +29,7 @@ def get_data(x: Tensor) -> Tensor:
 
 
 def set_data(x: Tensor, value: Tensor) -> None:
-    """Exchange the contents, shape and dtype; version, history and gradient stay.
+    """Exchange the contents, shape and dtype; history and gradient stay. Other memory counts as a write to ``x``.
 
     Raises:
         ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad.
@@ -41,7 +41,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
                          "expected a floating or complex tensor.")
     require_values("data", value.layout)
     if not stays(x, value):
-        x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version), value._offset_
+        x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version + 1), value._offset_
     put_layout(x, value.layout)
 
 

@@ -345,11 +345,11 @@ def test_write_to_the_result_of_an_inplace_exp():
 
 # ---------------------------------------------------------------------------------------------- .data, detach_, flags
 def test_assigning_data_swaps_the_contents():
-    """``x.data = t`` changes value and shape of the same leaf and not its version."""
+    """``x.data = t`` changes value and shape of the same leaf, and counts as a write to it."""
     x = leaf([1.0, 2.0])
     x.data = const([[5.0], [6.0], [7.0]])
     assert x.tolist() == [[5.0], [6.0], [7.0]]
-    assert x.is_leaf and x.requires_grad and x._version == 0
+    assert x.is_leaf and x.requires_grad and x._version == 1
 
 
 def assign(x, value):
@@ -477,13 +477,28 @@ def test_views_save_nothing(view):
     assert x.grad.sum().item() == y.numel()
 
 
-def test_exchanged_data_are_what_backward_sees():
-    """``x.data = t`` does not count as a write: the graph that saved ``x`` runs, on the contents that are there."""
-    x = leaf([1.0, 2.0])
-    y = (x * x).sum()
-    x.data = const([5.0, 6.0])
-    y.backward()
-    assert x.grad.tolist() == [10.0, 12.0]
+@pytest.mark.parametrize("f", [
+    lambda x, w: x * w, lambda x, w: x @ w, lambda x, w: nbgrad.nn.functional.linear(x, w),
+    lambda x, w: nbgrad.einsum("ij,jk->ik", x, w), lambda x, w: nbgrad.kron(x, w)],
+    ids=["mul", "matmul", "linear", "einsum", "kron"])
+@pytest.mark.parametrize("exchange", [lambda w: assign(w, const([[5.0, 6.0], [7.0, 9.0]])),
+                                      lambda w: assign(w, w.data * 1)], ids=["others", "copy"])
+def test_data_exchanged_after_they_were_saved_are_noticed(f, exchange):
+    """``w.data = t`` between forward and backward: the values that the derivative needs are gone, which is an error."""
+    x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([[1.0, 2.0], [3.0, 5.0]])
+    y = f(x, w).sum()
+    exchange(w)
+    with pytest.raises(nbgrad.VersionError):
+        nbgrad.grad(y, x)
+
+
+def test_data_exchanged_where_they_were_not_saved():
+    """``w.data = t`` between forward and backward of what did not save ``w`` changes nothing; what is computed later is of ``t``."""
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = (x.exp() + w).sum()
+    w.data = const([5.0, 6.0])
+    assert nbgrad.grad(y, w)[0].tolist() == [1.0, 1.0]
+    assert nbgrad.grad((x * w).sum(), x)[0].tolist() == [5.0, 6.0]
 
 
 def test_saved_tensors_of_a_freed_node_that_saved_none():
