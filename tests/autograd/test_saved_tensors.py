@@ -493,7 +493,7 @@ def test_data_exchanged_after_they_were_saved_are_noticed(f, exchange):
 
 
 def test_data_exchanged_where_they_were_not_saved():
-    """``w.data = t`` between forward and backward of what did not save ``w`` changes nothing; what is computed later is of ``t``."""
+    """``w.data = t`` between forward and backward of what did not save ``w`` changes nothing; what comes later is of ``t``."""
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     y = (x.exp() + w).sum()
     w.data = const([5.0, 6.0])
