@@ -15,9 +15,9 @@ from typing import Any, Callable
 from .calls import CALLS
 from .grad_mode import mode, special
 from .layout import Layout
+from .ops.attributes import is_strange
 from .ops.core import OPS, Composite, Movement
 from .rules import argument_text, default_values, late_function, maker_of_several, view_layout, viewer
-from .size import Size
 from .tables import keep
 from .tensor import Tensor
 
@@ -195,16 +195,6 @@ CALL_TEXT = """def call({parameters}):
 """
 STRANGE_TEXT = """if {strange}: return formula({passed})
     """
-
-
-def is_strange(value: Any) -> bool:
-    """Whether an argument that is no int is none of those that may be part of a key: None, or a tuple of ints."""
-    if type(value) is tuple or type(value) is Size:
-        for size in value:
-            if type(size) is not int:
-                return True
-        return False
-    return value is not None
 
 
 def settled(op: Composite) -> Callable:

@@ -196,3 +196,95 @@ def test_modules_take_their_argument_by_name():
     assert nbgrad.nn.MSELoss()(input=value, target=value).item() == 0
     ones = nbgrad.ones(3)
     assert nbgrad.nn.MarginRankingLoss()(input1=ones, input2=ones, target=ones).item() == 0
+
+
+# Calls with an integer in question.
+WHOLE = {
+    "diagonal": lambda x, one: x.diagonal(one),
+    "diagonal dim": lambda x, one: x.diagonal(0, one, 0),
+    "diag": lambda x, one: x.diag(one),
+    "unsqueeze": lambda x, one: x.unsqueeze(one),
+    "squeeze": lambda x, one: x[:, :1].squeeze(one),
+    "transpose": lambda x, one: x.transpose(one, 0),
+    "swapaxes": lambda x, one: x.swapaxes(0, one),
+    "select": lambda x, one: x.select(one, 0),
+    "select index": lambda x, one: x.select(0, one),
+    "narrow": lambda x, one: x.narrow(0, one, 1),
+    "unfold": lambda x, one: x.unfold(one, 2, 1),
+    "unfold step": lambda x, one: x.unfold(1, 2, one),
+    "as_strided": lambda x, one: x.as_strided((one,), (1,)),
+    "permute": lambda x, one: x.permute((one, 0)),
+    "view": lambda x, one: x.view(one, 12),
+    "reshape": lambda x, one: x.reshape((one, 12)),
+    "expand": lambda x, one: x.expand(one, 3, 4),
+    "split": lambda x, one: x.split(one),
+    "split dim": lambda x, one: x.split(1, one),
+    "split sizes": lambda x, one: x.split([one, 3], 1),
+    "unbind": lambda x, one: x.unbind(one),
+    "chunk": lambda x, one: x.chunk(2, one),
+    "sum": lambda x, one: x.sum(one),
+    "sum dims": lambda x, one: x.sum((0, one)),
+    "mean": lambda x, one: x.mean([0, one]),
+    "amax": lambda x, one: x.amax((0, one)),
+    "softmax": lambda x, one: x.softmax(one),
+    "cumsum": lambda x, one: x.cumsum(one),
+    "tril": lambda x, one: x.tril(one),
+    "triu_": lambda x, one: x.clone().triu_(one),
+    "roll": lambda x, one: x.roll(one, 1),
+    "roll dim": lambda x, one: x.roll(1, one),
+    "roll dims": lambda x, one: x.roll((1,), (one,)),
+    "flip": lambda x, one: x.flip((one,)),
+    "repeat": lambda x, one: x.repeat(one, 2),
+    "tile": lambda x, one: x.tile((one, 2)),
+    "topk": lambda x, one: x.topk(one),
+    "sort": lambda x, one: x.sort(one),
+    "cat": lambda x, one: nbgrad.cat((x, x), one),
+    "stack": lambda x, one: nbgrad.stack((x, x), one),
+    "pad": lambda x, one: nbgrad.nn.functional.pad(x, (one, 0)),
+    "cross_entropy": lambda x, one: nbgrad.nn.functional.cross_entropy(x, nbgrad.tensor([0, 1, 2]), ignore_index=one),
+}
+
+
+def in_modes(f):
+    """The call as it is, of an operand that needs a gradient, of a view, in inference mode, of a dual tensor, in a batch."""
+    yield lambda one: f(x(), one)
+    yield lambda one: f(x().requires_grad_(), one)
+    yield lambda one: f(nbgrad.arange(24.0).reshape(2, 3, 4)[1], one)
+
+    def inference(one):
+        with nbgrad.inference_mode():
+            return f(x(), one)
+    yield inference
+
+    def dual(one):
+        with nbgrad.forward_ad.dual_level():
+            return f(nbgrad.forward_ad.make_dual(x(), x()), one)
+    yield dual
+    yield lambda one: nbgrad.vmap(lambda row: f(row, one))(nbgrad.arange(24.0).reshape(2, 3, 4))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("odd", [1.0, True], ids=repr)
+def test_what_equals_an_integer_is_none(name, odd):
+    """A float or a truth value is refused whether or not the integer that it equals was asked for before, in every mode; and leaves
+    nothing behind for the integer."""
+    for call in in_modes(WHOLE[name]):
+        shapes = []
+        for one in (odd, 1, 1, 1, odd, np.int64(1)):
+            if one is odd:
+                with pytest.raises(TypeError):
+                    call(one)
+            else:
+                made = call(one)
+                shapes.append(str([each.shape for each in made] if isinstance(made, (tuple, list)) else made.shape))
+        assert len(set(shapes)) == 1
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "argmax", "logsumexp", "any", "all", "prod"])
+@pytest.mark.parametrize("odd", [1, 1.0], ids=repr)
+def test_what_equals_true_is_no_flag(name, odd):
+    """``keepdim`` is a bool also after it was one."""
+    for _ in range(2):
+        with pytest.raises(TypeError, match="keepdim must be a bool"):
+            getattr(x(), name)(0, odd)
+        assert getattr(x(), name)(0, True).shape == (1, 4)

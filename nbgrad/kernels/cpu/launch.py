@@ -10,7 +10,7 @@ quarter of what ``__init__`` costs. ``check_layouts`` refuses interpreters whose
     tensor(template, storage, offset, needs_grad, meta) -> Tensor on memory that exists
     alias(x)                                  -> Tensor on x's memory and version, without history
     builder(template, slots)                  -> build(*values): a copy of ``template`` with ``values`` in ``slots``
-    viewer(node, meta, ...)                   -> view(plan, x, enabled): a view with its Meta and its node
+    viewer(node, meta, ...)                   -> view(plan, x, enabled, *values): a view with its Meta and its node
     recorder(template, wanted, saved, edge_of) -> record(plan, out, *operands): makes the result's node
     next_seq()                                -> the next sequence number of the graph
     number_node(node)                         -> None; gives a node made in Python its sequence number and its place
@@ -270,14 +270,15 @@ class Native:
         return self._bound("build", (offsets, template, copied_offsets(template, slots), untracked))
 
     def viewer(self, node: Any, meta: Any, plan_type: type, ask: Any, creations: tuple, slow: Callable) -> Callable:
-        """``view(plan, x, enabled)``: the view of a tensor that a plan describes, recorded where ``x`` needs a gradient.
+        """``view(plan, x, enabled, *values)``: the view of a tensor that a plan describes, recorded where ``x`` needs a gradient.
 
         Args:
             node, meta: what to copy.
             plan_type: the plans' class, with the ``layout`` of the operand and the ``offset`` in bytes.
             ask: the ``needs_grad`` of a view.
             creations: the Meta's ``creation`` with recording on, and off.
-            slow: called where ``x`` is a view with a history of its own, or whose memory was written to since.
+            slow: called where ``x`` is a view with a history of its own, or whose memory was written to since, or one of the values
+                by which the plan was found is odd: NOTE [Whole numbers].
         """
         places = [slot_offset(type(meta), name) for name in META_OF_A_VIEW]
         words = struct.pack("7q", *places, slot_offset(plan_type, "offset"), slot_offset(plan_type, "layout"))

@@ -755,13 +755,14 @@ define private void @finish_node(ptr %node, ptr %edges) alwaysinline {
   ret void
 }
 
-; view(plan, x, enabled) -> the view of x that the plan describes, with its Meta and, if it is recorded, its node.
+; view(plan, x, enabled, *values) -> the view of x that the plan describes, with its Meta and, if it is recorded, its node.
 ; self = (words, node to copy, its offsets, Meta to copy, its offsets, ASK, `creation` with recording on, with it off, slow); words:
 ; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset and layout. A view of a view has the same
-; base and a longer chain; one whose memory was written to since goes to `slow`.
+; base and a longer chain; one whose memory was written to since goes to `slow`, and so does a call with a value that is no int,
+; nor None, nor a tuple of ints: NOTE [Whole numbers].
 define ptr @view(ptr %self, ptr %args, i64 %count) {
 entry:
-  %well_called = icmp eq i64 %count, 3
+  %well_called = icmp sge i64 %count, 3
   br i1 %well_called, label %begin_call, label %misused
 misused:
   %misuse = call ptr @misuse()
@@ -772,6 +773,42 @@ begin_call:
   %x = load ptr, ptr %x_at
   %enabled_at = getelementptr ptr, ptr %args, i64 2
   %enabled = load ptr, ptr %enabled_at
+  br label %values
+values:
+  %at = phi i64 [3, %begin_call], [%next, %usual]
+  %last = icmp eq i64 %at, %count
+  br i1 %last, label %whole, label %value
+value:
+  %value_at = getelementptr ptr, ptr %args, i64 %at
+  %value_object = load ptr, ptr %value_at
+  %value_type = call ptr @slot(ptr %value_object, i64 8)
+  %is_int = icmp eq ptr %value_type, @PyLong_Type
+  %is_none = icmp eq ptr %value_object, @_Py_NoneStruct
+  %is_usual = or i1 %is_int, %is_none
+  br i1 %is_usual, label %usual, label %ask_tuple
+ask_tuple:
+  %is_tuple = icmp eq ptr %value_type, @PyTuple_Type
+  br i1 %is_tuple, label %sizes, label %slow
+sizes:
+  %length_at = getelementptr i8, ptr %value_object, i64 16
+  %length = load i64, ptr %length_at
+  %first_size = getelementptr i8, ptr %value_object, i64 @TUPLE_ITEMS
+  br label %each_size
+each_size:
+  %size_number = phi i64 [0, %sizes], [%next_size, %look_size]
+  %all_sizes = icmp eq i64 %size_number, %length
+  br i1 %all_sizes, label %usual, label %look_size
+look_size:
+  %next_size = add i64 %size_number, 1
+  %size_at = getelementptr ptr, ptr %first_size, i64 %size_number
+  %size = load ptr, ptr %size_at
+  %size_type = call ptr @slot(ptr %size, i64 8)
+  %size_is_int = icmp eq ptr %size_type, @PyLong_Type
+  br i1 %size_is_int, label %each_size, label %slow
+usual:
+  %next = add i64 %at, 1
+  br label %values
+whole:
   %words_object = call ptr @item(ptr %self, i64 0)
   %words = getelementptr i8, ptr %words_object, i64 @BYTES_ITEMS
   %base_offset = call i64 @word(ptr %words, i64 0)

@@ -158,7 +158,7 @@ class Twin:
         return build
 
     def viewer(self, node: Any, meta: Any, plan_type: type, ask: Any, creations: tuple, slow: Callable) -> Callable:
-        """``view(plan, x, enabled)``: the general one, which does the same."""
+        """``view(plan, x, enabled, *values)``: the general one, which does the same."""
         return slow
 
     def recorder(self, template: Any, wanted, saved, edge_of: Callable) -> Callable:
