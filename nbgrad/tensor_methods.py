@@ -19,7 +19,7 @@ from .graph_task import target
 from .memory import get_data, resize_, resize_as_, set_, set_data
 from .node import node_meta, shown
 from .tensor import ASK, Tensor, meta_of, native, require_differentiable
-from .views import base_of, is_view
+from .views import base_of, is_view, note_view_made_leaf
 
 __all__ = ["install"]
 
@@ -75,6 +75,8 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
             note_leaf(x)
     if value:
         x._needs_grad_ = True         # a view becomes a leaf of its own, even if its base makes it require grad already
+        if is_view(x):
+            note_view_made_leaf(x)
     elif x._needs_grad_ is True:
         x._needs_grad_ = ASK if is_view(x) else False
 

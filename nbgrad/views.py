@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple, Sequence
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from .grad_mode import mode
 from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .layout import Layout
 from .node import Rule, blank_node
+from .storage import Storage
 from .tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
 
 __all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
@@ -187,6 +188,37 @@ def check_history(op: str, x: Tensor) -> None:
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
+    if views_made_leaves and x._storage_ in views_made_leaves:
+        spare_leaves(op, x)
+
+
+# By the storage of a tensor without grad the views of it that were made leaves of their own: flat memory of parameters.
+views_made_leaves: WeakKeyDictionary[Storage, list[ReferenceType]] = WeakKeyDictionary()
+
+
+def note_view_made_leaf(x: Tensor) -> None:
+    """Remember a view that requires grad though its base does not: a recorded write to the base would give it no history."""
+    if x._meta_.base._needs_grad_ is False:
+        kept = [r for r in views_made_leaves.get(x._storage_, ()) if r() is not None]
+        views_made_leaves[x._storage_] = [*kept, ref(x)]
+
+
+def spare_leaves(op: str, x: Tensor) -> None:
+    """Refuse a recorded write to elements of views that were made leaves.
+
+    Raises:
+        InplaceError: there are such elements.
+    """
+    written = None
+    for r in views_made_leaves[x._storage_]:
+        leaf = r()
+        if leaf is None or not is_grad_leaf(leaf) or leaf._storage_ is not x._storage_:
+            continue
+        if written is None:
+            written = places(x.layout, x._offset_)
+        if np.isin(places(leaf.layout, leaf._offset_), written).any():
+            raise InplaceError(f"{op}: a view of this memory, {list(leaf.layout.shape)}, is a leaf that requires grad, "
+                               "and would change without the gradient of what is written. Hint: use no_grad(), or work on a clone.")
 
 
 def reaches_out(meta) -> bool:

@@ -374,6 +374,33 @@ def test_write_to_the_base_of_such_a_leaf():
         y.backward()
 
 
+@pytest.mark.parametrize("write", [
+    lambda base, w: base.mul_(w), lambda base, w: base[2:].mul_(w[2:]), lambda base, w: base.copy_(w),
+    lambda base, w: base.detach().mul_(w), lambda base, w: base.__setitem__(1, w[1]),
+    lambda base, w: base.view(2, 2)[0].mul_(w[:2]), lambda base, w: base.index_add_(0, nbgrad.tensor([1]), w[:1])],
+    ids=["base", "sibling", "copy", "detached", "setitem", "rows", "index_add"])
+def test_recorded_write_to_the_base_of_such_a_leaf(write):
+    """What is written has a history that the leaf cannot have, so the write is refused where it shows in the leaf."""
+    base, w = const([1.0, 2.0, 3.0, 4.0]), leaf([5.0, 6.0, 7.0, 8.0])
+    view = base[1:3].requires_grad_()
+    with pytest.raises(nbgrad.InplaceError, match="leaf that requires grad"):
+        write(base, w)
+    assert view.is_leaf and base.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_recorded_write_beside_such_a_leaf():
+    """Elements that the leaf does not have are written to, and all of them where it requires no grad any more."""
+    base, w = const([1.0, 2.0, 3.0, 4.0]), leaf([5.0, 6.0])
+    view = base[1:3].requires_grad_()
+    base[::3].mul_(w)
+    assert nbgrad.grad(base.sum(), w)[0].tolist() == [1.0, 4.0]
+
+    base = const([1.0, 2.0, 3.0, 4.0])
+    view = base[1:3].requires_grad_().requires_grad_(False)
+    base[1:3].mul_(w)
+    assert nbgrad.grad(view.sum(), w)[0].tolist() == [2.0, 3.0]
+
+
 def test_view_made_before_the_base_required_grad():
     """A view older than ``base.requires_grad_()`` refuses writes and passes no gradient to the base."""
     base = const([1.0, 2.0])
