@@ -131,8 +131,9 @@ FITS = [
     Fit("atan_tail", series(sqrt_of(lambda x: mp.atan(x) - x, 3), -mp.mpf(1) / 3), one, 0, (SQRT2 - 1) ** 2 * 1.001,
         {"float32": 4, "float64": 10}),
     Fit("erf_near", series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, ERF_SPLIT,
-        {"float32": 6, "float64": 11}),
-    Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("3.93"), {"float32": 7}),
+        {"float64": 11}),
+    Fit("erf_log", series(lambda a: -mp.log(mp.erfc(a)) / a - 1, 2 / mp.sqrt(mp.pi) - 1),
+        series(lambda a: a * mp.erfc(a) / mp.erf(a), mp.sqrt(mp.pi) / 2), 0, mp.mpf("3.93"), {"float32": 7}),
     Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("5.93"), {"float64": 18}),
 ]
 

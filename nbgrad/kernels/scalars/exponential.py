@@ -122,12 +122,11 @@ def softplus(x):
 
 
 def erf(x):
-    """x (1 + P(x**2)) up to 1, and 1 - e**-Q(|x|) beyond."""
+    """1 - e**-Q(|x|); in float64 only from 1 on, and x (1 + P(x**2)) below."""
     a = fabs(x)
-    far = where(a > ERF_ONE, ERF_ONE, a)
-    n, p = split_exp(-erf_far(far))
+    n, p = split_exp(-erf_exponent(where(a > ERF_ONE, ERF_ONE, a)))
     tail = pow2(n)
-    return copysign(where(a < 1.0, fma(a, erf_near(a * a), a), fma(-tail, p, 1.0 - tail)), x)
+    return copysign(erf_joined(a, fma(-tail, p, 1.0 - tail)), x)
 
 
 globals().update(BY_DTYPE["float64"])  # as in prims.py: the functions can be called as they stand

@@ -25,6 +25,7 @@ __all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
 #   sin_tail, tan_tail, asin_tail, atan_tail    (f(x) - x) / x**3, in x**2
 #   cos_tail                                    (cos x - 1 + x**2 / 2) / x**4, in x**2
 #   erf_near, erf_far                           erf(x) / x - 1, in x**2;  -log(1 - erf(x))
+#   erf_log                                     -log(1 - erf(x)) / x - 1, which in float32 does from 0 on
 COEFFICIENTS: dict[str, dict[str, list[float]]] = {
     "float32": {
         "exp_tail": [0.5, 0.16666576266288757, 0.04166637361049652, 0.008363235741853714, 0.0013941219076514244],
@@ -42,10 +43,8 @@ COEFFICIENTS: dict[str, dict[str, list[float]]] = {
                       0.04314107447862625],
         "atan_tail": [-0.3333333134651184, 0.19999557733535767, -0.1426445096731186, 0.10748239606618881,
                       -0.06464764475822449],
-        "erf_near": [0.12837916612625122, -0.3761262595653534, 0.11283600330352783, -0.026854444295167923,
-                     0.005189535673707724, -0.0008020845125429332, 7.889132393756881e-05],
-        "erf_far": [-0.00018803383863996714, 1.1295783519744873, 0.6332199573516846, 0.1084185242652893,
-                    -0.02520822361111641, 0.004204549826681614, -0.00044133400660939515, 2.16866574191954e-05],
+        "erf_log": [0.1283792108297348, 0.6366164684295654, 0.10281440615653992, -0.019321711733937263,
+                    0.0002057101228274405, 0.0012517513241618872, -0.0003810022899415344, 4.07081279263366e-05],
     },
     "float64": {
         "exp_tail": [0.5000000000000001, 0.16666666666666674, 0.04166666666662381, 0.008333333333322127,
@@ -236,16 +235,39 @@ def constants(kind) -> dict[str, Any]:
     }
 
 
+def erf_exponent_whole(a):
+    """-log(1 - erf(a)), to relative precision at 0."""
+    return fma(a, erf_log(a), a)
+
+
+def erf_exponent_far(a):
+    """The same, of 1 and more."""
+    return erf_far(a)
+
+
+def erf_joined_whole(a, value):
+    """erf(a), as it came of its exponent."""
+    return value
+
+
+def erf_joined_near(a, value):
+    """The same, but for numbers below 1."""
+    return where(a < 1.0, fma(a, erf_near(a * a), a), value)
+
+
 def by_dtype(kind) -> dict[str, Any]:
     """``BY_DTYPE`` of one float type."""
     dtype = np.dtype(kind).name
     functions = {name: polynomial(name, c, dtype) for name, c in {**COEFFICIENTS[dtype], **SPECIAL_COEFFICIENTS[dtype]}.items()}
     if kind is np.float32:
-        functions.update(log_tail=log_tail_direct, tanh_quotient=tanh_quotient_plain)
+        functions.update(log_tail=log_tail_direct, tanh_quotient=tanh_quotient_plain,
+                         erf_exponent=erf_exponent_whole, erf_joined=erf_joined_whole)
     else:
-        functions.update(log_tail=log_tail_ratio, tanh_quotient=tanh_quotient_corrected)
+        functions.update(log_tail=log_tail_ratio, tanh_quotient=tanh_quotient_corrected,
+                         erf_exponent=erf_exponent_far, erf_joined=erf_joined_near)
     return {**constants(kind), **functions}
 
 
 BY_DTYPE: dict[str | None, dict[str, Any]] = {np.dtype(kind).name: by_dtype(kind) for kind in (np.float32, np.float64)}
-log_direct, log_ratio = BY_DTYPE["float32"]["log_direct"], BY_DTYPE["float64"]["log_ratio"]
+log_direct, erf_log = BY_DTYPE["float32"]["log_direct"], BY_DTYPE["float32"]["erf_log"]
+log_ratio, erf_near, erf_far = (BY_DTYPE["float64"][_name] for _name in ("log_ratio", "erf_near", "erf_far"))
