@@ -321,12 +321,20 @@ def operation_lines(found: Mapping[str, Mapping[tuple[str, str], float]]) -> Ite
 
 
 def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") -> Path:
-    """Write the page of operations from the newest record, beside the oldest; the path of that record."""
+    """Write the page of operations from the newest record, beside the oldest; the path of that record.
+
+    Raises:
+        FileNotFoundError: no run has been recorded. LookupError: a row is slower than the budget, and nobody says why.
+    """
+    from benchmarks.operations import unexplained
     files = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text())["finished"])
     if not files:
         raise FileNotFoundError(f"report: no results in {folder}. Hint: run `make bench` first.")
     first, last = (json.loads(path.read_text()) for path in (files[0], files[-1]))
     found = ratios_of(last)
+    missing = unexplained(found, MOST)
+    if missing:
+        raise LookupError(f"report: slower than {MOST} without a reason: {', '.join(missing)}. Hint: REASONS in operations.py.")
     earlier = f"Earlier is commit {first['commit']}."
     tables = (*summary_lines(found, ratios_of(first)), "", GRADIENTS, "", *operation_lines(found), "")
     lines = (INTRODUCTION, "", provenance(last), "", earlier, "", *tables)
@@ -337,7 +345,7 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
 if __name__ == "__main__":
     try:
         print(f"docs/performance.md: table from {update_operations().name}")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, LookupError) as error:
         print(error)
     try:
         print(f"README.md: table from {update_readme().name}")

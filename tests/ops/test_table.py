@@ -46,6 +46,15 @@ def test_every_operation_is_measured():
     assert not unmeasured(), "no line in benchmarks/operations.py"
 
 
+def test_slow_rows_have_reasons():
+    """A row over the budget needs a reason of its own name, or of a beginning of it in whole words: tan's is not tanh's."""
+    pytest.importorskip("benchmarks.operations", reason="the folder of benchmarks is not here")
+    from benchmarks.operations import unexplained
+    key = ("large", "call")
+    slow = {name: {key: 1.3} for name in ("tan", "tanh", "linalg.lu", "linalg.lu_factor_ex", "getitem, by two indices", "getitem")}
+    assert unexplained({**slow, "sub": {key: 1.1}, "add": {key: 1.3, ("small", "call"): 0.1}}, 1.2) == ["add", "getitem", "tanh"]
+
+
 class Watch:
     """A special mode that notes which operations are called."""
 
