@@ -106,7 +106,7 @@ def inplace_call(op: Elementwise) -> Callable:
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     quick: dict = of_default_dtype({})
     if op.policy == "first":
-        run = native.writer(quick, special, store, mode)
+        run = native.writer(quick, special, store, mode, len(names))
     else:
         run = slow if op.integer_divisor else native.writer(plans, special, slow, mode, len(names))
     call.__name__ = call.__qualname__ = op.name + "_"

@@ -369,6 +369,8 @@ def trimmed(value: Tensor, shape: tuple) -> Tensor:
         ShapeError: it does not broadcast to the place.
     """
     own = value.layout.shape
+    if own == shape:
+        return value
     extra = len(own) - len(shape)
     if extra > 0 and all(size == 1 for size in own[:extra]):
         value = CALLS["reshape"](value, own[extra:])

@@ -9,7 +9,7 @@ from typing import Any
 import nbgrad
 from nbgrad import Tensor
 
-from ..errors import ArgumentError, GradError, RangeError
+from ..errors import ArgumentError, GradError
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
            "vector_to_parameters", "zero_grads"]
@@ -57,7 +57,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     Args:
         parameters: one or many; those without a gradient are left out.
         max_norm: the bound.
-        norm_type: p of the p-norm; may be ``math.inf``.
+        norm_type: p of the p-norm; may be ``math.inf``, and 0 or negative: then it is the norm of the tensors' norms, as torch
+            has it (of order 0 the number of tensors that are not zero).
         error_if_nonfinite: refuse to scale by a norm that is infinite or NaN.
         foreach: accepted, as by its relatives; the result is the same.
 
@@ -65,7 +66,6 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
         The norm before scaling, a zero-dim tensor.
 
     Raises:
-        RangeError: ``norm_type`` is not positive.
         GradError: the norm is not finite and ``error_if_nonfinite`` is set.
 
     >>> weight = nbgrad.nn.Parameter(nbgrad.zeros(2))
@@ -74,8 +74,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     tensor(5.)
     """
     number("clip_grad_norm_", "max_norm", max_norm)
-    if number("clip_grad_norm_", "norm_type", norm_type) <= 0:
-        raise RangeError(f"clip_grad_norm_: norm_type is {norm_type}, expected a positive number.")
+    number("clip_grad_norm_", "norm_type", norm_type)
     grads = gradients_of("clip_grad_norm_", parameters)
     with nbgrad.no_grad():
         norm = _total_norm(grads, norm_type)
@@ -96,6 +95,10 @@ def _total_norm(grads: list[Any], p: float) -> Any:
         for grad in grads:
             norm = nbgrad.maximum(norm.to(grad.dtype), grad.abs().max())
         return norm
+    if not grads:
+        return nbgrad.tensor(0.0)
+    if p <= 0:
+        return nbgrad.linalg.vector_norm(nbgrad.stack([nbgrad.linalg.vector_norm(grad, p) for grad in grads]), p)
     total: Any = nbgrad.tensor(0.0)
     for grad in grads:
         total = total + _power(grad, p).sum()

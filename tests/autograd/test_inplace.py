@@ -334,3 +334,46 @@ def test_hooks_and_retained_gradients_of_written_results():
     y.retain_grad()
     y.cumsum_(0).sum().backward()
     assert seen == [[3.0, 2.0, 1.0]] and y.grad.tolist() == [1.0, 1.0, 1.0] and x.grad.tolist() == [6.0, 4.0, 2.0]
+
+
+WRITES = {
+    "add_": lambda v, y: v.add_(y), "mul_ by a number": lambda v, y: v.mul_(2.0), "copy_": lambda v, y: v.copy_(y),
+    "zero_": lambda v, y: v.zero_(), "masked_fill_": lambda v, y: v.masked_fill_(y > 0, -1.0),
+    "masked_fill_ by a tensor": lambda v, y: v.masked_fill_(y > 0, const(-1.0)), "addcmul_": lambda v, y: v.addcmul_(y, y),
+    "of a view": lambda v, y: v.add_(y.expand(2, 2)[0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_quick_writes_through_views_see_what_is_recorded(name):
+    """A write that went unrecorded leaves nothing behind by which the next one, of the same kind, would miss a gradient."""
+    write, y = WRITES[name], const([1.0, -1.0])
+
+    def written(base, y):
+        view = base[1:3]
+        write(view, y)
+        return view
+
+    plain = [written(base := const([1.0, 2.0, 3.0, 4.0]), y).tolist() for _ in range(3)]
+    assert plain[0] == plain[1] == plain[2] == base.tolist()[1:3] and base._version == 1
+    x, z = leaf([1.0, 2.0, 3.0, 4.0]), leaf([1.0, -1.0])
+    copied, constants = const([1.0, 2.0, 3.0, 4.0]), []
+    for given, other in ((x, y), (None, z), (x, z)):
+        base = copied.clone() if given is None else x.clone()
+        view = written(base, other)
+        assert view.tolist() == plain[0]
+        expected = given is not None or name in ("add_", "copy_", "addcmul_", "of a view")
+        assert base.requires_grad is view.requires_grad is expected
+        constants.append(nbgrad.grad(base.sum(), x)[0].tolist() if given is not None else None)
+    assert constants[0] == constants[2] and constants[0][0] == constants[0][3] == 1
+    late = const([1.0, 2.0, 3.0, 4.0])
+    early = late[1:3]
+    write(early, y)
+    late.mul_(x)                # the base gets a history after the view was made
+    write(early, y)
+    assert early.requires_grad and late.requires_grad
+    with pytest.raises(RuntimeError, match="leaf"):
+        write(x[1:3], y)
+    with nbgrad.no_grad():
+        write(x[1:3], y)
+    assert x._version == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import ArgumentError, GradError, RangeError
+from nbgrad.errors import ArgumentError, GradError
 from nbgrad.nn.utils import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
 
@@ -45,17 +45,27 @@ def test_small_gradients_are_left_alone():
 
 def test_no_gradients():
     """Without gradients the norm is 0."""
-    assert clip_grad_norm_([nbgrad.Parameter(nbgrad.zeros(1))], 1.0).item() == 0
+    for p in (2.0, math.inf, 0, -1.0):
+        assert clip_grad_norm_([nbgrad.Parameter(nbgrad.zeros(1))], 1.0, p).item() == 0
 
 
 def test_errors():
-    """A norm that is not finite is refused on request, before anything is scaled; p must be positive."""
+    """A norm that is not finite is refused on request, before anything is scaled."""
     params = parameters([math.inf, 1.0])
     with pytest.raises(GradError, match="the norm of the gradients is inf"):
         clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
     assert grads(params)[1] == 1.0
-    with pytest.raises(RangeError, match="norm_type is 0"):
-        clip_grad_norm_(params, 1.0, 0)
+
+
+@pytest.mark.parametrize("p", [0, -1.0, -2.0, -math.inf])
+def test_orders_that_are_not_positive(p):
+    """They are the norm, by that order, of the tensors' norms: of order 0 the number of tensors that are not zero."""
+    values = [3.0, -4.0], [12.0, 1.0], [0.0, 0.0] if p == 0 else [2.0, 1.0]
+    params = parameters(*values)
+    norm = np.linalg.norm([np.linalg.norm(value, p) for value in values], p)
+    assert get_total_norm([each.grad for each in params], p).item() == pytest.approx(norm)
+    assert clip_grad_norm_(params, 0.5, p).item() == pytest.approx(norm)
+    np.testing.assert_allclose(grads(params), np.concatenate(values) * min(1, 0.5 / norm), rtol=1e-5)
 
 
 CLIPS = {"clip_grad_norm_": clip_grad_norm_, "clip_grad_value_": clip_grad_value_,

@@ -1665,8 +1665,8 @@ whole_x:
   %free = icmp eq ptr %writable, @_Py_TrueStruct
   %spread = icmp eq ptr %expanded, @_Py_FalseStruct
   %allowed = and i1 %free, %spread
-  %needs_x = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
-  %x_plain = icmp eq ptr %needs_x, @_Py_FalseStruct
+  %flows_x = call i64 @flows(ptr %x)
+  %x_plain = icmp eq i64 %flows_x, 0
   br i1 %allowed, label %ask_count, label %slow
 ask_count:
   %single = icmp eq i64 %count, 1
@@ -1690,8 +1690,8 @@ have_y:
   br i1 %blank_y, label %slow, label %ask_memory
 ask_memory:
   %apart = call i1 @apart(ptr %x, ptr %y)
-  %needs_y = call ptr @slot(ptr %y, i64 @TENSOR_NEEDS_GRAD)
-  %y_without = icmp eq ptr %needs_y, @_Py_FalseStruct
+  %flows_y = call i64 @flows(ptr %y)
+  %y_without = icmp eq i64 %flows_y, 0
   br i1 %apart, label %key_two, label %slow
 key_two:
   %other = phi ptr [%y_type, %ask_y], [%ly, %ask_memory]
@@ -1801,8 +1801,8 @@ whole_x:
   %free = icmp eq ptr %writable, @_Py_TrueStruct
   %spread = icmp eq ptr %expanded, @_Py_FalseStruct
   %allowed = and i1 %free, %spread
-  %needs_x = call ptr @slot(ptr %x, i64 @TENSOR_NEEDS_GRAD)
-  %x_plain = icmp eq ptr %needs_x, @_Py_FalseStruct
+  %flows_x = call i64 @flows(ptr %x)
+  %x_plain = icmp eq i64 %flows_x, 0
   br i1 %allowed, label %new_key, label %slow
 new_key:
   %key = call ptr @PyTuple_New(i64 %count)
@@ -1829,8 +1829,8 @@ of_tensor:
   br i1 %blank_y, label %drop_key, label %ask_memory
 ask_memory:
   %apart = call i1 @apart(ptr %x, ptr %y)
-  %needs_y = call ptr @slot(ptr %y, i64 @TENSOR_NEEDS_GRAD)
-  %y_without = icmp eq ptr %needs_y, @_Py_FalseStruct
+  %flows_y = call i64 @flows(ptr %y)
+  %y_without = icmp eq i64 %flows_y, 0
   %y_plain = and i1 %plain, %y_without
   br i1 %apart, label %key_put, label %drop_key
 of_other:
