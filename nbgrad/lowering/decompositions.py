@@ -24,7 +24,7 @@ from ..rules import lowering, needs_gradient, prepared
 from ..storage import wrap_array
 from ..tables import keep
 from ..tensor import Tensor, native, new_tensor
-from .compositions import columns_of_powers, made, require_tensors, shared
+from .compositions import columns_of_powers, cross_launch, made, require_tensors, shared
 from .lapack import WELL_CONDITIONED, at_once, launch, went_well
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
@@ -1390,6 +1390,7 @@ def multiplied(tensors: list, splits: dict, i: int, j: int):
     return multiplied(tensors, splits, i, k) @ multiplied(tensors, splits, k + 1, j)
 
 
+@at_once(lambda input, other, *, dim=-1: cross_launch(input, other, dim))
 def cross_along(input, other, *, dim=-1):
     """The vector product along a dimension of size 3; the operands broadcast."""
     shape = tuple(input.shape)

@@ -698,6 +698,14 @@ def vstack(tensors):
 
 def dstack(tensors):
     """Tensors behind one another, along the third dimension."""
+    if type(tensors) is tuple or type(tensors) is list:     # matrices of one layout, of which nothing is recorded, are stacked
+        first = tensors[0].layout if tensors else None
+        for x in tensors:
+            if x.layout is not first or first.ndim != 2 or x._needs_grad_:
+                break
+        else:
+            if tensors:
+                return CALLS["stack"](tensors, 2)
     unsqueeze = CALLS["unsqueeze"]
     return CALLS["cat"](tuple([unsqueeze(x, 2) if x.layout.ndim == 2 else at_least(x, 3) for x in tensors]), 2)
 

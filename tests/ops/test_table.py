@@ -55,6 +55,14 @@ def test_slow_rows_have_reasons():
     assert unexplained({**slow, "sub": {key: 1.1}, "add": {key: 1.3, ("small", "call"): 0.1}}, 1.2) == ["add", "getitem", "tanh"]
 
 
+def test_matrices_behind_one_another_are_joined_alike_with_and_without_a_graph():
+    """dstack of matrices of one layout is one stack where nothing is recorded; the node is that of cat, as in torch."""
+    x, y = nbgrad.arange(6.0).view(2, 3), nbgrad.ones(2, 3)
+    joined = nbgrad.dstack((x, y.clone().requires_grad_()))
+    assert nbgrad.equal(nbgrad.dstack((x, y)), joined.detach()) and nbgrad.dstack([x, x.t().contiguous().t()]).shape == (2, 3, 2)
+    assert type(joined.grad_fn).__name__ == "CatBackward0"
+
+
 class Watch:
     """A special mode that notes which operations are called."""
 
