@@ -11,7 +11,8 @@ import math
 import operator
 import warnings
 from functools import cache
-from typing import Any, Callable, Collection, Iterable, cast
+from typing import Any, Callable, Collection, Iterable, NamedTuple, cast
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .calls import CALLS
 from .dtypes import DType, bool_, complex128, dtype_of, float64, get_default_dtype, iinfo, int64, of_default_dtype, result_dtype
 from .errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from .grad_mode import mode, special
-from .graph import Node, edge_of, requires_grad
+from .graph import Edge, Node, edge_of, requires_grad
 from .inference import NEVER, elementwise_caller
 from .interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
 from .kernels.codegen import register_source
@@ -675,6 +676,23 @@ def saved_value(node: Node, slot: int, is_output: bool):
     return saved_output(node, value) if is_output else value
 
 
+class JointResult(NamedTuple):
+    """What the node of a step knows whose result is one of a function's several results: NOTE [Joint nodes] in joint.py."""
+
+    outer: ReferenceType
+    nr: int
+    plan: Any
+
+    def values(self) -> dict:
+        """The attributes are where they were."""
+        return self.plan.facts
+
+    def edge(self, node: Node) -> Node | Edge:
+        """Where the result's cotangent goes; to the step itself, if the joint node is gone."""
+        outer = self.outer()
+        return node if outer is None else outer if outer._outputs_ == 1 else Edge(outer, self.nr)
+
+
 def saved_output(node: Node, alias: Tensor) -> Tensor:
     """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
     if type(node._attrs_) is WrittenRegion:
@@ -689,7 +707,7 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
     else:
         out = alias_with(alias, tangents_of(alias))
         out._needs_grad_ = True
-    out._edge_ = node
+    out._edge_ = node._attrs_.edge(node) if type(node._attrs_) is JointResult else node
     return out
 
 

@@ -13,6 +13,7 @@ from .dispatch import NUMBERS, call_of
 from .docstrings import DOCSTRINGS
 from .errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from .inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
+from .joint import joint
 from .kernels.codegen import computable
 from .numpy_protocol import install_numpy_protocol
 from .ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
@@ -40,6 +41,7 @@ def install() -> None:
             publish(op, movement_call(op))
         elif isinstance(op, Composite):
             formula = traced(op) if op.spelling == "steps" else settled(op) if op.spelling else op.formula
+            formula = joint(str(op.node_name))(formula) if op.joint else formula
             CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
             publish(op, call)
         elif isinstance(op, General):

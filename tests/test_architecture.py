@@ -33,7 +33,7 @@ LAYERS = (
     ("dispatch", "dispatch", "one call of one elementwise operation"),
     ("doors", "interop dlpack casting constants creation printing hooks pickling outs",
     "how tensors are made, converted, shown and handed over"),
-    ("rules", "rules inplace fused accumulate lazy_bits settled",
+    ("rules", "rules joint inplace fused accumulate lazy_bits settled",
     "calls and derivatives of all other operations; writes"),
     ("lowering", "lowering random", "from general operations on tensors to kernels"),
     ("batching", "batch", "what operations mean on a batch that is hidden"),

@@ -12,6 +12,7 @@ from ..calls import CALLS
 from ..dtypes import dtype_of, float32, int32, int64
 from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..grad_mode import mode, special
+from ..joint import joint
 from ..kernels.cpu.blas import eliminated, triangular_solver
 from ..layout import broadcast_shapes, layout_of
 from ..ops.attributes import constant_number
@@ -819,6 +820,7 @@ def det(A):
 
 
 @at_once(lambda A: ("slogdet", (A,), {}, sign_with_size))
+@joint("LinalgSlogdetBackward0")
 def slogdet(A):
     """(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude."""
     both = scalar.sign_and_size(checked("linalg.slogdet", A, True))
@@ -936,6 +938,7 @@ def cholesky_solve(B, L, upper=False):
 
 
 @at_once(lambda A, mode="reduced": ("qr", (A,), {}, q_and_r) if mode == "reduced" else None)
+@joint("LinalgQrBackward0")
 def qr(A, mode="reduced"):
     """(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
 
@@ -957,6 +960,7 @@ def qr(A, mode="reduced"):
 
 
 @at_once(lambda A, UPLO="L": ("eigh", (A,), {"upper": UPLO.upper() == "U"}, eigen_pair))
+@joint("LinalgEighBackward0")
 def eigh(A, UPLO="L"):
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
 
@@ -987,6 +991,7 @@ def eigvalsh(A, UPLO="L"):
 
 
 @at_once(lambda A: ("eig", (A,), {}, eigen_pair))
+@joint("LinalgEigBackward0")
 def eig(A):
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
     v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
@@ -1002,6 +1007,7 @@ def eigvals(A):
 
 
 @at_once(lambda A, full_matrices=True, driver=None: ("svd", (A,), {"full": bool(full_matrices)}, svd_triple))
+@joint("LinalgSvdBackward0")
 def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
 
@@ -1110,6 +1116,7 @@ def _exchange_rows(op, tensors, attributes):
 
 
 @at_once(lambda A, pivot=True: ("lu", (A,), {}, lu_pair) if pivot else None)
+@joint("LinalgLuFactorExBackward0")
 def lu_factor(A, *, pivot=True):
     """(LU, pivots): both triangles of ``lu`` in one matrix, and the row, counted from 1, that each step exchanged with its own.
 
@@ -1120,6 +1127,7 @@ def lu_factor(A, *, pivot=True):
 
 
 @at_once(lambda A, pivot=True, check_errors=False: ("lu", (A,), {}, lu_with_info) if pivot else None)
+@joint("LinalgLuFactorExBackward0")
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
     """(LU, pivots, info) of ``lu_factor``; info is the first row, counted from 1, where the diagonal of U is 0, else 0.
 
@@ -1151,6 +1159,7 @@ def triangles(factors) -> tuple:
 
 
 @at_once(lambda A, pivot=True: ("plu", (A,), {}, lu_triple) if pivot else None)
+@joint("LinalgLuBackward0")
 def lu(A, *, pivot=True):
     """(P, L, U) with A = P @ L @ U: a permutation, a unit lower and an upper triangle."""
     checked("linalg.lu", A)
@@ -1169,6 +1178,7 @@ def permutation(A, pivots):
 
 @at_once(lambda LU_data, LU_pivots, unpack_data=True, unpack_pivots=True: ("unpack", (LU_data, LU_pivots), {}, lu_triple)
          if unpack_data and unpack_pivots else None)
+@joint("LuUnpackBackward0")
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2

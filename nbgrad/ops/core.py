@@ -284,14 +284,15 @@ class Composite(Op):
             operands: see settled.py.
         matrices: it may fail over what matrices hold; such errors of the operations that it is made of name it.
         pure: the formula looks at no element: which operations it calls follows from layouts and arguments.
+        joint: its results are recorded as one node, of the declaration's name: see joint.py.
     """
 
     kind = "composite"
 
     def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, matrices: bool = False,
-                 pure: bool = False, **options):
+                 pure: bool = False, joint: bool = False, **options):
         super().__init__(name, formula, (), **options)
-        self.numbers, self.spelling, self.matrices, self.pure = numbers, spelling, matrices, pure
+        self.numbers, self.spelling, self.matrices, self.pure, self.joint = numbers, spelling, matrices, pure, joint
         self.operands = tuple(self.signature.parameters)[:1]
 
 

@@ -281,7 +281,7 @@ def aminmax(x, *, dim=None, keepdim=False):
     return Extrema(x.amin(dims, keepdim), x.amax(dims, keepdim))
 
 
-composite("aminmax", aminmax, out=True, doc=aminmax.__doc__)
+composite("aminmax", aminmax, out=True, doc=aminmax.__doc__, joint=True)
 
 
 # ---- truth and counts ------------------------------------------------------------------------------------------------
@@ -373,7 +373,8 @@ def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 for _function in (var, std, var_mean, std_mean):
-    composite(_function.__name__, _function, method=_function in (var, std), out=True, doc=_function.__doc__)
+    composite(_function.__name__, _function, method=_function in (var, std), out=True, doc=_function.__doc__,
+              joint=_function in (var_mean, std_mean))
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
