@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache, wraps
 from inspect import signature
+from operator import attrgetter
 from typing import Any, Callable
 from weakref import ref
 
@@ -19,23 +20,40 @@ from .dispatch import JointResult
 from .grad_mode import mode
 from .graph import Edge, Node, edge_of, next_seq
 from .node import Rule, blank_node
-from .rules import edges_of, needs_gradient
+from .rules import needs_gradient
+from .saved import freed_error
+from .tables import keep
 from .tensor import Tensor, native
 
 __all__ = ["joint"]
 
 
 class JointRule(Rule):
-    """Backward of the steps behind a joint node; their order is in the node's attributes: ``(the results' nodes, all nodes)``."""
+    """Backward of the steps behind a joint node, whose attributes are ``(nodes of the results, a number below all steps)``."""
 
     frees = True
 
     def __init__(self, node_name: str):
         self.name = self.node_name = node_name
 
+    def steps(self, node: Node) -> list[Node]:
+        """The steps behind a node, latest first; none once it was freed."""
+        if node._attrs_ is None:
+            return []
+        ends, start = node._attrs_
+        found, waiting = dict.fromkeys(ends), list(ends)
+        while waiting:
+            for edge in waiting.pop()._edges_:
+                if isinstance(edge, Node) and edge._seq_ > start and edge not in found and not leads_to(edge, node._edges_[0]):
+                    found[edge] = None
+                    waiting.append(edge)
+        return sorted(found, key=lambda step: -step._seq_)
+
     def saved(self, node: Node, name: str):
         """What a step keeps under that name; the first that does."""
-        for step in () if node._attrs_ is None else node._attrs_[1]:
+        if node._attrs_ is None:
+            raise freed_error(node)
+        for step in self.steps(node):
             try:
                 return step._rule_.saved(step, name)
             except AttributeError:
@@ -44,10 +62,14 @@ class JointRule(Rule):
 
     def raw_saved(self, node: Node, name: str):
         """The slot behind it."""
-        for step in () if node._attrs_ is None else node._attrs_[1]:
+        for step in self.steps(node):
             if step._rule_.slot(name) is not None:
                 return step._rule_.raw_saved(step, name)
-        return super().saved(node, name)
+        return self.saved(node, name)
+
+    def shown_names(self) -> list[str]:
+        """Steps have names of their own."""
+        return []
 
     def saved_results(self, node: Node, nr: int) -> list:
         """What the step that made a result keeps of it."""
@@ -67,23 +89,28 @@ class JointPlan:
         self.outs = outs
 
 
-def joint_backward(node: Node, g: Any, create_graph: bool):
-    """The steps on what arrives at them; what they send to the node's own edge is the operand's cotangent."""
-    ends, steps = node._attrs_
+def parts_backward(node: Node, g: Any, create_graph: bool):
+    """The sum of the operand's cotangents, where every result is one step away from it."""
+    total = None
+    for part, share in zip(node._attrs_[0], g if node._outputs_ > 1 else (g,)):
+        if share is not None:
+            share = part._backward_(part, share, create_graph)
+            total = share if total is None else CALLS["add"](total, share)
+    return total
+
+
+def steps_backward(node: Node, g: Any, create_graph: bool):
+    """The steps on what arrives at them, latest first; what they send to the node's own edge is the operand's cotangent."""
+    ends, operand, total = node._attrs_[0], node._edges_[0], None
     arrived: dict[Any, Any] = {}
     for end, share in zip(ends, g if node._outputs_ > 1 else (g,)):
         add_to(arrived, end, share)
-    operand, total = node._edges_[0], None
-    for step in steps:
-        share = arrived.pop(step, None)
-        if share is None:
-            continue
-        found = step._backward_(step, share, create_graph)
+    while arrived:
+        step = max(arrived, key=sequence_number) if len(arrived) > 1 else next(iter(arrived))
+        found = step._backward_(step, arrived.pop(step), create_graph)
         edges = step._edges_
-        if len(edges) == 1:
-            found = (found,)
-        for edge, share in zip(edges, found or ()):
-            if share is None or edge is None:
+        for edge, share in zip(edges, (found,) if len(edges) == 1 else found or ()):
+            if edge is None or share is None:
                 continue
             if leads_to(edge, operand):
                 total = share if total is None else CALLS["add"](total, share)
@@ -104,52 +131,48 @@ def leads_to(edge: Any, operand: Any) -> bool:
     return edge is operand or (type(edge) is Edge and type(operand) is Edge and edge.node is operand.node and edge.nr == operand.nr)
 
 
+sequence_number = attrgetter("_seq_")
+
+
+@lru_cache(maxsize=256)
+def joint_builder(node_name: str, outputs: int, backward: Callable) -> Callable:
+    """``new_node(seq, plan, edges, attrs)``."""
+    template = blank_node(Node, ("_seq_", "_plan_", "_edges_", "_attrs_"))
+    template._rule_, template._backward_, template._outputs_ = rule_of(node_name), backward, outputs
+    return native.builder(template, ("_seq_", "_plan_", "_edges_", "_attrs_"), True)
+
+
 @cache
 def rule_of(node_name: str) -> JointRule:
     """The rule of the joint nodes of that name."""
     return JointRule(node_name)
 
 
-@lru_cache(maxsize=256)
-def joint_builder(node_name: str, outputs: int) -> Callable:
-    """``new_node(seq, plan, edges, attrs)``."""
-    template = blank_node(Node, ("_seq_", "_plan_", "_edges_", "_attrs_"))
-    template._rule_, template._backward_, template._outputs_ = rule_of(node_name), joint_backward, outputs
-    return native.builder(template, ("_seq_", "_plan_", "_edges_", "_attrs_"), True)
+def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict) -> None:
+    """Put one node in the place of those of several results.
 
-
-MOST_STEPS = 64
-
-
-def steps_behind(ends: list[Node], operand: Any, start: int) -> tuple | None:
-    """The nodes that were recorded since ``start``, latest first; None where they lead elsewhere than to the operand."""
-    if all(len(end._edges_) == 1 and end._edges_[0] is operand for end in ends):
-        return tuple(ends)
-    found, waiting = dict.fromkeys(ends), list(ends)
-    while waiting:
-        for edge in waiting.pop()._edges_:
-            if edge is None or leads_to(edge, operand) or edge in found:
-                continue
-            if not isinstance(edge, Node) or edge._seq_ < start or edge._outputs_ != 1 or len(found) == MOST_STEPS:
-                return None
-            found[edge] = None
-            waiting.append(edge)
-    return tuple(sorted(found, key=lambda step: -step._seq_))
-
-
-def join(node_name: str, x: Tensor, results: tuple, start: int) -> None:
-    """Put one node in the place of those of several results."""
-    outs = [out for out in results if type(out) is Tensor and out._needs_grad_ is True and type(out._edge_) is Node]
-    ends, operand = [out._edge_ for out in outs], edge_of(x)
-    if not outs or any(end._seq_ < start or end._outputs_ != 1 for end in ends):
+    Args:
+        start: a sequence number before those of the steps.
+        plans: what nodes of the function have been told of their results, by layouts.
+    """
+    outs, ends, operand, backward = [], [], edge_of(x), parts_backward
+    for out in results:
+        end = out._edge_
+        if end is None:
+            continue
+        if not isinstance(end, Node) or end._seq_ < start or out._needs_grad_ is not True:
+            return
+        if len(end._edges_) != 1 or end._edges_[0] is not operand:
+            backward = steps_backward
+        outs.append(out)
+        ends.append(end)
+    if not outs:
         return
-    steps = steps_behind(ends, operand, start)
-    if steps is None:
-        return
-    node = joint_builder(node_name, len(outs))(next_seq(), JointPlan(tuple([out.layout.template for out in outs])), (operand,),
-                                               (tuple(ends), steps))
-    for nr, (out, end, edge) in enumerate(zip(outs, ends, edges_of(node, len(outs)))):
-        out._edge_ = edge
+    key = tuple([out.layout for out in outs])
+    plan = plans.get(key) or keep(plans, key, JointPlan(tuple([layout.template for layout in key])))
+    node = joint_builder(node_name, len(outs), backward)(next_seq(), plan, (operand,), (tuple(ends), start))
+    for nr, end in enumerate(ends):
+        outs[nr]._edge_ = node if len(ends) == 1 else Edge(node, nr)
         if end._attrs_ is None and "out" in end._rule_.saved_names:
             end._attrs_ = JointResult(ref(node), nr, end._plan_)
 
@@ -158,6 +181,7 @@ def joint(node_name: str) -> Callable:
     """Record the results of a function of one differentiable operand, its first, as one node: NOTE [Joint nodes]."""
     def decorate(formula: Callable) -> Callable:
         first = next(iter(signature(formula).parameters))
+        plans: dict = {}
 
         @wraps(formula)
         def call(*args, **named):
@@ -166,7 +190,7 @@ def joint(node_name: str) -> Callable:
                 return formula(*args, **named)
             start = next_seq()
             out = formula(*args, **named)
-            join(node_name, x, out, start)
+            join(node_name, x, out, start, plans)
             return out
         return call
     return decorate
