@@ -5,7 +5,8 @@ recorded for it is one node all the same, with a result for each: hooks see all 
 nodes of the steps stay behind it, where no pass meets them: it runs those that cotangents arrive at, from the results down to the
 operand. A step that keeps its own result, which is a result of the function, knows whose it is: its second derivative goes by the
 joint node, as through any other result. One that keeps something in between leads from there to the operand itself, and is freed
-by the pass that comes by, not by this node, which lets go of it.
+by the pass that comes by, not by this node, which lets go of it. So such steps may not judge what arrives at them as a whole, as
+those of eigenvectors do, whose gradient must not depend on a phase: these functions are not joint.
 """
 from __future__ import annotations
 
@@ -153,10 +154,12 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict) -> 
 
     Args:
         start: a sequence number before those of the steps.
-        plans: what nodes of the function have been told of their results, by layouts.
+        plans: of nodes of the function, by what their results are: what they are told of them, and what builds them.
     """
     outs, ends, operand, backward = [], [], edge_of(x), parts_backward
     for out in results:
+        if type(out) is not Tensor:         # of a batch: who asks for the nodes of its elements
+            return
         end = out._edge_
         if end is None:
             continue
@@ -168,9 +171,12 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict) -> 
         ends.append(end)
     if not outs:
         return
-    key = tuple([out.layout for out in outs])
-    plan = plans.get(key) or keep(plans, key, JointPlan(tuple([layout.template for layout in key])))
-    node = joint_builder(node_name, len(outs), backward)(next_seq(), plan, (operand,), (tuple(ends), start))
+    key = (backward, *[out.layout for out in outs])
+    known = plans.get(key)
+    if known is None:
+        plan = JointPlan(tuple([out.layout.template for out in outs]))
+        known = keep(plans, key, (plan, joint_builder(node_name, len(outs), backward)))
+    node = known[1](next_seq(), known[0], (operand,), (tuple(ends), start))
     for nr, end in enumerate(ends):
         outs[nr]._edge_ = node if len(ends) == 1 else Edge(node, nr)
         if end._attrs_ is None and "out" in end._rule_.saved_names:

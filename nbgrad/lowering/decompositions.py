@@ -938,7 +938,6 @@ def cholesky_solve(B, L, upper=False):
 
 
 @at_once(lambda A, mode="reduced": ("qr", (A,), {}, q_and_r) if mode == "reduced" else None)
-@joint("LinalgQrBackward0")
 def qr(A, mode="reduced"):
     """(Q, R) with A = Q @ R: orthonormal columns and an upper triangle. ``mode`` is "reduced", "complete" or "r".
 
@@ -960,7 +959,6 @@ def qr(A, mode="reduced"):
 
 
 @at_once(lambda A, UPLO="L": ("eigh", (A,), {"upper": UPLO.upper() == "U"}, eigen_pair))
-@joint("LinalgEighBackward0")
 def eigh(A, UPLO="L"):
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
 
@@ -991,7 +989,6 @@ def eigvalsh(A, UPLO="L"):
 
 
 @at_once(lambda A: ("eig", (A,), {}, eigen_pair))
-@joint("LinalgEigBackward0")
 def eig(A):
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
     v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
@@ -1007,7 +1004,6 @@ def eigvals(A):
 
 
 @at_once(lambda A, full_matrices=True, driver=None: ("svd", (A,), {"full": bool(full_matrices)}, svd_triple))
-@joint("LinalgSvdBackward0")
 def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
 

@@ -199,3 +199,99 @@ def test_what_can_be_set_and_not_deleted(name):
     """``del`` of it is an error of the house, which says what to do."""
     with pytest.raises(RuntimeError, match=f"{name} of a tensor cannot be deleted. Hint: "):
         delattr(nbgrad.ones(2, requires_grad=True), name)
+
+
+# Functions of several results, which are one node: how many results have gradients, and its name.
+JOINT = [
+    (lambda x: nbgrad.var_mean(x, 0), 2, "VarMeanBackward0"),
+    (lambda x: nbgrad.var_mean(x.to(nbgrad.complex64)), 2, "VarMeanBackward0"),
+    (lambda x: nbgrad.std_mean(x), 2, "StdMeanBackward0"),
+    (lambda x: nbgrad.aminmax(x), 2, "AminmaxBackward0"),
+    (lambda x: nbgrad.aminmax(x, dim=1, keepdim=True), 2, "AminmaxBackward0"),
+    (lambda x: nbgrad.linalg.slogdet(x), 2, "LinalgSlogdetBackward0"),
+    (lambda x: x.slogdet(), 2, "LinalgSlogdetBackward0"),
+    (lambda x: nbgrad.linalg.lu(A=x), 2, "LinalgLuBackward0"),
+    (lambda x: nbgrad.linalg.lu_factor(x), 1, "LinalgLuFactorExBackward0"),
+    (lambda x: nbgrad.lu_unpack(*nbgrad.linalg.lu_factor(x)), 2, "LuUnpackBackward0"),
+]
+
+
+def regular():
+    """A matrix (3, 3) with different eigenvalues, requiring grad."""
+    return nbgrad.tensor([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 1.0]], requires_grad=True)
+
+
+@pytest.mark.parametrize(("f", "count", "name"), JOINT)
+def test_several_results_are_one_node(f, count, name):
+    """It is named after the function, its outputs are numbered, and its one edge leads to where the operand's gradient goes."""
+    x = regular()
+    for operand in (x, x.mT, x * 1):
+        outs = [out for out in f(operand) if out.requires_grad]
+        assert [type(out.grad_fn).__name__ for out in outs] == [name] * count
+        assert len({id(out.grad_fn) for out in outs}) == 1 and [out.output_nr for out in outs] == list(range(count))
+        if outs[0].grad_fn.next_functions[0][0].name() not in ("LinalgLuFactorExBackward0", "ToCopyBackward0"):
+            below = nbgrad.autograd.graph.get_gradient_edge(operand)
+            assert outs[0].grad_fn.next_functions == ((below.node, below.output_nr),)
+
+
+@pytest.mark.parametrize(("f", "count", "name"), JOINT)
+def test_a_node_of_several_results_runs_on_those_that_have_cotangents(f, count, name):
+    """Its hooks see None for the others and one cotangent of the operand, and the shares of all add up."""
+    x, seen = regular(), []
+    outs = [out for out in f(x) if out.requires_grad]
+    outs[0].grad_fn.register_hook(lambda inputs, outputs: seen.append((len(inputs), [g is not None for g in outputs])))
+    losses = [out.abs().sum() for out in outs]
+    shares = [nbgrad.grad(loss, x, retain_graph=True)[0] for loss in losses]
+    whole, = nbgrad.grad(losses, x)
+    assert seen == [*((1, [k == nr for k in range(count)]) for nr in range(count)), (1, [True] * count)]
+    assert whole.allclose(sum(shares), rtol=1e-4, atol=1e-5)
+    with pytest.raises(nbgrad.GradError, match=f"{name}: backward through the graph a second time"):
+        outs[0].abs().sum().backward()
+
+
+@pytest.mark.parametrize(("f", "x", "second"), [
+    (lambda x: nbgrad.std_mean(x, 0)[0], [1.0, 2.0, 4.0], None),
+    (lambda x: nbgrad.aminmax(x).max, [1.0, 2.0, 4.0], None),
+    (lambda x: nbgrad.var_mean(x)[0], [1.0, 2.0, 4.0], "unused")])
+def test_a_result_that_its_node_kept_leads_back_to_it(f, x, second):
+    """A gradient that was computed from a result depends on the result, as it does where that is an operation of its own."""
+    x = nbgrad.tensor(x, requires_grad=True)
+    y = f(x)
+    g, = nbgrad.grad(y, x, create_graph=True)
+    if not g.requires_grad:
+        return
+    by_result, = nbgrad.grad(g[0] * 3, y, allow_unused=True, retain_graph=True)
+    assert (by_result is None) == (second == "unused")
+    (g.sum() + y).backward()            # one pass through both: the node runs once, with all that arrives
+
+
+def test_a_joint_node_keeps_versions_and_shows_what_its_steps_keep():
+    """The operand that was written to is refused; saved values are found under torch's names."""
+    x = regular()
+    y = x * 1
+    node = nbgrad.var_mean(y, 0)[0].grad_fn
+    assert node._saved_self is y and node._saved_keepdim is False
+    y.mul_(2)
+    with pytest.raises(nbgrad.GradError, match="modified in place"):
+        node(nbgrad.ones(3), None)
+    assert (node(None, nbgrad.ones(3)) == 1 / 3).all()      # the mean needs no operand
+
+
+@pytest.mark.parametrize(("f", "count", "name"), JOINT)
+def test_joint_nodes_under_hooks_modes_and_maps(f, count, name):
+    """Saved-tensor hooks, anomaly mode, forward mode and vmap give the gradients of plain calls."""
+    def loss(x):
+        return sum(out.abs().sum() * (k + 1) for k, out in enumerate(out for out in f(x) if out.dtype.is_floating_point
+                                                                     or out.dtype.is_complex))
+
+    x = regular()
+    expected, = nbgrad.grad(loss(x), x)
+    with nbgrad.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        packed = loss(x)
+    with pytest.warns(UserWarning, match="anomaly mode"), nbgrad.autograd.detect_anomaly():
+        found = [nbgrad.grad(packed, x)[0], nbgrad.grad(loss(x), x)[0]]
+    tangent = nbgrad.ones(3, 3)
+    _, slope = nbgrad.func.jvp(loss, (x.detach(),), (tangent,))
+    found.append(nbgrad.func.vmap(nbgrad.func.grad(loss))(x.detach().expand(2, 3, 3))[1])
+    assert all(g.allclose(expected, rtol=1e-4, atol=1e-5) for g in found)
+    assert slope.allclose((expected * tangent).sum(), rtol=1e-3, atol=1e-4)
