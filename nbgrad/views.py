@@ -23,7 +23,7 @@ import numpy as np
 
 from . import graph
 from .calls import CALLS
-from .errors import InplaceError
+from .errors import InplaceError, ShapeError
 from .grad_mode import mode
 from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .layout import Layout
@@ -302,6 +302,9 @@ COPY_SLICES = CopySlicesRule()
 def copy_slices_backward(node: Node, g, create_graph: bool):
     """Cotangents of the base before the write, and of the write's other operands."""
     write, geometry, base_layout, self_slot = node._attrs_
+    if g.layout.shape != base_layout.shape:     # the elements that are written back would not be the region's
+        raise ShapeError(f"CopySlices: the cotangent has shape {list(g.layout.shape)}, the tensor that was written to had "
+                         f"{list(base_layout.shape)}: it was given another one (.data) since.")
     total = CALLS["clone_like"](g, base_layout)
     region = geometry.of(total)
     cotangents = write._backward_(write, CALLS["clone"](region), create_graph)

@@ -374,6 +374,19 @@ def test_write_to_the_base_of_such_a_leaf():
         y.backward()
 
 
+@pytest.mark.parametrize("shape", [(2,), (2, 2), (8,)], ids=str)
+@pytest.mark.parametrize("of_view", [False, True], ids=["base", "view"])
+def test_data_of_another_shape_after_a_write_to_a_view(shape, of_view):
+    """A recorded write has no gradient for a base that was given another shape: an error, not the memory beside it."""
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    base = x * 1
+    view = base[:2]
+    view.mul_(2)
+    base.data = nbgrad.ones(shape, dtype=base.dtype)
+    with pytest.raises(RuntimeError):
+        nbgrad.grad((view if of_view and shape != (2,) else base).sum(), x)
+
+
 @pytest.mark.parametrize("write", [
     lambda base, w: base.mul_(w), lambda base, w: base[2:].mul_(w[2:]), lambda base, w: base.copy_(w),
     lambda base, w: base.detach().mul_(w), lambda base, w: base.__setitem__(1, w[1]),
