@@ -231,16 +231,27 @@ async def stepped_asynchronously(context: Callable[[], Any], inner: Any):
 # ---- contexts ------------------------------------------------------------------------------------------------------
 
 class ModeContext:
-    """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent."""
+    """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent.
+
+    NOTE [Interrupts]: Python looks for Ctrl-C where a function begins, after calls, and where a loop goes back. So the mode is set
+    by the last steps, without a call: ``__enter__`` is interrupted before it has set anything, and no mode stays open. An
+    interrupt at the very beginning of ``__exit__`` cannot be helped: the mode then stays as it was inside.
+    """
 
     enabled: bool
     before: Any
 
     def __enter__(self) -> Any:
-        self.before = set_recording(self.enabled)
+        if mode.inference:
+            self.before, mode.claimed = mode.claimed, self.enabled
+        else:
+            self.before, mode.enabled = mode.enabled, self.enabled
 
     def __exit__(self, *error: object) -> None:
-        set_recording(self.before)
+        if mode.inference:
+            mode.claimed = self.before
+        else:
+            mode.enabled = self.before
 
     def clone(self):
         """A fresh context of the same meaning: one instance may decorate a function that calls itself."""

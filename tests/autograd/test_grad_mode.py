@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import asyncio
+import dis
+import signal
 import threading
 
 import pytest
@@ -378,3 +380,24 @@ def test_modes_that_record_are_left_by_an_exception(mode):
         with pytest.raises(KeyError), mode():
             raise KeyError
         assert not nbgrad.is_grad_enabled() and nbgrad.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("context", [nbgrad.no_grad, nbgrad.enable_grad], ids=["no_grad", "enable_grad"])
+@pytest.mark.parametrize("method", ["__enter__", "__exit__"])
+def test_no_interrupt_falls_between_a_mode_and_its_block(context, method):
+    """Python looks for Ctrl-C after calls and at jumps back: there are none once the mode is set, nor before it is set back."""
+    steps = [step.opname for step in dis.get_instructions(getattr(context, method))]
+    assert "STORE_ATTR" in steps
+    assert not [name for name in steps if name.startswith(("CALL", "PRECALL", "JUMP_BACKWARD"))]
+
+
+def test_an_interrupt_on_entering_leaves_no_mode():
+    """Ctrl-C that arrives before ``with nbgrad.no_grad()`` has begun is raised there, and recording is on."""
+    def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        with nbgrad.no_grad():
+            return None
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert nbgrad.is_grad_enabled()
