@@ -9,6 +9,7 @@ from nbgrad import Tensor
 
 from ..errors import ShapeError
 from ..ops.attributes import constant_number
+from ..ops.expr import scalar
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 
@@ -99,6 +100,8 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     shape, count = channel_shape(input), math.prod(input.shape[2:])
+    if running_mean is None and running_var is None and input.ndim > 2:
+        return as_given(scaled(scalar.standardise(widened(input), input.ndim - 2, eps), weight, bias, shape), input)
     out, mean, variance = standardised(widened(input), tuple(range(2, input.ndim)), eps)
     update(running_mean, mean.mean(0), momentum)
     update(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
@@ -122,7 +125,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
     grouped = widened(input).reshape((input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups))
-    out, _, _ = standardised(grouped, (2,), eps)
+    out = scalar.standardise(grouped, 1, eps)
     return as_given(scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input)), input)
 
 
