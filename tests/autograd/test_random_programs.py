@@ -18,6 +18,8 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,7 +147,7 @@ def random_view(rng, shape):
     if len(shape) >= 2:
         choices += [transpose_view, diagonal_view]
     if rng.random() < 0.2 and np.prod(shape):
-        choices.append(strided_view)
+        choices += [strided_view, windows_view]
     if 2 * np.prod(shape) <= LARGEST:
         choices.append(expand_view)
     return rng.choice(choices)(rng, shape)
@@ -211,6 +213,22 @@ def strided_view(rng, shape):
     return f".as_strided(from {first:.2f}, {steps})", view
 
 
+def windows_view(rng, shape):
+    """``unfold``: windows of a dimension, which may overlap, as another one at the end."""
+    if not shape:
+        return ".unfold(0, 1, 1)", lambda t: t[None] if isinstance(t, np.ndarray) else t.unfold(0, 1, 1)
+    dim = rng.randrange(len(shape))
+    size, step = rng.randrange(shape[dim]) + 1, rng.choice([1, 1, 2])
+
+    def view(t):
+        """The windows."""
+        if not isinstance(t, np.ndarray):
+            return t.unfold(dim, size, step)
+        windows = np.lib.stride_tricks.sliding_window_view(t, size, dim, writeable=True)
+        return windows[(slice(None),) * dim + (slice(None, None, step),)]
+    return f".unfold({dim}, {size}, {step})", view
+
+
 def expand_view(rng, shape):
     """A leading dimension of stride 0."""
     target = (2, *shape)
@@ -241,8 +259,63 @@ class Scaled(nbgrad.Function):
         return t * ctx.factor
 
 
+class Doubled(nbgrad.Function):
+    """Twice x, in its own memory."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t.mul_(2)
+
+
+class Several(nbgrad.Function):
+    """2 x, the floor of x without a derivative, and sin(x); cotangents that nobody sent are None."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        out = x * 2, x.floor(), x.sin()
+        ctx.mark_non_differentiable(out[1])
+        return out
+
+    @staticmethod
+    def backward(ctx, *gs):
+        assert gs[1] is None
+        x, = ctx.saved_tensors
+        shares = [g * slope for g, slope in zip(gs, (2, 0, x.cos())) if g is not None]
+        return sum(shares[1:], shares[0]) if shares else None
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 2, None, t * ctx.saved_tensors[0].cos()
+
+
+RESULTS = [(lambda v: 2 * v, lambda v: np.full_like(v, 2.0)), (np.floor, None), (np.sin, np.cos)]       # of Several
+
+
+def with_a_pass(factor):
+    """A hook that runs a pass of its own, and multiplies by what that comes to."""
+    def hook(g):
+        with nbgrad.enable_grad():
+            y = g.detach().clone().requires_grad_()
+            (y * factor).sum().backward()
+        return g * y.grad
+    return hook
+
+
 # Hooks that multiply a cotangent: each registers one and returns its handle.
 HOOKS = {
+    "hook with a pass of its own": lambda t, factor: t.register_hook(with_a_pass(factor)),
     "hook": lambda t, factor: t.register_hook(lambda g: g * factor),
     "hook that writes": lambda t, factor: t.register_hook(lambda g: g.clone().mul_(factor)),
     "node's hook": lambda t, factor: t.grad_fn.register_hook(lambda grads, _: tuple(g * factor for g in grads)),
@@ -272,10 +345,12 @@ class Machine:
         dtype: of all tensors; the mirrors are of float64.
         missing: whether an element of each leaf is NaN; then nothing is overwritten, because 0 times NaN is NaN to what was,
             and the gradients by these elements are not looked at.
+        backward: whether all passes are of ``backward()``, which checkpoints with ``use_reentrant=True`` ask for.
     """
 
-    def __init__(self, guarded, pure=False, shift=0.0, dual=False, dtype=F64, missing=False):
+    def __init__(self, guarded, pure=False, shift=0.0, dual=False, dtype=F64, missing=False, backward=False):
         self.guarded, self.pure, self.text, self.slots, self.dtype, self.missing = guarded, pure, [], [], dtype, missing
+        self.backward = backward
         rng = random.Random(0)
         shapes = {"x": (2, 3), "w": (3,)}
         self.width = sum(int(np.prod(shape)) for shape in shapes.values())
@@ -393,9 +468,10 @@ class Machine:
         """Add the result of an out-of-place op, sometimes under ``no_grad``."""
         silent = rng.random() < 0.2 and not self.pure
         content, name = slot.mirror.read(), slot.name
-        with nbgrad.no_grad() if silent else contextlib.nullcontext():
+        region = rng.choice([nbgrad.no_grad, nbgrad.no_grad, nbgrad.inference_mode]) if silent else contextlib.nullcontext
+        with region():
             tensor = self.operand(slot.tensor, False)
-            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex", "integers", "where"])
+            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex", "integers", "where", "several", "checkpoint", "pieces"])
             if choice == "function":
                 factor = rng.uniform(-2, 2)
                 tensor, text = Scaled.apply(tensor, factor), f"Scaled.apply({name}, {factor})"
@@ -408,6 +484,26 @@ class Machine:
                 factors = np.array([rng.choice([-2, -1, 1, 3]) for _ in range(content.value.size)]).reshape(content.value.shape)
                 tensor, text = tensor * nbgrad.tensor(factors), f"{name} * integers"
                 content = content.map(lambda v: v * factors, lambda v: factors * np.ones_like(v))
+            elif choice == "several":
+                k = rng.randrange(3)
+                tensor, text = Several.apply(tensor)[k], f"Several.apply({name})[{k}]"
+                value, slope = RESULTS[k]
+                content = content.map(value, slope) if slope else Dual(value(content.value), content.constant().slope)
+            elif choice == "checkpoint":
+                reentrant = self.backward and rng.random() < 0.3 and tensor.requires_grad and not silent
+                tensor = nbgrad.checkpoint(lambda t: t.sin() * t, tensor, use_reentrant=reentrant)
+                text = f"checkpoint(sin(t) * t, {name}, use_reentrant={reentrant})"
+                content = content.map(lambda v: np.sin(v) * v, lambda v: np.cos(v) * v + np.sin(v))
+            elif choice == "pieces" and content.value.ndim:      # which nobody may write to: they are put together at once
+                dim, kind = rng.randrange(content.value.ndim), rng.choice(["unbind", "split", "chunk"])
+                pieces = {"unbind": lambda t: t.unsqueeze(dim).unbind(dim + 1), "split": lambda t: t.split(2, dim),
+                          "chunk": lambda t: t.chunk(2, dim)}[kind](tensor)
+                places = list(range(len(pieces)))
+                rng.shuffle(places)
+                at = np.concatenate([np.split(np.arange(content.value.shape[dim]), np.cumsum([p.shape[dim] for p in pieces])[:-1])[k]
+                                     for k in places]) if pieces else []
+                tensor, text = nbgrad.cat([pieces[k] for k in places], dim), f"cat({name}.{kind}({dim}), in the order {places})"
+                content = Dual(content.value.take(at, dim), content.slope.take(at, dim))
             elif choice == "where":
                 other, shape = self.partner(rng, content.value.shape), content.value.shape
                 mask = np.array(rng.choices([False, True], k=content.value.size), bool).reshape(shape)
@@ -424,7 +520,9 @@ class Machine:
                 tensor = getattr(tensor, op)(self.operand(other.tensor, False))
                 content, text = BINARY[op](content, other.mirror.read()), f"{name}.{op}({other.name})"
             result = self.operand(tensor, False)
-        self.add(result, content.constant() if silent else content, text + "  # no_grad" * silent)
+        if result.is_inference():
+            result = result.clone()
+        self.add(result, content.constant() if silent else content, text + f"  # {region.__name__}" * silent)
 
     def partner(self, rng, shape):
         """A slot that broadcasts to ``shape``."""
@@ -458,7 +556,19 @@ class Machine:
 
     def write_into(self, rng, tensor, mirror, text, silent):
         """Draw the in-place op and do it."""
-        content, choice = mirror.read(), rng.choice([*UNARY, *BINARY, *BINARY, "fill"])
+        content, choice = mirror.read(), rng.choice([*UNARY, *BINARY, *BINARY, "fill", "Doubled.apply", "out="])
+        if choice == "Doubled.apply" and not silent:
+            self.text.append(f"Doubled.apply({text})")
+            Doubled.apply(tensor)
+            mirror.write(content.map(lambda v: 2 * v, lambda v: np.full_like(v, 2.0)))
+            return
+        if choice == "out=" and silent:
+            other = self.partner(rng, content.value.shape)
+            self.text.append(f"add({text}.clone(), {other.name}.clone(), out={text})  # no_grad")
+            nbgrad.add(tensor.clone(), other.tensor.clone(), out=tensor)
+            mirror.write(content + other.mirror.read(), recorded=False)
+            return
+        choice = choice if choice in {*UNARY, *BINARY} else "fill"
         if choice in UNARY:
             choice = "sin" if self.guarded and choice in OVERWRITES_WHAT_IT_SAVED else choice
             content, arguments, argument = content.map(*UNARY[choice]), (), ""
@@ -538,7 +648,7 @@ def run(seeds, guarded, dtype=F64, missing=False):
 
 def run_accumulated(seeds, guarded):
     """Run a program and its backward twice into leaves whose hooks write: to the gradient that arrives and to ``.grad``."""
-    machine = Machine(guarded)
+    machine = Machine(guarded, backward=True)
     for leaf in machine.leaves:
         leaf.tensor.register_hook(lambda g: g.clone().mul_(2.0))
     x, w = (leaf.tensor for leaf in machine.leaves)
@@ -556,6 +666,40 @@ def run_accumulated(seeds, guarded):
         return False
     got = np.concatenate([leaf.tensor.grad.numpy().ravel() for leaf in machine.leaves])
     machine.check(got, (2 * expected * -1.5 + 2 * expected) * -1.5, 1e-9, 1e-9, "gradient that x and w keep")
+    return True
+
+
+def run_packed(seeds, guarded):
+    """Run a program whose nodes keep arrays: what was saved is as it was, so that bare programs are not refused either."""
+    machine = Machine(guarded)
+    with nbgrad.graph.saved_tensors_hooks(lambda t: t.detach().resolve_neg().resolve_conj().numpy().copy(), nbgrad.from_numpy):
+        for seed in seeds:
+            machine.step(seed)
+    machine.check_values()
+    return machine.check_gradients()
+
+
+def run_twice(seeds, guarded):
+    """Run a program and differentiate the gradient by x[0, 0], in reverse mode: a row of the Hessian, which is a column too."""
+    def moved(shift):
+        """The machine of a program, x[0, 0] moved."""
+        machine = Machine(guarded, pure=True, shift=shift)
+        for seed in seeds:
+            machine.step(seed)
+        return machine
+
+    machine, step = moved(0.0), 1e-5
+    leaves = [leaf.tensor for leaf in machine.leaves]
+    try:
+        slope = nbgrad.grad(machine.loss()[0], leaves, create_graph=True)[0][0, 0]
+        rows = nbgrad.grad(slope, leaves, materialize_grads=True) if slope.requires_grad else map(nbgrad.zeros_like, leaves)
+    except RuntimeError as error:
+        if guarded or "at version" not in str(error):
+            raise
+        return False
+    got = np.concatenate([row.numpy().ravel() for row in rows])
+    above, below = (np.concatenate([g.numpy().ravel() for g in moved(shift).gradients()]) for shift in (step, -step))
+    np.testing.assert_allclose(got, (above - below) / (2 * step), rtol=1e-5, atol=1e-5, err_msg="derivative of the gradient by x[0, 0]")
     return True
 
 
@@ -651,6 +795,29 @@ def test_guarded_programs_in_single_precision():
 def test_guarded_programs_with_missing_numbers():
     """The same programs where an element of each leaf is NaN: it reaches what depends on it, and no other gradient."""
     run_all(guarded=True, run=lambda steps, guarded: run(steps, guarded, missing=True), programs=PROGRAMS // 2)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_programs_whose_nodes_keep_arrays(guarded):
+    """Saved-tensor hooks around a program that pack copies."""
+    run_all(guarded, run=run_packed, programs=PROGRAMS // 2)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_programs_differentiated_twice(guarded):
+    """Reverse mode over reverse mode agrees with differences of gradients."""
+    run_all(guarded, run=run_twice, programs=PROGRAMS // 2)
+
+
+def test_programs_in_two_threads():
+    """Programs that run at the same time know nothing of each other."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda seed: run(step_seeds(seed), True), range(PROGRAMS // 3)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
