@@ -7,7 +7,7 @@ from .batch.levels import require_values
 from .errors import DeviceError
 from .tensor import Tensor
 
-__all__ = ["array_of", "limits_of", "values_of"]
+__all__ = ["array_of", "limits_of", "typed", "values_of"]
 
 
 def array_of(x: Tensor) -> np.ndarray:
@@ -24,6 +24,15 @@ def array_of(x: Tensor) -> np.ndarray:
     if storage.writable is False:
         array.flags.writeable = False
     return array
+
+
+def typed(x: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """The elements of a contiguous tensor, in another shape; its memory may have been made for another dtype."""
+    layout, array = x.layout, x._storage_.array
+    if array.dtype == layout.descr:
+        first = x._offset_ // layout.descr.itemsize
+        return array[first:first + layout.numel].reshape(shape)
+    return np.ndarray(shape, layout.descr, array.view(np.uint8), x._offset_ if layout.numel else 0)
 
 
 def values_of(x: Tensor) -> np.ndarray:

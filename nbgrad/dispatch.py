@@ -32,7 +32,7 @@ from .ops.core import OPS, Elementwise
 from .ops.expr import OPERATIONS, guarded, postorder, symbol
 from .ops.shown import CONSTANTS, NAMES, NODES
 from .ops.spellings import public_name, target_of
-from .saved import EnteredHooks, RawSaved, alias_with, free_all, require_history, tangents_of, unpack
+from .saved import EnteredHooks, RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
 from .tables import MOST_PLANS, keep  # noqa: F401  (how many plans an operation keeps)
 from .tensor import ASK, Tensor, native
 from .views import WrittenRegion
@@ -693,11 +693,31 @@ class JointResult(NamedTuple):
         return node if outer is None else outer if outer._outputs_ == 1 else Edge(outer, self.nr)
 
 
+def came_back(node: Node) -> bool:
+    """Whether the result that a node saved comes from hooks, and lies wherever they put it."""
+    return type(getattr(node, f"_s{node._rule_.saved_names.index('out')}_")) is SavedTensor
+
+
+def in_memory_of_its_own(part: Tensor, layout: Layout, geometry: Any) -> Tensor:
+    """A tensor of ``layout`` that has the values of ``part`` at its place; nobody looks at the others."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        base: Tensor = CALLS["clone_like"](CALLS["new_full"](layout.like(), 0), layout)
+        CALLS["copy_"](geometry.of(base), part)
+    finally:
+        mode.enabled = enabled
+    base._needs_grad_ = True
+    return base
+
+
 def saved_output(node: Node, alias: Tensor) -> Tensor:
     """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
     if type(node._attrs_) is WrittenRegion:
         outer, layout, offset, geometry = node._attrs_
-        base = native.tensor(layout.template, alias._storage_, offset, True, None)
+        if came_back(node):
+            base = in_memory_of_its_own(alias, layout, geometry)
+        else:
+            base = native.tensor(layout.template, alias._storage_, offset, True, None)
         base._edge_ = outer()
         out = geometry.of(base)
         out._meta_.tangent = tangents_of(alias)

@@ -316,7 +316,7 @@ def constant(x: Tensor) -> Step:
     if layout.special or not layout.dense or layout.conj or layout.neg:
         raise Refused
     elements = x._storage_.array
-    if not elements.size:
+    if not elements.size or elements.dtype != layout.descr:
         raise Refused
     as_bytes = elements.view("u1").reshape(elements.size, -1)
     if (as_bytes != as_bytes[0]).any():

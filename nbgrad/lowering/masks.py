@@ -8,6 +8,7 @@ from typing import Callable
 
 import numpy as np
 
+from ..arrays import typed
 from ..calls import CALLS
 from ..dtypes import bool_, int64
 from ..kernels.cpu.build import Program, address
@@ -50,7 +51,7 @@ def counter(x: Layout) -> Callable[[Tensor], int]:
 
     def of_array(x: Tensor) -> int:
         first, array = x._offset_ // width, x._storage_.array
-        return int(count((array if array.dtype == descr else array.view(descr))[first:first + size]))
+        return int(count(array[first:first + size] if array.dtype == descr else typed(x, (size,))))
     if x.dtype is bool_ or size <= SEEN_BY_NUMPY:
         return of_array
     return lambda x: int(CALLS["count_nonzero"](x)._storage_.array[0])

@@ -12,6 +12,7 @@ from typing import Callable
 
 import numpy as np
 
+from ..arrays import typed
 from ..calls import CALLS
 from ..dtypes import int64
 from ..errors import DTypeError, RangeError
@@ -43,9 +44,7 @@ def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:
         raise DTypeError(f"{op}: complex numbers have no order, got {x.layout.dtype}.")
     dim = wrap(op, dim, x.layout.ndim)
     x, = arranged((x,))
-    layout = x.layout
-    first = x._offset_ // layout.dtype.itemsize
-    array = x._storage_.array[first:first + layout.numel].reshape(layout.shape or (1,))
+    array = typed(x, x.layout.shape or (1,))
     return array if dim == array.ndim - 1 else np.moveaxis(array, dim, -1), dim
 
 
@@ -228,13 +227,8 @@ def rows_read(layout: Layout, dim: int) -> Callable | None:
     half = layout.dtype.compute != layout.dtype.name
     if not layout.ndim or not layout.contiguous or layout.neg or half or wrap("", dim, layout.ndim) != layout.ndim - 1:
         return None
-    width, count, shape, descr = layout.dtype.itemsize, layout.numel, layout.shape, layout.descr
-
-    def read(x: Tensor) -> np.ndarray:
-        first, array = x._offset_ // width, x._storage_.array
-        return (array if array.dtype == descr else array.view(descr))[first:first + count].reshape(shape)
-
-    return read
+    shape = layout.shape
+    return lambda x: typed(x, shape)
 
 
 def quick_indices(layout: Layout, dim: int, find: Callable) -> Callable | None:

@@ -1,6 +1,7 @@
 """Version counters, and which in-place changes the tensors saved by each op allow."""
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 
@@ -720,3 +721,26 @@ def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
                 raise AssertionError("entered")
         nbgrad.ones(1, requires_grad=True).exp()
     assert not packed and not nbgrad.grad_mode.special
+
+
+@pytest.mark.parametrize("view, dtype", [
+    (lambda y: y.t(), F64), (lambda y: y[1], F64), (lambda y: y[:, ::2], F64), (lambda y: y.diagonal(), F64),
+    (lambda y: y[None].transpose(0, 1), F64), (lambda y: y.real, nbgrad.complex128), (lambda y: y.imag[1], nbgrad.complex128),
+    (lambda y: nbgrad.view_as_real(y).transpose(0, 2), nbgrad.complex128),
+], ids=["transposed", "row", "columns", "diagonal", "unsqueezed", "real", "imaginary", "parts"])
+@pytest.mark.parametrize("write", ["exp_", "tanh_"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_results_of_writes_to_views_come_back_from_hooks(view, dtype, write, gaps):
+    """Recorded passes find what hooks kept of a view, wherever they put it: derivatives are those without hooks."""
+    def derivatives(hooks):
+        """The gradient, and that of its square."""
+        x = nbgrad.linspace(-1, 1, 12, dtype=F64).reshape(3, 4)[:, ::2 if gaps else 1].detach().requires_grad_()
+        y = x.to(nbgrad.complex128) * (1 + 0.5j) if dtype.is_complex else x * 1
+        with hooks:
+            getattr(view(y), write)()
+        g, = nbgrad.grad((y * y.conj()).real.sum(), x, create_graph=True)
+        return g.detach().numpy(), nbgrad.grad((g ** 2).sum(), x)[0].numpy()
+
+    arrays = nbgrad.graph.saved_tensors_hooks(lambda t: t.detach().resolve_conj().resolve_neg().numpy().copy(), nbgrad.from_numpy)
+    for got, want in zip(derivatives(arrays), derivatives(contextlib.nullcontext())):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

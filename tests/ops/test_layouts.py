@@ -123,6 +123,40 @@ def test_the_result_keeps_the_memory_order(name):
     assert tensors(row, call, dtype_for(name))[0].stride() == (3, 1)
 
 
+def odd_bytes(n: int) -> nbgrad.Tensor:
+    """``n`` int32 in the midst of bytes whose number no int32 divides."""
+    numbers = np.random.default_rng(1).integers(-9, 9, n).astype(np.int32).view(np.uint8)
+    return nbgrad.tensor(np.concatenate([[7] * 4, numbers, [7] * 3]).astype(np.uint8))[4:-3].view(nbgrad.int32)
+
+
+SEEN = {
+    "int32 of float32": lambda n: nbgrad.tensor(np.cos(np.arange(n)), dtype=nbgrad.float32).view(nbgrad.int32),
+    "parts of complex128": lambda n: nbgrad.view_as_real(nbgrad.tensor(np.exp(1j * np.arange(n // 2)))).flatten(),
+    "bytes of float64": lambda n: nbgrad.tensor(np.sin(np.arange(n // 8 + 1))).view(nbgrad.uint8),
+    "int32 of bytes": odd_bytes,
+    "bool of bytes": lambda n: nbgrad.tensor(np.arange(n) % 3 == 1).view(nbgrad.uint8).view(nbgrad.bool),
+}
+
+
+READ = {
+    "sort": lambda x: x.sort()[0], "argsort": lambda x: x.argsort(stable=True), "topk": lambda x: x.topk(3)[0],
+    "kthvalue": lambda x: x.kthvalue(4)[0], "median": lambda x: x.median(), "mode": lambda x: x.mode()[0],
+    "unique": lambda x: x.unique(), "count_nonzero": lambda x: x.count_nonzero(), "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0], "cummax": lambda x: x.cummax(0)[0], "argmax": lambda x: x.argmax(),
+    "isin": lambda x: nbgrad.isin(x, x[:1]), "flip": lambda x: x.flip(0), "add": lambda x: x + x,
+    "sort a copy": lambda x: x.expand(2, -1).reshape(-1).sort()[0],
+}
+
+
+@pytest.mark.parametrize("n", [10, 6000])
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("name", READ)
+def test_memory_that_was_made_for_another_dtype(name, seen, n):
+    """What an operation makes of memory that is seen as another dtype is what it makes of a copy in that dtype."""
+    x, f = SEEN[seen](n), READ[name]
+    assert f(x).tolist() == f(nbgrad.tensor(x.tolist(), dtype=x.dtype)).tolist()
+
+
 def laid(shape: tuple, order: tuple) -> nbgrad.Tensor:
     """Ones whose dimensions lie in memory in this order, from the outermost."""
     return nbgrad.ones([shape[d] for d in order]).permute([order.index(d) for d in range(len(shape))])
