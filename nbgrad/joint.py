@@ -42,7 +42,8 @@ class JointRule(Rule):
         if node._attrs_ is None:
             return []
         ends, start = node._attrs_
-        found, waiting = dict.fromkeys(ends), list(ends)
+        waiting = [end for end in ends if end is not None]
+        found = dict.fromkeys(waiting)
         while waiting:
             for edge in waiting.pop()._edges_:
                 if isinstance(edge, Node) and edge._seq_ > start and edge not in found and not leads_to(edge, node._edges_[0]):
@@ -77,7 +78,7 @@ class JointRule(Rule):
         if node._attrs_ is None:
             return []
         step = node._attrs_[0][nr]
-        return step._rule_.saved_results(step, 0)
+        return [] if step is None else step._rule_.saved_results(step, 0)
 
 
 class JointPlan:
@@ -94,7 +95,7 @@ def parts_backward(node: Node, g: Any, create_graph: bool):
     """The sum of the operand's cotangents, where every result is one step away from it."""
     total = None
     for part, share in zip(node._attrs_[0], g if node._outputs_ > 1 else (g,)):
-        if share is not None:
+        if share is not None and part is not None:
             share = part._backward_(part, share, create_graph)
             total = share if total is None else CALLS["add"](total, share)
     return total
@@ -120,9 +121,9 @@ def steps_backward(node: Node, g: Any, create_graph: bool):
     return total
 
 
-def add_to(arrived: dict, step: Node, share: Tensor | None) -> None:
+def add_to(arrived: dict, step: Node | None, share: Tensor | None) -> None:
     """One more cotangent of a step's result."""
-    if share is not None:
+    if share is not None and step is not None:
         held = arrived.get(step)
         arrived[step] = share if held is None else CALLS["add"](held, share)
 
@@ -149,11 +150,12 @@ def rule_of(node_name: str) -> JointRule:
     return JointRule(node_name)
 
 
-def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict) -> None:
+def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, flat: bool = False) -> None:
     """Put one node in the place of those of several results.
 
     Args:
         start: a sequence number before those of the steps.
+        flat: the derivative of the first is 0: no cotangent of it goes anywhere.
         plans: of nodes of the function, by what their results are: what they are told of them, and what builds them.
     """
     outs, ends, operand, backward = [], [], edge_of(x), parts_backward
@@ -176,15 +178,21 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict) -> 
     if known is None:
         plan = JointPlan(tuple([out.layout.template for out in outs]))
         known = keep(plans, key, (plan, joint_builder(node_name, len(outs), backward)))
+    if flat:
+        ends[0] = None
     node = known[1](next_seq(), known[0], (operand,), (tuple(ends), start))
     for nr, end in enumerate(ends):
         outs[nr]._edge_ = node if len(ends) == 1 else Edge(node, nr)
-        if end._attrs_ is None and "out" in end._rule_.saved_names:
+        if end is not None and end._attrs_ is None and "out" in end._rule_.saved_names:
             end._attrs_ = JointResult(ref(node), nr, end._plan_)
 
 
-def joint(node_name: str) -> Callable:
-    """Record the results of a function of one differentiable operand, its first, as one node: NOTE [Joint nodes]."""
+def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Callable:
+    """Record the results of a function of one differentiable operand, its first, as one node: NOTE [Joint nodes].
+
+    Args:
+        flat: whether the first result of an operand has a derivative of 0 everywhere: it is no reason to compute anything.
+    """
     def decorate(formula: Callable) -> Callable:
         first = next(iter(signature(formula).parameters))
         plans: dict = {}
@@ -196,7 +204,7 @@ def joint(node_name: str) -> Callable:
                 return formula(*args, **named)
             start = next_seq()
             out = formula(*args, **named)
-            join(node_name, x, out, start, plans)
+            join(node_name, x, out, start, plans, flat is not None and flat(x))
             return out
         return call
     return decorate

@@ -820,7 +820,7 @@ def det(A):
 
 
 @at_once(lambda A: ("slogdet", (A,), {}, sign_with_size))
-@joint("LinalgSlogdetBackward0")
+@joint("LinalgSlogdetBackward0", lambda A: not A.dtype.is_complex)
 def slogdet(A):
     """(sign, logabsdet): the determinant's sign, and the logarithm of its magnitude."""
     both = scalar.sign_and_size(checked("linalg.slogdet", A, True))
