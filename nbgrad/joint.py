@@ -158,7 +158,9 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, fla
         flat: the derivative of the first is 0: no cotangent of it goes anywhere.
         plans: of nodes of the function, by what their results are: what they are told of them, and what builds them.
     """
-    outs, ends, operand, backward = [], [], edge_of(x), parts_backward
+    outs: list[Tensor] = []
+    ends: list[Node | None] = []
+    operand, backward = edge_of(x), parts_backward
     for out in results:
         if type(out) is not Tensor:         # of a batch: who asks for the nodes of its elements
             return
