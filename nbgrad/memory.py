@@ -10,14 +10,14 @@ from .calls import CALLS
 from .creation import shape_of
 from .errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from .grad_mode import mode
-from .graph import requires_grad
+from .graph import edge_of, is_leaf_edge, requires_grad
 from .inference import is_inference, mark
 from .kernels.cpu.handle import release_blocks
 from .layout import contiguous_strides, layout_of, marked_layout
 from .memory_format import channels_last, channels_last_3d, contiguous_format, order_of, preserve_format, strides_agree, strides_of
 from .saved import count_write
 from .storage import Storage, UntypedStorage, unwatched, wrap_array
-from .tensor import Tensor, native, put_layout
+from .tensor import ASK, Tensor, native, put_layout
 from .views import check_inplace, is_view
 
 __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
@@ -32,7 +32,8 @@ def set_data(x: Tensor, value: Tensor) -> None:
     """Exchange the contents, shape and dtype; history and gradient stay. Other memory counts as a write to ``x``.
 
     Raises:
-        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad.
+        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad. ShapeError: another shape,
+            and ``x`` was computed.
     """
     if not isinstance(value, Tensor):
         raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
@@ -40,6 +41,10 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
                          "expected a floating or complex tensor.")
     require_values("data", value.layout)
+    if (value.layout.shape != x.layout.shape and requires_grad(x)
+            and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)):
+        raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
+                         f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
     if not stays(x, value):
         x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version + 1), value._offset_
     put_layout(x, value.layout)
