@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
 
-from .graph_task import (
+from .forward.tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
+from .graph.saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
+from .graph.task import (
     current_autograd_node as _current_autograd_node,
     current_graph_task_id as _current_graph_task_id,
     current_graph_task_keep_graph as _get_current_graph_task_keep_graph,
@@ -11,8 +13,6 @@ from .graph_task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
-from .saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
-from .tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 
 __all__ = ["_autograd", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
            "_get_current_graph_task_keep_graph", "_increment_version", "_is_fwd_grad_enabled",

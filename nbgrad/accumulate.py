@@ -20,17 +20,17 @@ from __future__ import annotations
 import threading
 from sys import getrefcount
 
-from . import graph
-from .calls import CALLS
-from .errors import ArgumentError, GradError
-from .grad_mode import mode
-from .graph import grad_dtype_of
-from .inplace import inplace_plan
-from .layout import Layout, layout_of
-from .locks import new_rlock
+from .base.bounded import keep
+from .base.calls import CALLS
+from .base.errors import ArgumentError, GradError
+from .base.grad_mode import mode
+from .base.locks import new_rlock
+from .dispatch.inplace import inplace_plan
+from .graph import edges as graph
+from .graph.edges import grad_dtype_of
 from .ops.core import OPS
-from .tables import keep
-from .tensor import Tensor, meta_of, native
+from .tensors.layout import Layout, layout_of
+from .tensors.tensor import Tensor, meta_of, native
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 

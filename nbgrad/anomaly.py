@@ -1,7 +1,7 @@
 """Anomaly mode: where the operation was recorded whose backward fails, who wrote to a saved tensor, who made the first NaN.
 
 While the mode is on, in the whole process,
-  - every new node knows its ``Place``, the stack at its recording (NOTE [Places] in kernels/cpu/anomaly_ir.py), and a node that is
+  - every new node knows its ``Place``, the stack at its recording (NOTE [Places] in native/anomaly_ir.py), and a node that is
     recorded while a backward pass runs another one knows that one: its parent;
   - in-place writes are noted by storage, so that a version error can name the line that wrote;
   - the engine walks with ``watched_walk``: what nodes return is searched for NaN, and a failure is reported with the node's place.
@@ -28,18 +28,18 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from . import engine
-from .batch.levels import BATCHED, whole
+from .base.bounded import keep
+from .base.errors import ArgumentError, GradError
+from .base.locks import new_lock
 from .engine import run_as_walk_does
-from .errors import ArgumentError, GradError
-from .graph import Node
-from .graph_task import GraphTask, state
-from .kernels.cpu.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
-from .layout import Layout
-from .locks import new_lock
-from .node import name_of
-from .saved import writes, written
-from .tables import keep
-from .tensor import Tensor, native
+from .graph.edges import Node
+from .graph.node import name_of
+from .graph.saved import writes, written
+from .graph.task import GraphTask, state
+from .native.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
+from .tensors.layout import Layout
+from .tensors.levels import BATCHED, whole
+from .tensors.tensor import Tensor, native
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled",
            "explain", "Place"]

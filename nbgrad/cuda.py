@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .casting import on_device
+from .creation.casting import on_device
 
 __all__ = ["current_device", "device_count", "empty_cache", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
            "synchronize"]

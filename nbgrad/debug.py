@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from . import config
 from .anomaly import explain, has_nan
-from .errors import KernelError
-from .grad_mode import special
-from .inplace import span
-from .node import name_of
-from .tensor import Tensor
+from .base import config
+from .base.errors import KernelError
+from .base.grad_mode import special
+from .dispatch.inplace import span
+from .graph.node import name_of
+from .tensors.tensor import Tensor
 
 __all__ = ["Tracer", "Checker", "activate", "explain"]
 

@@ -26,19 +26,20 @@ from heapq import heappop, heappush, heappushpop
 from logging import DEBUG
 from typing import Any, Callable
 
-from . import accumulate as accumulation, node as node_module
+from . import accumulate as accumulation
 from .accumulate import accumulate
-from .calls import CALLS
-from .dispatch import fit
-from .errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
-from .grad_mode import dual_levels, mode, special
-from .graph import AccumulateGrad, Edge, Node, grad_dtype_of
-from .graph_task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
-from .layout import Layout
-from .node import LeafHooks, by_operand, name_of
-from .saved import freed_backward, hooks_entered, leave_hooks
-from .storage import LENT, wrap_array
-from .tensor import Tensor, meta_of, native
+from .base.calls import CALLS
+from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
+from .base.grad_mode import dual_levels, mode, special
+from .dispatch.elementwise import fit
+from .graph import node as node_module
+from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
+from .graph.node import LeafHooks, by_operand, name_of
+from .graph.saved import freed_backward, hooks_entered, leave_hooks
+from .graph.task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
+from .tensors.layout import Layout
+from .tensors.storage import LENT, wrap_array
+from .tensors.tensor import Tensor, meta_of, native
 
 __all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import CALLS
-from .errors import LinAlgError
-from .install import function_form
+from .base.calls import CALLS
+from .base.errors import LinAlgError
 from .lowering.decompositions import FUNCTIONS_OF_LINALG
+from .methods.install import function_form
 from .ops.core import OPS
 
 __all__ = ["LinAlgError", *FUNCTIONS_OF_LINALG]      # noqa: PLE0604

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .calls import CALLS
-from .install import FUNCTIONS, with_out
+from .base.calls import CALLS
+from .methods.install import FUNCTIONS, with_out
 from .ops.core import OPS, Elementwise
 
 # torch's name, and the operation's where it is another.

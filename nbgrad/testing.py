@@ -8,12 +8,12 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .arrays import values_of
-from .creation import as_tensor, empty, tensor
-from .dtypes import DType, bool_, dtype_of, float64, promote_types, uint8
-from .errors import ArgumentError, RangeError
-from .random import rand, randint
-from .tensor import Tensor
+from .base.dtypes import DType, bool_, dtype_of, float64, promote_types, uint8
+from .base.errors import ArgumentError, RangeError
+from .creation.factories import as_tensor, empty, tensor
+from .methods.random import rand, randint
+from .tensors.arrays import values_of
+from .tensors.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

@@ -21,15 +21,15 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
-from . import graph
-from .calls import CALLS
-from .errors import InplaceError, ShapeError
-from .grad_mode import mode
-from .graph import Node, edge_of, is_leaf_edge, note_retained, number_node
-from .layout import Layout
-from .node import Rule, blank_node
-from .storage import Storage
-from .tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
+from .base.calls import CALLS
+from .base.errors import InplaceError, ShapeError
+from .base.grad_mode import mode
+from .graph import edges as graph
+from .graph.edges import Node, edge_of, is_leaf_edge, note_retained, number_node
+from .graph.node import Rule, blank_node
+from .tensors.layout import Layout
+from .tensors.storage import Storage
+from .tensors.tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
 
 __all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
 

@@ -8,8 +8,12 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
-from nbgrad import anomaly, dtypes, grad_mode, graph_task, printing, tangents
-from nbgrad.batch import levels
+from nbgrad import anomaly, grad_mode
+from nbgrad.base import dtypes
+from nbgrad.forward import tangents
+from nbgrad.graph import task as graph_task
+from nbgrad.methods import printing
+from nbgrad.tensors import levels
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -82,11 +86,11 @@ def no_leaked_state() -> Iterator[None]:
 @pytest.fixture
 def same_table():
     """Take back what a test declares."""
-    from nbgrad.calls import CALLS
-    from nbgrad.dispatch import PLANS
-    from nbgrad.install import FUNCTIONS
+    from nbgrad.base.calls import CALLS
+    from nbgrad.dispatch.elementwise import PLANS
+    from nbgrad.methods.install import FUNCTIONS
     from nbgrad.ops.core import OPS
-    from nbgrad.tensor import Tensor
+    from nbgrad.tensors.tensor import Tensor
     tables = [OPS, CALLS, PLANS, FUNCTIONS]
     before, members = [dict(table) for table in tables], set(vars(Tensor))
     yield

@@ -15,9 +15,9 @@ from typing import Iterator
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.dispatch import PLANS
-from nbgrad.install import FUNCTIONS
+from nbgrad.base.calls import CALLS
+from nbgrad.dispatch.elementwise import PLANS
+from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 
 ROOT = Path(__file__).parents[1]

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad import dispatch, layout
+from nbgrad.dispatch import elementwise as dispatch
 from nbgrad.kernels.codegen import Scalar, source
 from nbgrad.ops.expr import constant, postorder, symbol
+from nbgrad.tensors import layout
 
 
 def run(code: str, **environment: str) -> str:
@@ -112,7 +113,7 @@ def test_kernels_do_not_multiply_with_layouts():
         before = nbgrad.cache.info()
         for y in (x, nbgrad.ones(6, 4).T, nbgrad.ones(6), nbgrad.ones(4, 1).expand(4, 6), x[:, ::2].repeat(1, 2), x.half()):
             x * y
-        from nbgrad.lowering.elementwise import kernel
+        from nbgrad.dispatch.plans import kernel
         print(sum(1 for key in [kernel.cache_info()] for _ in range(key.currsize)))
     """)
     assert int(output) <= 6      # mul; the copies and conversions that half and repeat need
@@ -229,7 +230,7 @@ def test_first_large_tensors_of_many_threads():
     output = run("""
         import sys, threading
         import nbgrad
-        from nbgrad.kernels.cpu.memory import blocks
+        from nbgrad.native.blocks import blocks
         sys.setswitchinterval(1e-6)
         ready, results = threading.Barrier(8), []
         def work():

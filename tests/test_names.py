@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.namespaces import PLACES
-from nbgrad.size import Size
+from nbgrad.base.size import Size
+from nbgrad.methods.namespaces import PLACES
 
 # ---- module paths --------------------------------------------------------------------------------------------------
 
@@ -304,10 +304,10 @@ def test_there_is_no_gpu():
 
 def test_names_of_devices_in_checkpoints_and_graphs():
     """They are accepted, and say that there is nothing to keep or to warn of."""
-    from nbgrad.autograd.function import FunctionMeta
     from nbgrad.utils import checkpoint
 
     from nbgrad.autograd import graph
+    from nbgrad.autograd.function import FunctionMeta
     assert checkpoint.get_device_states(nbgrad.ones(1)) == ([], []) and checkpoint.DefaultDeviceType.get_device_type() == "cpu"
     checkpoint.set_device_states([], [])
     assert isinstance(nbgrad.Function, FunctionMeta)

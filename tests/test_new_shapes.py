@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.dispatch import KINDS, PLANS
-from nbgrad.layout import layout_of
+from nbgrad.dispatch.elementwise import KINDS, PLANS
+from nbgrad.tensors.layout import layout_of
 
 RNG = np.random.default_rng(11)
 DATA = RNG.normal(size=300).astype(np.float32)

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import optim
-from nbgrad.errors import ArgumentError, LeafError, RangeError, ShapeError
+from nbgrad.base.errors import ArgumentError, LeafError, RangeError, ShapeError
 from nbgrad.ops import expr
 from nbgrad.optim import rules
 

@@ -50,8 +50,8 @@ def test_one_event_a_call(x):
 
 def test_nothing_is_collected_outside(x):
     """Before and after the block calls leave no events, and take the fast path."""
+    from nbgrad.base.grad_mode import special
     from nbgrad.engine import watchers
-    from nbgrad.grad_mode import special
     before = list(special)
     x.sin()
     with profile() as p:
@@ -277,7 +277,7 @@ def test_region_that_is_never_left(x):
 
 def test_annotations_for_absent_tools_do_nothing(x):
     """emit_nvtx and emit_itt are contexts without effect."""
-    from nbgrad.profiler import emit_itt, emit_nvtx
+    from nbgrad.profiling.profiler import emit_itt, emit_nvtx
     for context in (emit_nvtx, emit_itt):
         with context() as inside:
             x.sin()
@@ -436,7 +436,7 @@ def test_names_are_torchs(x):
 
 def test_schedule_of_steps():
     """Waiting, getting ready, collecting, handing over; again or not; after some steps at the beginning."""
-    from nbgrad.profiler import schedule
+    from nbgrad.profiling.profiler import schedule
 
     def plan(steps, **lengths):
         return [schedule(**lengths)(step).value for step in range(steps)]

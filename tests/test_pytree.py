@@ -7,7 +7,7 @@ import pytest
 from nbgrad.utils import _pytree as pytree
 
 import nbgrad
-from nbgrad.batch.trees import registered
+from nbgrad.base.nested import registered
 
 Pair = namedtuple("Pair", "first second")
 TREES = [1, None, (), [], {}, (1, [2, {"a": 3}]), Pair(1, (2, 3)), OrderedDict(b=1, a=[2]), {"x": Pair([1], None)}]

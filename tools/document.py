@@ -1,4 +1,4 @@
-"""Write what is derived from the table of operations: ``nbgrad/docstrings.py`` and ``docs/operations.md``.
+"""Write what is derived from the table of operations: ``nbgrad/ops/docstrings.py`` and ``docs/operations.md``.
 
 Sentences, rules and derivatives are those of the declarations. Inputs of the examples are those of the samples, written in round
 numbers; what an example shows is computed here, and once more by the tests.
@@ -19,8 +19,8 @@ from typing import Any, Iterator, NamedTuple
 import numpy as np
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.install import FUNCTIONS
+from nbgrad.base.calls import CALLS
+from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from nbgrad.ops.describe import derivatives, describe, dtype_rule
 from nbgrad.ops.variants import VARIANTS, Variant
@@ -28,7 +28,7 @@ from tests.samples import SAMPLES, Case, Row
 from tests.samples.checking import attributes_of, to_tensor
 
 ROOT = Path(__file__).parents[1]
-MODULE, PAGE = ROOT / "nbgrad" / "docstrings.py", ROOT / "docs" / "operations.md"
+MODULE, PAGE = ROOT / "nbgrad" / "ops/docstrings.py", ROOT / "docs" / "operations.md"
 
 NUMBERS = (1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5, -0.5, 2.5, -3.0, -1.5, -2.5, 0.25, -0.25, 0.75, -0.75, 0.125, 0.625, -0.125, 0.875)
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64")

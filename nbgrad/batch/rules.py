@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Callable
 
-from ..calls import CALLS
-from ..creation import arange
-from ..dtypes import bool_
-from ..interpreters import Call
-from ..layout import layout_of
+from ..base.calls import CALLS
+from ..base.dtypes import bool_
+from ..creation.factories import arange
+from ..modes.interpreters import Call
 from ..ops.linalg import PRODUCTS, kron_in_steps, with_addend
 from ..ops.reduce import reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
-from ..tensor import Tensor
-from .levels import BatchingError
+from ..tensors.layout import layout_of
+from ..tensors.levels import BatchingError
+from ..tensors.tensor import Tensor
 from .tensors import Batch, Batched, batch_rule, has_batched, looped
 
 __all__ = ["LOOPED"]

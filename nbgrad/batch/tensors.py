@@ -9,7 +9,7 @@ NOTE [Batched]:
      arrives at the interpreter.
   3. A cotangent may depend on levels that its tensor does not. The levels of the tensor are then dimensions of it
      (``lowered``), the others are not seen by the graph; ``lifted`` undoes that. So may a tangent, as long as its tensor does not
-     meet others of those levels; then it becomes a tensor over them (``exposed`` in tangents.py).
+     meet others of those levels; then it becomes a tensor over them (``exposed`` in forward/tangents.py).
 
 How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
 batch; the rules of the others are in ``batch/rules.py``.
@@ -21,20 +21,20 @@ import inspect
 from functools import cache
 from typing import Any, Callable, Iterable
 
-from ..calls import CALLS
-from ..dispatch import check_operands, compute_dtype
-from ..errors import GradError, InplaceError, ShapeError
-from ..grad_mode import dual_levels
-from ..graph import requires_grad
-from ..interpreters import Call, register
-from ..layout import Layout, layout_of, marked_layout
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.errors import GradError, InplaceError, ShapeError
+from ..base.grad_mode import dual_levels
+from ..dispatch.elementwise import check_operands, compute_dtype
+from ..dispatch.general import Cotangents, movement_call
+from ..graph.edges import requires_grad
+from ..graph.saved import count_write
+from ..modes.interpreters import Call, register
 from ..ops.core import Elementwise, Movement
-from ..rules import Cotangents, movement_call
-from ..saved import count_write
-from ..tables import keep
-from ..tensor import Tensor, native, put_layout
-from . import levels as batch_levels
-from .levels import BATCHED, BatchingError, Level, hidden_levels
+from ..tensors import levels as batch_levels
+from ..tensors.layout import Layout, layout_of, marked_layout
+from ..tensors.levels import BATCHED, BatchingError, Level, hidden_levels
+from ..tensors.tensor import Tensor, native, put_layout
 
 __all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values", "wrap"]
 
@@ -464,7 +464,7 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
 
 
-# By ``Op.kind``; that of custom Functions is in batch/functions.py.
+# By ``Op.kind``; that of custom Functions is in autograd/batched_functions.py.
 KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped,
                           "method": method}
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from multiprocessing import get_context
 from typing import NamedTuple
 
-from ..errors import KernelError
+from ..base.errors import KernelError
 from ..kernels.cuda.build import ARCH
 from ..kernels.cuda.gates import property_of
 from ..kernels.cuda.store import CubinStore, default_store, load_or_build

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dispatch import forward_formula, rule_of
-from ..dtypes import dtype_of
-from ..errors import KernelError
-from ..fused import formula_of
-from ..jvp import jvp_formula
+from ..base.dtypes import dtype_of
+from ..base.errors import KernelError
+from ..dispatch.elementwise import forward_formula, rule_of
+from ..dispatch.plans import Formula
+from ..dispatch.updates import formula_of
+from ..forward.rules import jvp_formula
 from ..kernels.codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
 from ..kernels.cuda.access import Function
 from ..kernels.cuda.simt import instantiate_scalar
 from ..kernels.cuda.templates import Operand, array, number
 from ..kernels.prims import PRIMS
-from ..lowering.elementwise import Formula
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, postorder, symbol
 from ..optim import rules as updates

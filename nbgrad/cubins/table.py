@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
+from ..base.dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
 from ..kernels.cuda.access import compute_dtype, vector_lanes
 from ..kernels.cuda.build import Recipe, right_everywhere
 from ..kernels.cuda.gates import Gate, gates_for, no_spills

@@ -1,7 +1,7 @@
 """Functions of functions: gradients, products with Jacobians, Jacobians, Hessians; they compose, also with ``vmap``."""
 from __future__ import annotations
 
-from ..vmap import vmap
+from ..batch.vmap import vmap
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
 from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensors.tensor import Tensor
 
 __all__ = ["captured"]
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..batch.trees import Tree, flatten, map_leaves
-from ..calls import CALLS
-from ..errors import GradError, ShapeError, require_callable
-from ..forward_ad import make_dual, unpack_dual
-from ..grad_mode import mode, special, transforming
-from ..graph import requires_grad
-from ..tangents import pop_level, push_level
-from ..tensor import Tensor
+from ..autograd.forward_ad import make_dual, unpack_dual
+from ..base.calls import CALLS
+from ..base.errors import GradError, ShapeError, require_callable
+from ..base.grad_mode import mode, special, transforming
+from ..base.nested import Tree, flatten, map_leaves
+from ..forward.tangents import pop_level, push_level
+from ..graph.edges import requires_grad
+from ..tensors.tensor import Tensor
 from .reverse import vjp
-from .runs import ordinary, outside_inference_mode, pair_of, sealed, tensor_leaves
+from .transforms import ordinary, outside_inference_mode, pair_of, sealed, tensor_leaves
 
 __all__ = ["jvp", "linearize"]
 

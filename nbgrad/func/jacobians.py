@@ -4,17 +4,17 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from ..batch.levels import Level, opened
+from ..base.calls import CALLS
+from ..base.errors import RangeError, require_callable
+from ..base.nested import Tree, flatten, map_leaves
 from ..batch.tensors import Batched, lifted, lowered
-from ..batch.trees import Tree, flatten, map_leaves
-from ..calls import CALLS
-from ..creation import eye
-from ..errors import RangeError, require_callable
-from ..tensor import Tensor
-from ..vmap import vmap
+from ..batch.vmap import vmap
+from ..creation.factories import eye
+from ..tensors.levels import Level, opened
+from ..tensors.tensor import Tensor
 from .forward import jvp
 from .reverse import vjp
-from .runs import Argnums, chosen_arguments, real_tensors, tensor_leaves, with_arguments
+from .transforms import Argnums, chosen_arguments, real_tensors, tensor_leaves, with_arguments
 
 __all__ = ["forward_columns", "hessian", "jacfwd", "jacrev"]
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Sequence
 
-from ..calls import CALLS
-from ..errors import ArgumentError, GradError, RangeError
-from ..tensor import Tensor
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, GradError, RangeError
+from ..tensors.tensor import Tensor
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

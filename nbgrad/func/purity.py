@@ -4,15 +4,15 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
+from ..autograd.forward_ad import unpack_dual
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, GradError, require_callable
+from ..base.nested import flatten, map_leaves
 from ..batch.tensors import Batched, lowered
-from ..batch.trees import flatten, map_leaves
-from ..calls import CALLS
-from ..errors import ArgumentError, GradError, require_callable
-from ..forward_ad import unpack_dual
-from ..graph import edge_of, requires_grad
-from ..graph_task import count_edges, target
-from ..tangents import tangent_of, visible_levels
-from ..tensor import Tensor
+from ..forward.tangents import tangent_of, visible_levels
+from ..graph.edges import edge_of, requires_grad
+from ..graph.task import count_edges, target
+from ..tensors.tensor import Tensor
 
 __all__ = ["debug_unwrap", "functionalize"]
 

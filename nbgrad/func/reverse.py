@@ -4,14 +4,14 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from ..autograd import grad as gradients_of
-from ..batch.trees import Tree, flatten
-from ..calls import CALLS
-from ..errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
-from ..grad_mode import inference_mode, mode
-from ..graph import requires_grad
-from ..tensor import Tensor
-from .runs import (
+from ..autograd.entry import grad as gradients_of
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
+from ..base.grad_mode import inference_mode, mode
+from ..base.nested import Tree, flatten
+from ..graph.edges import requires_grad
+from ..tensors.tensor import Tensor
+from .transforms import (
     Argnums,
     chosen_arguments,
     depends_outside,

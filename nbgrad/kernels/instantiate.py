@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..errors import KernelError
+from ..base.errors import KernelError
 
 __all__ = ["instantiate", "numba_wrap"]
 

@@ -24,7 +24,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..base.errors import DTypeError
 
 __all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "POINTER_TYPES", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..creation import empty_of
-from ..errors import DTypeError
+from ..base.errors import DTypeError
+from ..creation.factories import empty_of
+from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import pack_record
 from ..kernels.templates.elementwise import elementwise_loop
-from ..layout import broadcast_shapes, layout_of
-from ..rules import GeneralPlan, lowering
-from .elementwise import shares
+from ..native.launch import pack_record
+from ..tensors.layout import broadcast_shapes, layout_of
 from .join import Part, place_plan
 
 __all__: list[str] = []

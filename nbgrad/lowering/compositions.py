@@ -11,26 +11,26 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..arrays import values_of
-from ..batch.levels import whole
-from ..calls import CALLS
-from ..constants import numbered
-from ..dtypes import DType, bool_, finfo, float32, int32, int64, result_dtype
-from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
-from ..grad_mode import mode
-from ..graph import requires_grad
-from ..layout import Layout, broadcast_shapes, layout_of
-from ..ops.attributes import constant_number, explained
+from ..base.calls import CALLS
+from ..base.dtypes import DType, bool_, finfo, float32, int32, int64, result_dtype
+from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import mode
+from ..creation.constants import numbered
+from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, record_result, run_beneath, run_plan
+from ..dispatch.plans import Formula, elementwise_plan
+from ..graph.edges import requires_grad
 from ..ops.core import OPS, composite, general
 from ..ops.expr import operation, scalar, symbol
+from ..ops.kinds import constant_number, explained
 from ..ops.reduce import Extremum, conjugate
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..rules import GeneralPlan, lowering, needs_gradient, prepared, record_result, run_beneath, run_plan
-from ..storage import wrap_array
-from ..tensor import Tensor, native, new_tensor
+from ..tensors.arrays import values_of
+from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.levels import whole
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
 from .distances import serves
-from .elementwise import Formula, elementwise_plan
 from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
 from .lapack import at_once
 from .reduce import ready
@@ -45,13 +45,13 @@ _function: Callable
 
 def made(name: str, *args: Any, **named: Any) -> Tensor:
     """A new tensor by one of the functions that make them."""
-    from .. import creation
+    from ..creation import factories as creation
     return getattr(creation, name)(*args, **named)
 
 
 def shared(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
     """An array as a tensor on the device of another one."""
-    from ..dtypes import dtype_of
+    from ..base.dtypes import dtype_of
     shape, array = np.shape(array), np.ascontiguousarray(array)     # which makes a number a vector of one
     layout = layout_of(dtype or dtype_of(array.dtype), shape, None, like.layout.device)
     return new_tensor(wrap_array(array.reshape(-1)), layout)

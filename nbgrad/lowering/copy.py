@@ -4,16 +4,16 @@ from __future__ import annotations
 import math
 import struct
 
-from ..calls import CALLS
-from ..dtypes import DType, complex128, int16, int32, int64, uint8
+from ..base.calls import CALLS
+from ..base.dtypes import DType, complex128, int16, int32, int64, uint8
+from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.plans import Formula, direct_record, elementwise_plan
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import pack_record
 from ..kernels.templates.scan import repeat_loop
-from ..layout import Layout, layout_of
+from ..native.launch import pack_record
 from ..ops.expr import symbol
-from ..rules import GeneralPlan, lowering
-from ..tensor import native, new_tensor
-from .elementwise import Formula, direct_record, elementwise_plan
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import native, new_tensor
 
 __all__ = ["copy_plan"]
 

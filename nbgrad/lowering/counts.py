@@ -6,19 +6,19 @@ import struct
 from functools import cache, partial
 from typing import Any, Callable
 
-from ..dtypes import bool_, float32, float64, int64
-from ..grad_mode import mode
-from ..graph import requires_grad
+from ..base.bounded import keep
+from ..base.dtypes import bool_, float32, float64, int64
+from ..base.grad_mode import mode
+from ..dispatch.general import GeneralPlan, prepared, run_beneath
+from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.count import before, counting_loop, insertion_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
 from ..kernels.templates.select import rank_of
-from ..layout import Layout, layout_of
-from ..rules import GeneralPlan, prepared, run_beneath
-from ..storage import wrap_array
-from ..tables import keep
-from ..tensor import Tensor, native, new_tensor
+from ..native.launch import PARALLEL, pack_record
+from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
 from .indexing import ONE_STATUS
 from .reduce import PARALLEL_FROM, ready
 from .sort import is_short, order_plan

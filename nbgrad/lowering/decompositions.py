@@ -6,25 +6,25 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
-from ..arrays import array_of, values_of
-from ..batch.levels import whole
-from ..calls import CALLS
-from ..dtypes import dtype_of, float32, int32, int64
-from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
-from ..grad_mode import mode, special
-from ..joint import joint
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import dtype_of, float32, int32, int64
+from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
+from ..base.grad_mode import mode, special
+from ..dispatch.general import lowering, needs_gradient, prepared
+from ..dispatch.joint import joint
 from ..kernels.cpu.blas import eliminated, triangular_solver
-from ..layout import broadcast_shapes, layout_of
-from ..ops.attributes import constant_number
 from ..ops.core import composite
 from ..ops.decompositions import eigh_parts, lu_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
+from ..ops.kinds import constant_number
 from ..ops.linalg import scaled_sum  # noqa: F401  (declared before what is written here)
 from ..ops.shapes import wrap
-from ..rules import lowering, needs_gradient, prepared
-from ..storage import wrap_array
-from ..tables import keep
-from ..tensor import Tensor, native, new_tensor
+from ..tensors.arrays import array_of, values_of
+from ..tensors.layout import broadcast_shapes, layout_of
+from ..tensors.levels import whole
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
 from .compositions import columns_of_powers, cross_launch, made, require_tensors, shared
 from .lapack import WELL_CONDITIONED, at_once, launch, went_well
 

@@ -5,14 +5,14 @@ import math
 import struct
 from typing import Any
 
-from ..calls import CALLS
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..dispatch.general import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.distances import distance_kernel
-from ..layout import Layout, layout_of
-from ..rules import GeneralPlan, lowering, prepared
-from ..tables import keep
-from ..tensor import native
+from ..native.launch import PARALLEL, pack_record
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import native
 
 __all__ = ["serves"]
 

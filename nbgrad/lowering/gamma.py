@@ -1,14 +1,14 @@
 """The incomplete gamma functions: kernels that compute in double precision, whatever the operands are."""
 from __future__ import annotations
 
-from ..dtypes import float64, result_dtype
-from ..errors import DTypeError
-from ..layout import broadcast_shapes, layout_of
+from ..base.dtypes import float64, result_dtype
+from ..base.errors import DTypeError
+from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.plans import Formula, elementwise_plan
 from ..ops.core import composite
 from ..ops.expr import operation, scalar, symbol
-from ..rules import GeneralPlan, lowering
+from ..tensors.layout import broadcast_shapes, layout_of
 from .compositions import broadcast_tensors, require_tensors
-from .elementwise import Formula, elementwise_plan
 
 __all__: list[str] = []
 

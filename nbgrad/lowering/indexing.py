@@ -12,21 +12,21 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..batch.levels import require_values
-from ..calls import CALLS
-from ..dtypes import bool_, float32, int64
-from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import bool_, float32, int64
+from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering, prepared, run_beneath
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
-from ..layout import Layout, broadcast_shapes, layout_of
+from ..native.launch import PARALLEL, pack_record
 from ..ops import shapes
-from ..rules import GeneralPlan, lowering, prepared, run_beneath
-from ..storage import wrap_array
-from ..tables import keep
-from ..tensor import Tensor, native, new_tensor
+from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.levels import require_values
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
 

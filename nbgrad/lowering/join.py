@@ -6,19 +6,19 @@ import struct
 from functools import cache, lru_cache
 from typing import Callable
 
-from ..calls import CALLS
-from ..dtypes import result_dtype
-from ..errors import ArgumentError, ShapeError
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import result_dtype
+from ..base.errors import ArgumentError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
-from ..layout import Layout, contiguous_strides, layout_of
-from ..memory_format import strides_of
+from ..native.launch import PARALLEL, pack_record
 from ..ops import shapes
-from ..rules import GeneralPlan, lowering, prepared
-from ..tables import keep
-from ..tensor import Tensor, native
+from ..tensors.layout import Layout, contiguous_strides, layout_of
+from ..tensors.memory_format import strides_of
+from ..tensors.tensor import Tensor, native
 from .copy import _as_bits as as_bits, bits_record, copy_plan
 
 __all__ = ["place_plan", "Part"]
@@ -131,7 +131,7 @@ def fold_into(g: Tensor, strides: tuple, first: int, total: int) -> Tensor:
     """A flat tensor of ``total`` elements: the sum of ``g`` laid over it with ``strides`` from element ``first`` on."""
     layout = g.layout
     if layout.dtype.name in ("float16", "bfloat16"):
-        from ..dtypes import float32
+        from ..base.dtypes import float32
 
         return CALLS["to_dtype"](fold_into(CALLS["to_dtype"](g, float32), strides, first, total), layout.dtype)
     return native.fresh(fold_plan(layout, strides, first, layout_of(layout.dtype, (total,), None, layout.device)), g)

@@ -8,16 +8,16 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..dtypes import DType, float64, int32, int64
-from ..grad_mode import mode, special
+from ..base.bounded import keep
+from ..base.dtypes import DType, float64, int32, int64
+from ..base.grad_mode import mode, special
+from ..dispatch.general import GeneralPlan, needs_gradient
 from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.lapack import lapack_kernel
-from ..layout import Layout, layout_of
-from ..rules import GeneralPlan, needs_gradient
-from ..tables import keep
-from ..tensor import Tensor, native
+from ..native.launch import PARALLEL, pack_record
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
 
 __all__ = ["WELL_CONDITIONED", "at_once", "launch", "went_well"]
 

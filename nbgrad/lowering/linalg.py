@@ -10,21 +10,21 @@ import struct
 from functools import cache
 from typing import Callable, NamedTuple
 
-from ..calls import CALLS
-from ..dtypes import DType, bool_, float32
-from ..errors import DeviceError, DTypeError, ShapeError
+from ..base.calls import CALLS
+from ..base.dtypes import DType, bool_, float32
+from ..base.errors import DeviceError, DTypeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering, prepared
+from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
-from ..layout import Layout, broadcast_shapes, layout_of
-from ..ops.attributes import constant_number
+from ..native.launch import PARALLEL, pack_record
 from ..ops.expr import symbol
+from ..ops.kinds import constant_number
 from ..ops.linalg import PRODUCTS, in_turns, kron_in_steps, with_addend
-from ..rules import GeneralPlan, lowering, prepared
-from ..tensor import Tensor, native
+from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.tensor import Tensor, native
 from .copy import copy_plan
-from .elementwise import Formula, elementwise_plan
 from .reduce import reduction, sum_reduction
 
 # Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most:

@@ -5,16 +5,16 @@ import math
 import struct
 from functools import cache
 
-from ..calls import CALLS
-from ..dtypes import float32, int64, uint8
-from ..errors import DTypeError, ShapeError
+from ..base.calls import CALLS
+from ..base.dtypes import float32, int64, uint8
+from ..base.errors import DTypeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.losses import loss_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import finite_or_zero
-from ..layout import Layout
-from ..rules import GeneralPlan, lowering
+from ..native.launch import PARALLEL, pack_record
+from ..tensors.layout import Layout
 
 # Scores from which rows are shared out, and about how many a share has.
 PARALLEL_FROM, SHARE = 1 << 14, 1 << 13

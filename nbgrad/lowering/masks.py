@@ -8,17 +8,17 @@ from typing import Callable
 
 import numpy as np
 
-from ..arrays import typed
-from ..calls import CALLS
-from ..dtypes import bool_, int64
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import bool_, int64
+from ..dispatch.general import GeneralPlan, prepared
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import pack_record
 from ..kernels.templates.mask import masked_loop, positions_loop
 from ..kernels.templates.reduce import WIDTHS
-from ..layout import Layout, layout_of
-from ..rules import GeneralPlan, prepared
-from ..tables import keep
-from ..tensor import Tensor, native
+from ..native.launch import pack_record
+from ..tensors.arrays import typed
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
 from .copy import _as_bits as as_bits
 from .indexing import ONE_STATUS, checked
 

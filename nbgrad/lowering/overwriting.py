@@ -4,16 +4,16 @@ from __future__ import annotations
 from functools import wraps
 from typing import Callable
 
-from ..calls import CALLS
-from ..dtypes import can_cast
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ..grad_mode import mode, special
-from ..graph import requires_grad
-from ..interpreters import is_marked
+from ..base.calls import CALLS
+from ..base.dtypes import can_cast
+from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.grad_mode import mode, special
+from ..dispatch.general import lowering, prepared
+from ..graph.edges import requires_grad
+from ..modes.interpreters import is_marked
 from ..ops import shapes
 from ..ops.core import OPS, composite
-from ..rules import lowering, prepared
-from ..tensor import Tensor, native
+from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from . import compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
 from .join import Part, may_overlap, place_plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 import struct
 from functools import cache, lru_cache
 
+from ..dispatch.general import GeneralPlan
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import NUMBER_CODES, PARALLEL, pack_record
-from ..layout import Layout
-from ..rules import GeneralPlan
+from ..native.launch import NUMBER_CODES, PARALLEL, pack_record
+from ..tensors.layout import Layout
 
 __all__ = ["random_plan"]
 

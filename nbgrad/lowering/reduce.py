@@ -17,11 +17,12 @@ import struct
 from functools import cache
 from typing import Callable, NamedTuple
 
-from ..calls import CALLS
-from ..dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
-from ..errors import DimError, DTypeError, RangeError, ShapeError
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
+from ..base.errors import DimError, DTypeError, RangeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.reduce import (
     KEY_CONSTANTS,
     KEY_TYPES,
@@ -50,12 +51,11 @@ from ..kernels.templates.reduce import (
     variance_loop,
     variance_of,
 )
-from ..layout import Layout, layout_of
+from ..native.launch import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import diagonal_of
-from ..rules import GeneralPlan, lowering
-from ..tables import keep
-from ..tensor import Tensor, native
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
 
 __all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..dispatch import no_derivative
-from ..grad_mode import mode
-from ..graph import edge_of, number_node
-from ..interpreters import has_tangent
-from ..node import Node, Rule, blank_node
-from ..rules import needs_gradient
-from ..tensor import Tensor
+from ..base.grad_mode import mode
+from ..dispatch.elementwise import no_derivative
+from ..dispatch.general import needs_gradient
+from ..graph.edges import edge_of, number_node
+from ..graph.node import Node, Rule, blank_node
+from ..modes.interpreters import has_tangent
+from ..tensors.tensor import Tensor
 
 __all__ = ["refused"]
 

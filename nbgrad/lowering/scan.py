@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..dtypes import int64
-from ..errors import DTypeError, ShapeError
+from ..base.dtypes import int64
+from ..base.errors import DTypeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, scan_loop, shift_loop
 from ..kernels.templates.select import rank_of, running_loop
-from ..layout import Layout
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering
+from ..tensors.layout import Layout
 from .reduce import in_dtype, prepared, ready, split_at, split_launch
 
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}

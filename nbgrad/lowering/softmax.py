@@ -5,19 +5,19 @@ import math
 import struct
 from functools import cache
 
-from ..calls import CALLS
-from ..dtypes import float32, get_default_dtype
-from ..errors import DTypeError, ShapeError
+from ..base.calls import CALLS
+from ..base.dtypes import float32, get_default_dtype
+from ..base.errors import DTypeError, ShapeError
+from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
-from ..layout import Layout
+from ..native.launch import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering
-from ..tensor import native
-from .elementwise import shares
+from ..tensors.layout import Layout
+from ..tensors.tensor import native
 from .reduce import converted_first, kept_first, prepared, ready, split_at
 
 COST = 0.12         # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1

@@ -12,25 +12,25 @@ from typing import Callable
 
 import numpy as np
 
-from ..arrays import typed
-from ..calls import CALLS
-from ..dtypes import int64
-from ..errors import DTypeError, RangeError
-from ..grad_mode import mode
-from ..graph import requires_grad
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import int64
+from ..base.errors import DTypeError, RangeError
+from ..base.grad_mode import mode
+from ..dispatch.general import GeneralPlan, lowering, prepared, recorder
+from ..dispatch.plans import shares
+from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, MOST_SORTED, best_loop, missing_of, order_loop, rank_of
-from ..layout import Layout, layout_of
+from ..native.launch import PARALLEL, pack_record
 from ..ops.core import OPS
 from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering, prepared, recorder
-from ..storage import wrap_array
-from ..tables import keep
-from ..tensor import Tensor, native, new_tensor
-from .elementwise import shares
+from ..tensors.arrays import typed
+from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
 from .reduce import PARALLEL_FROM, arranged, ready, split_at
 
 

@@ -11,24 +11,24 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..arrays import values_of
-from ..batch.levels import is_batched, whole as whole_batch
-from ..calls import CALLS
-from ..dtypes import complex128, float32, float64, int64
-from ..errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
-from ..grad_mode import mode, special
-from ..graph import requires_grad
+from ..base.calls import CALLS
+from ..base.dtypes import complex128, float32, float64, int64
+from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import mode, special
+from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, run_beneath
+from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
-from ..kernels.cpu.launch import PARALLEL, pack_record
 from ..kernels.templates.scan import running_logsumexp_loop
-from ..layout import Layout
-from ..ops.attributes import constant_number, counted, explained
+from ..native.launch import PARALLEL, pack_record
 from ..ops.core import composite, general
 from ..ops.expr import scalar
+from ..ops.kinds import constant_number, counted, explained
 from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
-from ..rules import GeneralPlan, lowering, needs_gradient, prepared, run_beneath
-from ..tensor import Tensor, native
+from ..tensors.arrays import values_of
+from ..tensors.layout import Layout
+from ..tensors.levels import is_batched, whole as whole_batch
+from ..tensors.tensor import Tensor, native
 from .compositions import made, require_tensors, shared, without_dim
 from .reduce import arranged, ready, split_at
 from .refused import refused

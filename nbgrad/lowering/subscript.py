@@ -15,21 +15,21 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..batch.levels import BATCHED
-from ..calls import CALLS
-from ..dtypes import bool_, int64, uint8
-from ..errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
-from ..grad_mode import mode, special
-from ..graph import edge_of
-from ..inference import made
-from ..inplace import overlapping
-from ..interpreters import Call, interpret, is_marked
-from ..layout import Layout, layout_of
+from ..base.calls import CALLS
+from ..base.dtypes import bool_, int64, uint8
+from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
+from ..base.grad_mode import mode, special
+from ..dispatch.general import binder, check_tensor, lowering, needs_gradient, prepared, record_result, run_plan
+from ..dispatch.inplace import overlapping
+from ..graph.edges import edge_of
+from ..modes.inference import made
+from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite, general
 from ..ops.shapes import view_strides, wrap
-from ..rules import binder, check_tensor, lowering, needs_gradient, prepared, record_result, run_plan
-from ..storage import wrap_array
-from ..tensor import ASK, Tensor, native, new_tensor
+from ..tensors.layout import Layout, layout_of
+from ..tensors.levels import BATCHED
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import ASK, Tensor, native, new_tensor
 from ..views import check_inplace, rebase
 from .copy import repeat_plan
 from .indexing import WRITERS, array_of, points_shape, positions_tensor
@@ -356,7 +356,7 @@ def as_value(x: Tensor, value):
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, list, tuple)):
-        from ..creation import tensor
+        from ..creation.factories import tensor
 
         return tensor(value) if isinstance(value, np.ndarray) else tensor(value, dtype=x.layout.dtype)
     raise ArgumentError(f"index: cannot write a {type(value).__name__}; expected a number, a tensor or an array.")
@@ -588,7 +588,7 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return CALLS["nonzero"](condition, as_tuple=True)
     if out is not None:
-        from ..inplace import write_result
+        from ..dispatch.inplace import write_result
 
         return write_result(OPS["where"], (condition, input, other), out)
     return CALLS["where"](condition, input, other)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from nbgrad import Parameter
-from nbgrad.namespaces import below
-
+from .. import Parameter
+from ..methods.namespaces import below
 from . import functional, init, utils
 from .activation import (
     CELU,

@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import nbgrad
-from nbgrad import Parameter, Tensor
 
-from ..errors import ArgumentError
+from .. import Parameter, Tensor
+from ..base.errors import ArgumentError
 from . import functional as F
 from .module import Module
 

@@ -5,9 +5,8 @@ import operator
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
-from nbgrad import Parameter, Tensor
-
-from ..errors import ArgumentError, DimError, NamingError
+from .. import Parameter, Tensor
+from ..base.errors import ArgumentError, DimError, NamingError
 from .module import MODULE, PARAMETER, Module, runs
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from nbgrad import Tensor, alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
-
-from ..errors import RangeError, ShapeError
+from .. import Tensor, alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
+from ..base.errors import RangeError, ShapeError
 from .module import Module
 from .utils import number
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import nbgrad
-from nbgrad import Parameter, Tensor
 
-from ..errors import DimError, ShapeError
+from .. import Parameter, Tensor
+from ..base.errors import DimError, ShapeError
 from . import functional as F, init
 from .module import Module
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from inspect import Signature, signature
 from typing import Any
 
-from nbgrad import (
+from .. import (
     Tensor,
     abs,
     alpha_dropout,
@@ -57,8 +57,7 @@ from nbgrad import (
     tanhshrink,
     threshold,
 )
-
-from ..errors import ArgumentError, RangeError, ShapeError
+from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..ops.expr import scalar
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding

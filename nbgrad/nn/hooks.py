@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import nbgrad
-from nbgrad import Tensor
-from nbgrad.graph import RemovableHandle
 
-from ..errors import ArgumentError, GradError
-from ..node import Hooks
+from .. import Tensor
+from ..base.errors import ArgumentError, GradError
+from ..graph.edges import RemovableHandle
+from ..graph.node import Hooks
 
 __all__ = ["ForwardHook", "ModuleHooks"]
 

@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 import nbgrad
-from nbgrad import Tensor
 
-from ..errors import RangeError, ShapeError
+from .. import Tensor
+from ..base.errors import RangeError, ShapeError
 
 __all__ = ["calculate_gain", "constant_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
            "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import nbgrad
-from nbgrad import Parameter, Tensor
 
+from .. import Parameter, Tensor
 from . import functional as F, init
 from .module import Module
 

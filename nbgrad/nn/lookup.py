@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import nbgrad
-from nbgrad import Tensor
 
-from ..errors import DimError, DTypeError, NotSupportedError
-from ..ops.attributes import constant_number
+from .. import Tensor
+from ..base.errors import DimError, DTypeError, NotSupportedError
+from ..ops.kinds import constant_number
 
 __all__ = ["embedding"]
 

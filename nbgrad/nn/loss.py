@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nbgrad import Tensor
-from nbgrad.ops.losses import old_reduction
-
-from ..errors import RangeError
+from .. import Tensor
+from ..base.errors import RangeError
+from ..ops.losses import old_reduction
 from . import functional as F
 from .module import Module
 

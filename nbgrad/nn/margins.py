@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import nbgrad
-from nbgrad import Tensor
-from nbgrad.ops.losses import old_reduction, reduced
 
-from ..batch.levels import is_batched
-from ..errors import RangeError, ShapeError
+from .. import Tensor
+from ..base.errors import RangeError, ShapeError
+from ..ops.losses import old_reduction, reduced
+from ..tensors.levels import is_batched
 
 __all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
            "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import nbgrad
-from nbgrad import Parameter, Tensor
-from nbgrad.graph import RemovableHandle
 
-from ..errors import ArgumentError, NamingError, ShapeError
+from .. import Parameter, Tensor
+from ..base.errors import ArgumentError, NamingError, ShapeError
+from ..graph.edges import RemovableHandle
 from .hooks import ForwardHook, ModuleHooks
 from .utils import zero_grads
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import nbgrad
-from nbgrad import Parameter, Tensor
 
-from ..errors import RangeError, ShapeError
+from .. import Parameter, Tensor
+from ..base.errors import RangeError, ShapeError
 from . import functional as F, init
 from .module import Module
 

@@ -5,11 +5,11 @@ import math
 from collections.abc import Sequence
 
 import nbgrad
-from nbgrad import Tensor
 
-from ..errors import ShapeError
-from ..ops.attributes import constant_number
+from .. import Tensor
+from ..base.errors import ShapeError
 from ..ops.expr import scalar
+from ..ops.kinds import constant_number
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 

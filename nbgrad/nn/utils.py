@@ -7,9 +7,9 @@ from types import MethodType
 from typing import Any
 
 import nbgrad
-from nbgrad import Tensor
 
-from ..errors import ArgumentError, GradError
+from .. import Tensor
+from ..base.errors import ArgumentError, GradError
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
            "vector_to_parameters", "zero_grads"]

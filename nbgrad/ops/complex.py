@@ -4,14 +4,14 @@ Cotangents follow the convention of torch and JAX: the gradient of a real loss w
 
 NOTE [Lazy bits]: conjugation and negation are views: the layout says that the memory is to be read (and written) conjugated or
 negated, no element moves. Views keep the bits. Elementwise operations and copies convert on the way in and out, as between dtypes;
-all other operations get their operands resolved by the interpreter of rank "bits" (interpreters.py). Results never have bits.
+all other operations get their operands resolved by the interpreter of rank "bits" (modes/interpreters.py). Results never have bits.
 """
 from __future__ import annotations
 
 import math
 
-from ..dtypes import bool_
-from ..errors import DTypeError, ShapeError
+from ..base.dtypes import bool_
+from ..base.errors import DTypeError, ShapeError
 from .core import composite, elementwise, general, movement
 from .expr import scalar
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from ..dtypes import int64
-from ..errors import GradError, NotSupportedError
+from ..base.dtypes import int64
+from ..base.errors import GradError, NotSupportedError
 from .core import general, refusing
 from .expr import scalar
 
@@ -87,7 +87,7 @@ def require_gauge(name: str, imaginary, what: str) -> None:
     Raises:
         GradError: it does.
     """
-    from ..grad_mode import special
+    from ..base.grad_mode import special
     if special:         # no values to look at, or values of a batch
         return
     size = float(imaginary.detach().abs().max()) if imaginary.numel() else 0.0
@@ -371,7 +371,7 @@ general("eigh_row", lambda x, upper: x, {"x": eigh_cotangent}, **INTERNAL, node=
 
 def is_first_order() -> bool:
     """Whether a cotangent is computed for itself: no derivative of it is asked for, so that what was known before serves."""
-    from ..grad_mode import mode, special
+    from ..base.grad_mode import mode, special
     return not (special or mode.enabled)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ArgumentError, ShapeError
+from ..base.errors import ArgumentError, ShapeError
 from .core import composite
 from .linalg import permuted, reshaped
 

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 from weakref import WeakValueDictionary
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 
 __all__ = ["Expr", "Operators", "OPERATORS", "OPERATIONS", "scalar", "symbol", "constant", "operation", "times", "conjugate",
            "plus", "guarded", "evaluate", "ONE", "ZERO"]

@@ -6,12 +6,12 @@ their versions (saved.Guarded), so that a change before the backward pass is an 
 
 from __future__ import annotations
 
-from ..dtypes import bool_
-from ..grad_mode import special
+from ..base.dtypes import bool_
+from ..base.grad_mode import special
 from . import shapes
-from .attributes import explained
 from .core import composite, elementwise, general
 from .expr import scalar
+from .kinds import explained
 
 INTERNAL = {"function": False}
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from ..dtypes import bool_
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..base.dtypes import bool_
+from ..base.errors import ArgumentError, DTypeError, ShapeError
 from .core import composite, general
 from .expr import scalar
 from .reduce import conjugate

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import warnings
 
-from ..errors import ArgumentError, DimError, RangeError, ShapeError
-from .attributes import constant_number
+from ..base.errors import ArgumentError, DimError, RangeError, ShapeError
 from .core import composite, elementwise, general
 from .expr import scalar
+from .kinds import constant_number
 
 where = scalar.where
 INTERNAL = {"method": False, "function": False, "inplace": False, "out": False}

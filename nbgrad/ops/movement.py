@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from ..dtypes import DType
-from ..errors import ArgumentError, ShapeError
+from ..base.dtypes import DType
+from ..base.errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
 from .spellings import as_several, chosen

@@ -1,12 +1,12 @@
-"""Operations that draw random numbers; what they draw depends on the default generator, see random.py."""
+"""Operations that draw random numbers; what they draw depends on the default generator, see methods/random.py."""
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from ..errors import ArgumentError, RangeError, ShapeError
-from .attributes import constant_number
+from ..base.errors import ArgumentError, RangeError, ShapeError
 from .core import composite, general
+from .kinds import constant_number
 
 __all__: list[str] = []
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..dtypes import float32
-from ..errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
-from .attributes import constant_number
+from ..base.dtypes import float32
+from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from .core import composite, elementwise, general, movement, reduction
 from .expr import scalar
+from .kinds import constant_number
 from .shapes import inverse_permutation, wrap
 from .spellings import chosen
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from operator import index
 
-from ..errors import ArgumentError, DimError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DimError, RangeError, ShapeError
 
 __all__ = [
     "sizes",

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 
-from ..errors import DTypeError, NotSupportedError, RangeError
-from .attributes import counted, explained
+from ..base.errors import DTypeError, NotSupportedError, RangeError
 from .core import composite, elementwise, general, refusing
 from .elementwise import density
 from .expr import scalar
+from .kinds import counted, explained
 from .variants import variant
 
 where = scalar.where

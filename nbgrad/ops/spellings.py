@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .core import Composite, Op
 
 __all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_several", "public_name", "public_signature", "NAMES",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
-from ..dtypes import bool_
-from ..errors import ArgumentError, DTypeError, RangeError
+from ..base.dtypes import bool_
+from ..base.errors import ArgumentError, DTypeError, RangeError
 from .core import OPS, composite, elementwise
 from .expr import scalar
 from .linalg import whole_factor
@@ -219,7 +219,7 @@ def float_power(input, exponent):
 
 def double_of(dtype):
     """The double-precision dtype of its category."""
-    from ..dtypes import complex128, float64
+    from ..base.dtypes import complex128, float64
     return complex128 if dtype.is_complex else float64
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from nbgrad.namespaces import below
-
+from ..methods.namespaces import below
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .sgd import SGD

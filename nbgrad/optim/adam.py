@@ -5,10 +5,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from nbgrad import Tensor, view_as_real, zeros_like
-
-from ..errors import ArgumentError
-from ..fused import fused_update
+from .. import Tensor, view_as_real, zeros_like
+from ..base.errors import ArgumentError
+from ..dispatch.updates import fused_update
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any
 
 import nbgrad
-from nbgrad import Tensor
 
-from ..errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
+from .. import Tensor
+from ..base.errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
 from ..nn.utils import listed, zero_grads
 
 __all__ = ["Optimizer", "refuse_differentiable", "require"]

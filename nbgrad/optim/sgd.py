@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nbgrad import Tensor, zeros_like
-
-from ..fused import fused_update
+from .. import Tensor, zeros_like
+from ..dispatch.updates import fused_update
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 

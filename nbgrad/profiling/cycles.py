@@ -7,7 +7,7 @@ import time
 from enum import Enum, IntEnum
 from typing import Any, Callable
 
-from ..errors import ArgumentError, NbgradError, RangeError
+from ..base.errors import ArgumentError, NbgradError, RangeError
 
 __all__ = ["DeviceType", "ProfilerAction", "ProfilerActivity", "Schedule", "always", "kineto_available", "schedule",
            "supported_activities", "tensorboard_trace_handler"]

@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any, Iterable, Iterator, NamedTuple
 
-from ..errors import NbgradError, RangeError
+from ..base.errors import NbgradError, RangeError
 from .cycles import DeviceType
 from .tables import (
     CALLS_COLUMN,

@@ -17,15 +17,15 @@ from time import perf_counter_ns
 from typing import Any, Callable, Iterable
 
 from .. import engine
-from ..grad_mode import special
-from ..graph import Node
-from ..interpreters import Call, Presence, register
-from ..locks import new_lock
-from ..node import name_of
+from ..base.grad_mode import special
+from ..base.locks import new_lock
+from ..graph.edges import Node
+from ..graph.node import name_of
+from ..modes.interpreters import Call, Presence, register
 from ..ops.core import Elementwise
-from ..stacks import user_stack
-from ..tensor import Tensor
+from ..tensors.tensor import Tensor
 from .events import BACKWARD, FUNCTION, USER, FunctionEvent
+from .stacks import user_stack
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, NamedTuple
 
-from ..errors import NbgradError, RangeError
+from ..base.errors import NbgradError, RangeError
 
 __all__ = ["CALLS_COLUMN", "Column", "ColumnError", "FLOPS_COLUMN", "MEMORY_COLUMNS", "cut", "memory_text", "sort_key",
            "table_text", "time_columns", "time_format", "time_text"]

@@ -1,4 +1,4 @@
-"""Running a function again to rebuild what it saved: the machinery beneath checkpoint.py and recomputing/revolve.py.
+"""Running a function again to rebuild what it saved: the machinery beneath recomputing/checkpoint.py and recomputing/revolve.py.
 
 NOTE [Recomputation]: a checkpointed call runs under saved-tensor hooks, whose ``pack`` keeps of every tensor only its place in the
 order of saving: a ``Holder``. The first ``unpack`` of a pass runs the function again, on the same inputs and random numbers, under
@@ -16,13 +16,13 @@ import weakref
 from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
-from ..errors import GradError, VersionError
-from ..grad_mode import enable_grad
-from ..graph_task import current_graph_task_id, queue_callback
-from ..layout import Layout
-from ..random import Generator, default_generator
-from ..saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
-from ..tensor import Tensor, native
+from ..base.errors import GradError, VersionError
+from ..base.grad_mode import enable_grad
+from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
+from ..graph.task import current_graph_task_id, queue_callback
+from ..methods.random import Generator, default_generator
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor, native
 
 __all__ = ["CheckpointError", "DETERMINISM_CHECKS", "Frame", "GraphExecGroup", "Streams", "saved", "streams_of"]
 

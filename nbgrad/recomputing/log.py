@@ -5,10 +5,10 @@ import contextlib
 import threading
 from typing import Any, Iterator
 
+from ..base.grad_mode import special
 from ..debug import describe
-from ..grad_mode import special
-from ..interpreters import Presence
-from ..stacks import user_stack
+from ..modes.interpreters import Presence
+from ..profiling.stacks import user_stack
 from .frames import CheckpointError, Frame
 
 __all__ = ["ExplainedFrame"]

@@ -15,10 +15,10 @@ import threading
 from math import comb
 from typing import Any, Callable, NamedTuple
 
-from ..errors import RangeError
-from ..grad_mode import mode, no_grad
-from ..graph import requires_grad
-from ..tensor import Tensor
+from ..base.errors import RangeError
+from ..base.grad_mode import mode, no_grad
+from ..graph.edges import requires_grad
+from ..tensors.tensor import Tensor
 from .frames import Frame, Streams, saved
 
 __all__ = ["checkpoint_loop", "fewest_steps", "split"]

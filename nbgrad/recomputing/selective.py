@@ -10,13 +10,13 @@ import threading
 from enum import Enum
 from typing import Any, Callable, ContextManager, Iterable
 
-from ..dispatch import find_plan, gradient_mask
-from ..errors import ArgumentError, GradError, RangeError
-from ..grad_mode import mode, special
-from ..interpreters import Call, Presence, register
+from ..base.errors import ArgumentError, GradError, RangeError
+from ..base.grad_mode import mode, special
+from ..dispatch.elementwise import find_plan, gradient_mask
+from ..dispatch.general import record_run
+from ..modes.interpreters import Call, Presence, register
 from ..ops.core import OPS, Elementwise, Movement
-from ..rules import record_run
-from ..tensor import Tensor, native
+from ..tensors.tensor import Tensor, native
 
 __all__ = ["CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
 

@@ -13,7 +13,7 @@ import pytest
 
 import nbgrad
 from nbgrad import anomaly
-from nbgrad.errors import ArgumentError, GradError, VersionError
+from nbgrad.base.errors import ArgumentError, GradError, VersionError
 
 
 def leaf(data=(1.0, 2.0), dtype=nbgrad.float32):
@@ -560,7 +560,7 @@ def test_results_are_the_same_with_the_mode(watched):
 
 def test_calls_keep_their_native_path(watched):
     """The mode is none of the special ones that send every call through the interpreters."""
-    from nbgrad.grad_mode import special
+    from nbgrad.base.grad_mode import special
     assert special == []
 
 

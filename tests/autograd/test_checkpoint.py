@@ -453,7 +453,7 @@ def test_arguments_are_checked():
 
 def test_module_and_function_are_both_reached():
     """`nbgrad.checkpoint` is callable, and what the module offers hangs on it."""
-    from nbgrad.checkpoint import CheckpointError as imported
+    from nbgrad.recomputing.checkpoint import CheckpointError as imported
     assert nbgrad.checkpoint.CheckpointError is imported is CheckpointError
     assert nbgrad.checkpoint.checkpoint is checkpoint
 
@@ -564,7 +564,7 @@ def keeping(*names, **options):
 @pytest.fixture
 def launches(monkeypatch):
     """Grows with every product that a checkpointed function really computes."""
-    from nbgrad.rules import CALLS
+    from nbgrad.dispatch.general import CALLS
     made, plain = [], CALLS["matmul"].plain
 
     def noted(*args, **kwargs):

@@ -12,8 +12,8 @@ import pytest
 
 import nbgrad
 from nbgrad import forward_ad as fwd
-from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.tangents import pop_level, push_level
+from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.forward.tangents import pop_level, push_level
 
 
 def dual(primal, tangent, **options) -> nbgrad.Tensor:

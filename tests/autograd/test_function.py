@@ -8,9 +8,9 @@ import pickle
 import pytest
 
 import nbgrad
-from nbgrad.function import vmap_rule
-from nbgrad.grad_mode import special
-from nbgrad.interpreters import Presence
+from nbgrad.autograd.function import vmap_rule
+from nbgrad.base.grad_mode import special
+from nbgrad.modes.interpreters import Presence
 from tests.functions import Square
 
 F64 = nbgrad.float64

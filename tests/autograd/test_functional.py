@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+from nbgrad.func.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 from tests.samples.checking import close, results
 
 MODES = [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad import _C, graph, graph_task
-from nbgrad.graph import get_gradient_edge
+from nbgrad import _C, graph
+from nbgrad.graph import get_gradient_edge, task as graph_task
 
 LEAF = "torch::autograd::AccumulateGrad"        # the name of a leaf's node
 

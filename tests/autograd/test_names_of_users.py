@@ -10,10 +10,10 @@ import pytest
 
 import nbgrad
 from nbgrad import Function, grad, graph, nn
-from nbgrad.function_node import BackwardCFunction
+from nbgrad.autograd.function_node import BackwardCFunction
 from nbgrad.graph import AccumulateGrad
-from nbgrad.node import Node
-from nbgrad.tensor import Meta
+from nbgrad.graph.node import Node
+from nbgrad.tensors.tensor import Meta
 
 
 class Marked(nbgrad.Tensor):

@@ -8,7 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
-from nbgrad.node import Node
+from nbgrad.graph.node import Node
 
 
 def leaf(*shape):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import InplaceError
+from nbgrad.base.errors import InplaceError
 
 CALLS = {
     "x * y": lambda x, y: x * y,

@@ -713,8 +713,8 @@ def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
             raise KeyboardInterrupt
 
     packed = []
-    for patch in (lambda m: m.setattr("nbgrad.saved.special", Interrupted()),
-                  lambda m: m.setattr("nbgrad.saved._hook_stack.entered", Interrupted())):
+    for patch in (lambda m: m.setattr("nbgrad.graph.saved.special", Interrupted()),
+                  lambda m: m.setattr("nbgrad.graph.saved._hook_stack.entered", Interrupted())):
         with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
             patch(m)
             with nbgrad.graph.saved_tensors_hooks(packed.append, lambda x: x):

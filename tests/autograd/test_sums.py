@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad import config
+from nbgrad.base import config
 
 
 def leaf(data):

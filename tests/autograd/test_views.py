@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 
 F64 = nbgrad.float64
 

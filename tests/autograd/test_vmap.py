@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.batch.levels import BatchingError
 from nbgrad.batch.tensors import RULES
+from nbgrad.batch.vmap import LOOPED, vmap
 from nbgrad.ops.core import OPS, General
-from nbgrad.vmap import LOOPED, vmap
+from nbgrad.tensors.levels import BatchingError
 from tests.samples import SAMPLES
 from tests.samples.batches import SIZE, called, loop, plans
 from tests.samples.checking import close, results
@@ -254,7 +254,7 @@ def test_escaped_tensors_are_refused():
 
 def test_levels_are_closed_when_the_function_fails():
     """An error leaves no batch open."""
-    from nbgrad.batch.levels import open_levels, state
+    from nbgrad.tensors.levels import open_levels, state
 
     with pytest.raises(ZeroDivisionError):
         vmap(lambda row: 1 / 0)(wave(3))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad import errors
+from nbgrad.base import errors
 from nbgrad.cubins import command, table
 from nbgrad.cubins.operations import named
 from nbgrad.kernels import scalars

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from nbgrad import dtypes
+from nbgrad.base import dtypes
+from nbgrad.base.errors import KernelError
 from nbgrad.cubins import table
 from nbgrad.cubins.operations import named
-from nbgrad.errors import KernelError
 from nbgrad.kernels import codegen, scalars
 from nbgrad.kernels.cuda import access, monoids, reductions, simt, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes

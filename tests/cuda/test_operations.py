@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from nbgrad import dtypes
+from nbgrad.base import dtypes
+from nbgrad.base.errors import KernelError
 from nbgrad.cubins import command, operations, table
 from nbgrad.cubins.operations import named
-from nbgrad.errors import KernelError
 from nbgrad.kernels.cuda import gates, random, simt, templates
 
 N = 1027  # more than a tile of any dtype but the narrowest, and a tail

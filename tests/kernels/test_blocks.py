@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad import config
-from nbgrad.kernels.cpu.memory import LEAST, PATIENCE, blocks
+from nbgrad.base import config
+from nbgrad.native.blocks import LEAST, PATIENCE, blocks
 
 pytestmark = pytest.mark.skipif(blocks() is None, reason="no allocator on this system, or NBGRAD_NATIVE=0")
 LIMIT = "memory_limit"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nbgrad
-from nbgrad.collector import CollectorPause
+from nbgrad.base.collector import CollectorPause
 from nbgrad.kernels.cpu import frontend
 
 FIRST_KERNEL = """

@@ -10,9 +10,9 @@ import textwrap
 import pytest
 
 import nbgrad
-from nbgrad import config
-from nbgrad.calls import CALLS
-from nbgrad.rules import viewer
+from nbgrad.base import config
+from nbgrad.base.calls import CALLS
+from nbgrad.dispatch.general import viewer
 
 native = sys.modules["nbgrad.tensor"].native         # `nbgrad.tensor` is the function
 pytestmark = pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0")

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from nbgrad.errors import RangeError
+from nbgrad.base.errors import RangeError
 from nbgrad.kernels.cpu import pool as pool_module
 from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, pool_ir, quota
 from nbgrad.kernels.cpu.store import Loader, Store

@@ -11,8 +11,8 @@ from nbgrad import float32
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.kernels.prims import numpy_prims
 from nbgrad.kernels.templates import reduce as templates
-from nbgrad.layout import layout_of
 from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
+from nbgrad.tensors.layout import layout_of
 
 
 @pytest.mark.parametrize("shape, strides, dims, expected", [

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from nbgrad.errors import DTypeError, KernelError
+from nbgrad.base.errors import DTypeError, KernelError
 from nbgrad.kernels import prims, scalars
 from nbgrad.kernels.instantiate import instantiate, numba_wrap
 

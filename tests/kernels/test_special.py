@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 
 SEED, COUNT = 7, 150
 REAL = ("float32", "float64")

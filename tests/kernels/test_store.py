@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from nbgrad import cache
-from nbgrad.errors import CacheError, KernelError
+from nbgrad.base.errors import CacheError, KernelError
 from nbgrad.kernels.cpu import disk, elf, store
 from nbgrad.kernels.cpu.store import Loader, Store, content_key
 

@@ -8,7 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
-from nbgrad.errors import ArgumentError, DimError, RangeError
+from nbgrad.base.errors import ArgumentError, DimError, RangeError
 
 
 class Add(nn.Module):

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import nbgrad
-from nbgrad.errors import RangeError, ShapeError
+from nbgrad.base.errors import RangeError, ShapeError
 from nbgrad.nn import init
 
 SHAPE = (300, 200)

@@ -11,7 +11,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
-from nbgrad.errors import RangeError, ShapeError
+from nbgrad.base.errors import RangeError, ShapeError
 from nbgrad.nn import functional as F
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
-from nbgrad.errors import ArgumentError, RangeError, ShapeError
+from nbgrad.base.errors import ArgumentError, RangeError, ShapeError
 
 
 class Affine(nn.Module):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import ArgumentError, GradError
+from nbgrad.base.errors import ArgumentError, GradError
 from nbgrad.nn.utils import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 
 

@@ -27,7 +27,7 @@ def block(info: str, containing: str) -> str:
 
 FORGET = """
 import nbgrad
-from nbgrad.install import FUNCTIONS
+from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 for names in (OPS, FUNCTIONS, vars(nbgrad)):        # in case the library has it by now
     names.pop("softsign", None)

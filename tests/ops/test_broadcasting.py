@@ -9,10 +9,10 @@ import pytest
 
 import nbgrad
 from nbgrad import linalg
-from nbgrad.calls import CALLS
-from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.base.calls import CALLS
+from nbgrad.batch.vmap import vmap
 from nbgrad.ops.core import OPS, Elementwise
-from nbgrad.vmap import vmap
 from tests.samples import SAMPLES
 from tests.samples.checking import close
 from tests.samples.row import draw

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Elementwise
 from tests.ops.test_gradients import COMPLEX, SMOOTH, along_one_direction, check_gradients
 from tests.ops.test_values import check_value

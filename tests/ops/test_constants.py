@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
+from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.batch.tensors import Batched
-from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.ops.core import OPS
 from tests.samples import SAMPLES
 from tests.samples.checking import flatten, holds_numbers, run, to_tensor

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import nbgrad
-from nbgrad.docstrings import DOCSTRINGS
-from nbgrad.install import FUNCTIONS
+from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 from nbgrad.ops.describe import derivatives, describe, infix
+from nbgrad.ops.docstrings import DOCSTRINGS
 from nbgrad.ops.expr import constant, scalar, symbol
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Composite, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import flatten, run, tensors

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.dispatch import apply
+from nbgrad.base.calls import CALLS
+from nbgrad.dispatch.elementwise import apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
 from tests.samples import SAMPLES

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.grad_mode import special
-from nbgrad.interpreters import Presence
+from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from nbgrad.base.calls import CALLS
+from nbgrad.base.grad_mode import special
+from nbgrad.modes.interpreters import Presence
 from nbgrad.ops.core import OPS, General
 from tests.samples import SAMPLES
 from tests.samples.checking import (

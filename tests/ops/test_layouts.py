@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import close, gradients, results, run, tensors, to_tensor, weights_of

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 
 RNG = np.random.default_rng(0)
 DTYPES = {"float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}

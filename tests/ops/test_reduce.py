@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import DimError, DTypeError, RangeError, ShapeError
+from nbgrad.base.errors import DimError, DTypeError, RangeError, ShapeError
 
 RNG = np.random.default_rng(0)
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.dispatch import rule_of
+from nbgrad.base.calls import CALLS
+from nbgrad.dispatch.elementwise import rule_of
+from nbgrad.dispatch.general import facts_of
 from nbgrad.ops.core import OPS, Elementwise, General
 from nbgrad.ops.expr import Operators, evaluate
-from nbgrad.rules import facts_of
 from tests.samples import SAMPLES
 from tests.samples.checking import attributes_of, flatten, results, run, tensors, weights_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
-from nbgrad.calls import CALLS
-from nbgrad.grad_mode import special
+from nbgrad.base.calls import CALLS
+from nbgrad.base.grad_mode import special
 from nbgrad.ops.core import OPS
 from tests.samples import SAMPLES
 from tests.samples.checking import expected, first_order, flatten, holds_numbers, weights_of

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import ArgumentError
+from nbgrad.base.errors import ArgumentError
 
 
 def x() -> nbgrad.Tensor:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 import numpy as np
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 
 from .checking import as_tuple, to_tensor
 from .row import Case, Row

@@ -6,7 +6,7 @@ from typing import Any, Callable
 import numpy as np
 
 import nbgrad
-from nbgrad.calls import CALLS
+from nbgrad.base.calls import CALLS
 
 from .row import Case, Row
 

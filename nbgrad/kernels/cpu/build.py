@@ -11,7 +11,7 @@ import types as python_types
 from functools import cache
 from typing import Any, Callable, NamedTuple
 
-from ... import config
+from ...base import config
 from ..instantiate import instantiate
 from ..prims import POINTER_TYPES, PRIMS, cpu_prims
 from .store import content_key, loader

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ...errors import CacheError
+from ...base.errors import CacheError
 from . import elf
 from .digest import sha256
 

@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import NamedTuple
 
-from ...errors import CacheError
+from ...base.errors import CacheError
 
 __all__ = ["ObjectSymbols", "is_elf", "inspect"]
 

@@ -27,7 +27,7 @@ from numba.core import (
 )
 from numba.core.typing import templates
 
-from ...collector import CollectorPause
+from ...base.collector import CollectorPause
 from .store import full_width
 
 __all__ = ["compile_kernel", "inlined"]

@@ -43,7 +43,7 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...errors import RangeError
+from ...base.errors import RangeError
 
 __all__ = ["Pool", "PoolCounters", "pool_ir", "available_threads", "default_threads"]
 

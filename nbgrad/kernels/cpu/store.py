@@ -5,7 +5,7 @@ llvmlite's binding is needed for that: a warm process never imports Numba.
 
 NOTE [Locks and fork]: a child that is forked while another thread compiles would inherit locks that nobody releases.
 ``fork`` therefore first takes the compile lock, Numba's (if it was imported) and llvmlite's, in the order in which a
-compilation takes them, and waits for imports under way (``locks.py``); the child renews all three.
+compilation takes them, and waits for imports under way (``base/locks.py``); the child renews all three.
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..._version import __version__
-from ...errors import CacheError, KernelError
-from ...locks import allow_imports, no_imports
+from ...base.errors import CacheError, KernelError
+from ...base.locks import allow_imports, no_imports
 from . import elf
 from .digest import sha256
 from .disk import Store, StoreInfo, default_directory

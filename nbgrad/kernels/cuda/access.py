@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ...dtypes import BOOL, COMPLEX, dtype_of
-from ...errors import KernelError
+from ...base.dtypes import BOOL, COMPLEX, dtype_of
+from ...base.errors import KernelError
 
 __all__ = ["Access", "Function", "VECTOR_BYTES", "compute_dtype", "value_dtype", "check_load", "vector_lanes",
            "itemsize", "prims_dtype"]

@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ...errors import KernelError
+from ...base.errors import KernelError
 from .. import complex_scalars, prims, scalars
 from ..instantiate import instantiate
 from .access import Function, prims_dtype, value_dtype

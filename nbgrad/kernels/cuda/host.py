@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ...dtypes import dtype_of
-from ...errors import DeviceError, KernelError
+from ...base.dtypes import dtype_of
+from ...base.errors import DeviceError, KernelError
 from .access import compute_dtype
 from .build import Kernel
 from .templates import BLOCK

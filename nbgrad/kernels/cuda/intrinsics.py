@@ -17,8 +17,8 @@ with warnings.catch_warnings():  # numba-cuda 0.30 does, on import, what NumPy 2
 
 from llvmlite import ir
 
-from ...dtypes import COMPLEX, dtype_of
-from ...errors import KernelError
+from ...base.dtypes import COMPLEX, dtype_of
+from ...base.errors import KernelError
 from ..prims import declare, llvm_prims
 from .access import Access, check_load, compute_dtype, itemsize, prims_dtype, value_dtype
 

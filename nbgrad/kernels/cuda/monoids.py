@@ -15,8 +15,8 @@ import math
 from functools import cache
 from typing import NamedTuple
 
-from ...dtypes import dtype_of
-from ...errors import KernelError
+from ...base.dtypes import dtype_of
+from ...base.errors import KernelError
 from .access import Function
 
 __all__ = ["Monoid", "folds", "monoid", "MONOIDS"]

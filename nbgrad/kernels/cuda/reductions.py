@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import Sequence
 
-from ...errors import KernelError
+from ...base.errors import KernelError
 from .access import Access, vector_lanes
 from .monoids import Monoid
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent

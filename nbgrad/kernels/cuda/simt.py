@@ -12,8 +12,8 @@ from typing import Iterable, Sequence
 
 import numpy as np
 
-from ...dtypes import BOOL, COMPLEX, FLOATING, dtype_of
-from ...errors import KernelError
+from ...base.dtypes import BOOL, COMPLEX, FLOATING, dtype_of
+from ...base.errors import KernelError
 from ..instantiate import instantiate
 from ..prims import numpy_prims
 from .access import Access, Function, check_load, compute_dtype, prims_dtype, value_dtype

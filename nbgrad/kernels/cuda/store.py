@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from functools import cache
 
-from ...errors import KernelError
+from ...base.errors import KernelError
 from ..cpu.disk import SUFFIX, default_directory, private_directory, replace_file
 from .build import ARCH, Kernel, Recipe
 from .gates import Gate, check

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Callable, Iterable, NamedTuple, Sequence
 
-from ...dtypes import COMPLEX, dtype_of
-from ...errors import KernelError
+from ...base.dtypes import COMPLEX, dtype_of
+from ...base.errors import KernelError
 from .access import Access, Function, vector_lanes
 
 __all__ = ["BLOCK", "Template", "Operand", "array", "single", "value", "number", "elementwise", "elementwise_grid", "accumulate",

@@ -1,4 +1,4 @@
-"""Coefficients of the special functions' polynomials, by dtype: see ``COEFFICIENTS`` in tables.py, which they are part of.
+"""Coefficients of the special functions' polynomials, by dtype: see ``COEFFICIENTS`` in base/bounded.py, which they are part of.
 
     erfcx_scaled                    (1 + 2 x) e**(x**2) erfc(x), in (x - 4) / (x + 4)
     erfinv_near                     erfinv(x) / x, in w - 2.5, w = -log(1 - x**2)

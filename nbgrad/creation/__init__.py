@@ -1,0 +1,1 @@
+"""How tensors are made of numbers, arrays and other libraries' memory, and converted from dtype to dtype."""

@@ -1,0 +1,147 @@
+"""Conversions: other dtypes, other devices. What needs no change is returned as it is; gradients pass through."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import DType, bool_, complex64, dtype_of
+from ..base.errors import ArgumentError, NotSupportedError
+from ..tensors.storage import CPU, Device, device as device_of
+from ..tensors.tensor import Tensor
+
+__all__ = ["convert", "install_casts", "on_device"]
+
+
+def on_device(op: str, spec) -> Device:
+    """The device that an argument names, which must be one that tensors can be on.
+
+    Raises:
+        DeviceError: no such name. NotSupportedError: a GPU.
+    """
+    device = device_of(spec) if spec is not None else CPU
+    if device.type != "cpu":
+        from ..kernels.cuda.host import without_tensors
+        raise NotSupportedError(f"{op}: device {device} is not available: {without_tensors()}. Hint: device='cpu'.")
+    return device
+
+
+def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
+    """``x`` in another dtype; ``x`` itself where nothing changes, unless ``copy``. Recorded."""
+    if dtype is x.layout.dtype:
+        return CALLS["clone"](x) if copy else x
+    if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
+        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning,
+                      stacklevel=3)
+    return CALLS["to_dtype"](x, dtype)
+
+
+def is_dtype(value) -> bool:
+    """Whether an argument of ``to`` names a dtype."""
+    return isinstance(value, (DType, np.dtype)) or (isinstance(value, type) and value is not Tensor)
+
+
+def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, non_blocking: bool = False,
+       copy: bool = False, memory_format=None) -> Tensor:
+    """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
+
+    Args:
+        copy: copy even where nothing changes; otherwise ``x`` itself is returned then.
+        non_blocking: accepted; CPU copies are done when they return.
+        memory_format: the order in which the elements are to lie in memory.
+
+    Raises:
+        ArgumentError: other arguments. DeviceError, NotSupportedError: a device that is not there.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).to(nbgrad.int32)
+    tensor([1, 1], dtype=nbgrad.int32)
+    """
+    given = list(args)
+    if given and isinstance(given[0], Tensor):
+        other = given.pop(0)
+    else:
+        if given and (isinstance(given[0], (str, Device)) or (len(given) > 1 and given[0] is None)):
+            device = given.pop(0)
+        if given and is_dtype(given[0]):
+            dtype = given.pop(0)
+    flags = given[:2]           # non_blocking, copy
+    if len(given) > 2 or any(not isinstance(flag, bool) for flag in flags):
+        raise ArgumentError(f"to: expected a dtype, a device or a Tensor, got {given[0]!r}.")
+    copy = flags[1] if len(flags) > 1 else copy
+    if other is not None:
+        dtype, device = other.layout.dtype, other.layout.device
+    on_device("to", device)
+    converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy)
+    return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
+
+
+def type_(x: Tensor, dtype=None, non_blocking: bool = False):
+    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
+    if dtype is None:
+        return f"nbgrad.{TYPE_NAMES[x.layout.dtype]}Tensor"
+    if isinstance(dtype, str) and dtype.endswith("Tensor"):
+        name = dtype.rpartition(".")[2]
+        found = [d for d, known in TYPE_NAMES.items() if name == f"{known}Tensor"]
+        if not found:
+            raise ArgumentError(f"type: {dtype!r} is no type of tensor; expected one like 'nbgrad.FloatTensor'.")
+        return convert(x, found[0])
+    return convert(x, dtype_of(dtype))
+
+
+# dtype, torch's name of its tensors, and the method that converts to it.
+KINDS = (("float32", "Float", "float"), ("float64", "Double", "double"), ("float16", "Half", "half"),
+         ("bfloat16", "BFloat16", "bfloat16"), ("int64", "Long", "long"), ("int32", "Int", "int"),
+         ("int16", "Short", "short"), ("int8", "Char", "char"), ("uint8", "Byte", "byte"), ("bool", "Bool", "bool"),
+         ("complex64", "ComplexFloat", "cfloat"), ("complex128", "ComplexDouble", "cdouble"))
+TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in KINDS}
+METHODS = {method: dtype_of(name) for name, _, method in KINDS}
+
+
+def caster(name: str, dtype: DType):
+    """The method that converts to one dtype."""
+    def cast(self, memory_format=None):
+        converted = convert(self, dtype)
+        return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as {dtype.name}; itself if it is."
+    return cast
+
+
+def type_as(x: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of ``other``.
+
+    Raises:
+        ArgumentError: other is no tensor.
+    """
+    if not isinstance(other, Tensor):
+        raise ArgumentError(f"type_as: other must be a Tensor, got {type(other).__name__}.")
+    return convert(x, other.layout.dtype)
+
+
+def cpu(x: Tensor) -> Tensor:
+    """The tensor on the CPU; itself if it is there."""
+    return x
+
+
+def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU.
+
+    Raises:
+        NotSupportedError: always, until there is a run time for it.
+    """
+    on_device("cuda", "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+    return x
+
+
+def install_casts() -> None:
+    """Hang the conversions on Tensor."""
+    for name, dtype in METHODS.items():
+        setattr(Tensor, name, caster(name, dtype))
+    for name, method in {"to": to, "type": type_, "type_as": type_as, "cpu": cpu, "cuda": cuda}.items():
+        setattr(Tensor, name, method)
+
+
+# The names by which dtypes are known besides their own; those of Python's types are torch's.
+DTYPE_NAMES = {name: dtype for name, dtype in METHODS.items() if name not in ("char", "byte")}

@@ -1,0 +1,139 @@
+"""DLPack: memory shared with other array libraries, in both directions.
+
+NumPy makes and reads the capsules, with their lifetimes, flags and versions. It does not know bfloat16; such memory
+crosses as int16, and the element type in the capsule is relabelled.
+"""
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import bfloat16
+from ..base.errors import ArgumentError, DeviceError, GradError, NotSupportedError
+from ..graph.edges import requires_grad
+from ..tensors.arrays import array_of
+from ..tensors.layout import layout_of
+from ..tensors.tensor import Tensor, new_tensor
+from .casting import on_device
+from .numpy_doors import from_numpy
+
+__all__ = ["from_dlpack", "install_dlpack"]
+
+CPU_DEVICE = (1, 0)             # kDLCPU, number 0
+INT, BFLOAT = 0, 4              # element type codes: kDLInt, kDLBfloat
+# Where the code lies: in DLTensor after data, device and ndim; a versioned capsule has version, context, deleter and
+# flags before.
+CODE_AT, VERSIONED_CODE_AT = 20, 52
+
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+
+
+def element_code(capsule) -> ctypes.c_uint8:
+    """The code of the element type in an unused capsule, to be read or written."""
+    for name, at in ((b"dltensor", CODE_AT), (b"dltensor_versioned", VERSIONED_CODE_AT)):
+        if _is_valid(capsule, name):
+            return ctypes.c_uint8.from_address(_get_pointer(capsule, name) + at)
+    raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
+
+
+def to_dlpack(x: Tensor, *, stream=None, max_version: tuple[int, int] | None = None,
+              dl_device: tuple[int, int] | None = None, copy: bool | None = None):
+    """The capsule of the DLPack protocol; a consumer that knows version 1 is told if the memory is read-only.
+
+    Raises:
+        GradError: the tensor requires grad. BufferError: lazy conjugation, which the protocol cannot say, or read-only
+            memory for a consumer that could not know.
+    """
+    if x._needs_grad_ and requires_grad(x):
+        raise GradError("__dlpack__: the tensor requires grad, and a capsule has no history. Hint: x.detach().")
+    if x.layout.conj or x.layout.neg:
+        raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. "
+                          "Hint: x.resolve_conj().resolve_neg().")
+    if stream is not None:
+        raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got {stream!r}.")
+    array, narrow = array_of(x), x.layout.dtype is bfloat16
+    capsule = export(array.view(np.int16) if narrow else array, max_version, dl_device, copy)
+    if narrow:
+        element_code(capsule).value = BFLOAT
+    return capsule
+
+
+def export(array: np.ndarray, max_version, dl_device, copy):
+    """NumPy's capsule, with those of the arguments that it must be told."""
+    asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return array.__dlpack__(**{name: value for name, value in asked.items() if value is not None})
+
+
+def dlpack_device(x: Tensor) -> tuple[int, int]:
+    """Kind and number of the device."""
+    return CPU_DEVICE
+
+
+class Relabelled:
+    """An exporter of bfloat16 memory that says int16, which NumPy knows."""
+
+    def __init__(self, exporter):
+        self.exporter, self.relabelled = exporter, False
+
+    def __dlpack_device__(self):
+        return self.exporter.__dlpack_device__()
+
+    def __dlpack__(self, **asked):
+        capsule = self.exporter.__dlpack__(**asked)
+        code = element_code(capsule)
+        if code.value == BFLOAT:
+            code.value, self.relabelled = INT, True
+        return capsule
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array.
+
+    Args:
+        ext_tensor: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library.
+        device: the CPU, if given.
+        copy: True copies; otherwise the memory is shared.
+
+    Raises:
+        ArgumentError: no exporter. DeviceError: memory that is not the CPU's.
+
+    >>> import nbgrad, numpy
+    >>> nbgrad.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
+    on_device("from_dlpack", device)
+    shared = shared_memory(ext_tensor)
+    return CALLS["clone"](shared) if copy else shared
+
+
+def shared_memory(x) -> Tensor:
+    """The tensor on the exporter's memory: see ``from_dlpack``."""
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, "
+                            f"got {type(x).__name__}.")
+    kind = int(x.__dlpack_device__()[0])
+    if kind != CPU_DEVICE[0]:
+        raise DeviceError(f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, "
+                          f"{CPU_DEVICE[0]}.")
+    exporter = Relabelled(x)
+    try:
+        array = np.from_dlpack(exporter)
+    except (RuntimeError, TypeError) as error:
+        raise NotSupportedError(f"from_dlpack: {error} Hint: hand over a copy in another dtype.") from error
+    out = from_numpy(array)
+    if not exporter.relabelled:
+        return out
+    layout = layout_of(bfloat16, out.layout.shape, out.layout.strides)
+    out._storage_.array = out._storage_.array.view(bfloat16.numpy)
+    return new_tensor(out._storage_, layout)
+
+
+def install_dlpack() -> dict:
+    """Hang the protocol on Tensor; return the public functions by name."""
+    Tensor.__dlpack__, Tensor.__dlpack_device__ = to_dlpack, dlpack_device
+    return {"from_dlpack": from_dlpack}

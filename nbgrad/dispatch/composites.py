@@ -1,0 +1,394 @@
+"""Composites that only spell other operations: what they come to is found once for a kind of call.
+
+NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(...)`` with a shape that follows from the layout of ``x`` and from the
+arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it,
+one after another, as far as what is asked of their results is known; the next call of that layout and those arguments takes them
+from a table. Formulas that ask for anything else are run as ever. Of those that are declared with ``spelling="memory"`` the place
+of the operand in its memory is known too. ``spelling="steps"`` is for formulas of several operands, of whose results they ask
+shapes: ``traced`` notes what they do to tensors.
+"""
+from __future__ import annotations
+
+from functools import cache, wraps
+from typing import Any, Callable
+
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.grad_mode import mode, special
+from ..ops.core import OPS, Composite, Movement
+from ..ops.kinds import is_strange
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor
+from .general import argument_text, default_values, late_function, maker_of_several, view_layout, viewer
+
+__all__ = ["settled", "traced"]
+
+
+class Stand:
+    """What stands for a tensor of a layout: it answers questions about that and notes what is done to it."""
+
+    __slots__ = ("known", "steps", "_storage_", "_offset_")
+    _storage_: Any
+    _offset_: int
+
+    def __init__(self, layout: Layout | None, steps: tuple = ()):
+        self.known, self.steps = layout, steps      # of most results no layout is known
+
+    @classmethod
+    def of(cls, x: Tensor) -> Stand:
+        """What stands for a tensor in its memory."""
+        stand = cls(x.layout)
+        stand._storage_, stand._offset_ = x._storage_, x._offset_
+        return stand
+
+    @property
+    def layout(self) -> Layout:
+        """The layout.
+
+        Raises:
+            LookupError: it is not known.
+        """
+        if self.known is None:
+            raise LookupError("no layout is known of this result.")
+        return self.known
+
+    shape = property(lambda self: self.layout.shape)
+    ndim = property(lambda self: self.layout.ndim)
+    dtype = property(lambda self: self.layout.dtype)
+    itemsize = property(lambda self: self.layout.dtype.itemsize)
+
+    def storage_offset(self) -> int:
+        """Elements before the first one."""
+        return self._offset_ // self.itemsize
+
+    def numel(self) -> int:
+        """How many elements."""
+        return self.layout.numel
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex."""
+        return self.layout.dtype.is_complex
+
+    def __getattr__(self, name: str) -> Callable:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        op = OPS.get(name)
+        if type(op) is Composite:
+            formula = op.formula
+            return lambda *args, **named: formula(self, *args, **named)
+        if type(op) is Movement and op.multiple:
+            return lambda *args, **named: Several((*self.steps, (name, args, named, self.known)))
+        return lambda *args, **named: Stand(self.layout_after(op, args), (*self.steps, (name, args, named, self.known)))
+
+    def __bool__(self) -> bool:
+        raise LookupError("what a result is like is not known.")
+
+    def layout_after(self, op: Any, args: tuple) -> Layout | None:
+        """The layout of a result: known of a movement and of a row-major copy."""
+        if type(op) is Movement and not op.multiple and self.known is not None:
+            shape, strides, _ = op.formula(self.known, *completed(op, args))
+            return view_layout(op, self.known, shape, strides, completed(op, args))
+        return self.known.like() if self.known is not None and op is OPS["contiguous_copy"] else None
+
+
+class Several(Stand):
+    """What stands for the results of a movement that gives several: a formula may return them or their copies, and do no more."""
+
+    __slots__ = ()
+
+    def __init__(self, steps: tuple):
+        super().__init__(None, steps)
+
+    def __getattr__(self, name: str) -> Callable:
+        raise AttributeError(name)
+
+    def contiguous_copy(self) -> Several:
+        """Each of them, copied."""
+        return Several((*self.steps, (COPIES, (), {}, None)))
+
+
+COPIES = "contiguous_copy of each"
+
+
+def copies_of(views: tuple) -> tuple:
+    """Row-major copies of several tensors."""
+    return tuple([x.contiguous_copy() for x in views])
+
+
+def found(op: Composite, x: Tensor, args: tuple) -> tuple | None:
+    """``(function, arguments)`` that the call comes to, or several of them; None where it is more than that."""
+    try:
+        made = op.formula(Stand.of(x) if op.spelling == MEMORY else Stand(x.layout), *args)
+        each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
+    except Exception:           # of another kind of formula, or of wrong arguments: their own call says so
+        return None
+    if not each or None in each:
+        return None
+    return (several, tuple(each)) if type(made) is tuple else each[0]
+
+
+def several(x: Tensor, *each: tuple) -> tuple:
+    """The results of a formula that gives a tuple."""
+    return tuple([function(x, *rest) for function, rest in each])
+
+
+def chained(x: Tensor, *steps: tuple) -> Tensor:
+    """What comes of several methods in a row."""
+    for function, rest in steps:
+        x = function(x, *rest)
+    return x
+
+
+def itself(x: Tensor) -> Tensor:
+    """The operand."""
+    return x
+
+
+def steps_of(made: Any) -> tuple | None:
+    """What the methods that were called come to, as one function and its arguments behind the operand."""
+    if not isinstance(made, Stand):
+        return None
+    steps: list[tuple] = []
+    for name, args, named, layout in made.steps:
+        function = copies_of if name is COPIES else vars(Tensor).get(name)
+        if named or not callable(function):
+            return None
+        steps.append((layout is not None and movement_of(name, layout, args)) or (function, args))
+    if len(steps) == 2:
+        (first, given), (second, rest) = steps
+        return (lambda x: second(first(x, *given), *rest)), ()
+    if len(steps) < 2:
+        return steps[0] if steps else (itself, ())
+    return chained, tuple(steps)
+
+
+def movement_of(name: str, layout: Layout, args: tuple) -> tuple | None:
+    """``(function, ())`` that gives the view of a tensor of a layout, without looking for its plan."""
+    op: Any = OPS.get(name)
+    if type(op) is not Movement:
+        return None
+    given = completed(op, args)
+    plan, views = CALLS[name].plans[(layout, *given) if given else layout], viewing(op)
+    return (lambda x: views(x, plan)) if op.multiple else (lambda x: views(plan, x, mode.enabled)), ()
+
+
+def completed(op: Movement, args: tuple) -> tuple:
+    """All attributes of a movement."""
+    return (*args, *[p.default for p in list(op.signature.parameters.values())[1 + len(args) :]])
+
+
+@cache
+def viewing(op: Movement) -> Callable:
+    """What makes the views of a movement by a plan."""
+    return maker_of_several(op) if op.multiple else viewer(op)
+
+
+MEMORY = "memory"
+# Of a formula that asks for it: where the operand lies in its memory, and how much that is.
+PLACE = "{0}._offset_, {0}._storage_.array.nbytes"
+# True and 1.0 equal 1, and would find what that has left.
+CALL_TEXT = """def call({parameters}):
+    if special: return formula({passed})
+    {strange}try: function, rest = table[{key}]
+    except (AttributeError, KeyError, TypeError): return settle({passed})
+    return function({first}, *rest)
+"""
+STRANGE_TEXT = """if {strange}: return formula({passed})
+    """
+
+
+def settled(op: Composite) -> Callable:
+    """The call of a composite, quicker where it has been settled."""
+    formula, parameters = op.formula, list(op.signature.parameters.values())
+    table: dict = {}
+
+    def settle(x, *args):
+        out = formula(x, *args)
+        if not any(map(is_strange, [value for value in args if type(value) is not int])) and isinstance(x, Tensor):
+            key = (x.layout, *args) if args else x.layout
+            if op.spelling == MEMORY:
+                key = (x.layout, *args, x._offset_, x._storage_.array.nbytes)
+            if not x.layout.special:
+                keep(table, key, found(op, x, args) or (formula, args))
+        return out
+
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+        return of_any_arguments(formula, settle, table)
+    first, *names = [p.name for p in parameters]
+    assert first not in ("table", "settle", "formula", "is_strange")
+
+    def text() -> str:
+        passed = ", ".join([first, *names])
+        strange = " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
+        key = ", ".join([f"{first}.layout", *names, *([PLACE.format(first)] if op.spelling == MEMORY else [])])
+        return CALL_TEXT.format(
+            parameters=argument_text(op, "_defaults"), key=key, passed=passed, first=first,
+            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "")
+
+    scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange, "special": special}
+    call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
+    call.__name__ = call.__qualname__ = formula.__name__
+    call.__signature__, call.__wrapped__ = op.signature, formula
+    return call
+
+
+def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callable:
+    """The call of a formula that takes any number of arguments."""
+    @wraps(formula)
+    def call(x, *args, **named):
+        for value in args:
+            if type(value) is not int and is_strange(value):
+                return formula(x, *args, **named)
+        if named or special:
+            return formula(x, *args, **named)
+        try:
+            function, rest = table[(x.layout, *args) if args else x.layout]
+        except (AttributeError, KeyError, TypeError):
+            return settle(x, *args)
+        return function(x, *rest)
+    return call
+
+
+# ---- of several operands -------------------------------------------------------------------------------------------
+
+class Watched:
+    """A tensor whose methods are noted: what stands for an operand, and for every result, while a formula is traced.
+
+    Attributes:
+        tensor: the tensor.
+        place: which of all tensors of the formula it is.
+        log: the steps so far, shared by all: ``(function, places of the tensors that it takes, its other arguments)``.
+        count: how many tensors there are, in a list of one.
+    """
+
+    __slots__ = ("tensor", "place", "log", "count")
+
+    def __init__(self, tensor: Tensor, log: list, count: list):
+        self.tensor, self.log, self.count, self.place = tensor, log, count, count[0]
+        count[0] += 1
+
+    layout = property(lambda self: self.tensor.layout)
+    shape = property(lambda self: self.tensor.layout.shape)
+    ndim = property(lambda self: self.tensor.layout.ndim)
+    dtype = property(lambda self: self.tensor.layout.dtype)
+
+    def numel(self) -> int:
+        """How many elements."""
+        return self.tensor.layout.numel
+
+    def __bool__(self) -> bool:
+        raise LookupError("what the elements are is not known.")
+
+    def __getattr__(self, name: str) -> Callable:
+        op = OPS.get(name)
+        if name.startswith("_") or name.endswith("_") or op is None:
+            raise AttributeError(name)
+        if type(op) is Composite and not op.spelling:
+            formula = op.formula
+            return lambda *args, **named: formula(self, *args, **named)
+        function = vars(Tensor)[name]
+        return lambda *args: self.noted(function, args)
+
+    def noted(self, function: Callable, args: tuple) -> Watched:
+        """The result of a method, whose operands are the first arguments."""
+        operands = [self, *[x for x in args if type(x) is Watched]]
+        rest = args[len(operands) - 1 :]
+        if any(type(x) is Watched for x in rest):
+            raise LookupError("a tensor stands behind other arguments.")
+        result = function(*[x.tensor for x in operands], *rest)
+        if not isinstance(result, Tensor):
+            raise LookupError("the result is no tensor.")
+        self.log.append((function, tuple([x.place for x in operands]), rest))
+        return Watched(result, self.log, self.count)
+
+    def __add__(self, other: Any) -> Watched:
+        return self.noted(CALLS["add"], (other,))
+
+    def __mul__(self, other: Any) -> Watched:
+        return self.noted(CALLS["mul"], (other,))
+
+    def __matmul__(self, other: Any) -> Watched:
+        return self.noted(CALLS["matmul"], (other,))
+
+
+def operands_in(args: tuple) -> list:
+    """The tensors among arguments and in sequences of them."""
+    return [x for each in args for x in (each if type(each) is tuple or type(each) is list else (each,)) if isinstance(x, Tensor)]
+
+
+def call_key(args: tuple) -> tuple:
+    """By which a traced call is found: layouts, and other arguments with their types.
+
+    Raises:
+        LookupError: of a marked layout, or an argument of another kind.
+    """
+    parts: list = []
+    for x in args:
+        kind = type(x)
+        if kind is int or kind is str:
+            parts += (kind, x)
+        elif kind is tuple or kind is list:
+            parts += (kind, call_key(x))
+        elif isinstance(x, Tensor):
+            layout = x.layout
+            if layout.special:
+                raise LookupError("an interpreter is asked.")
+            parts.append(layout)
+        elif kind is float or kind is bool or x is None:
+            parts += (kind, repr(x))
+        else:
+            raise LookupError("arguments of another kind.")
+    return tuple(parts)
+
+
+def traced(op: Composite) -> Callable:
+    """The call of a composite of several operands whose steps follow from layouts and arguments: from the third call of a kind on
+    they are repeated as they were noted in the second one."""
+    formula = op.formula
+    table: dict = {}
+
+    @wraps(formula)
+    def call(*args, **named):
+        if special or named:
+            return formula(*args, **named)
+        try:
+            key = call_key(args)
+            found = table.get(key, NEW)
+        except LookupError:
+            return formula(*args)
+        if found is None:
+            return formula(*args)
+        if found is NEW:
+            out = formula(*args)
+            keep(table, key, SEEN)
+            return out
+        if found is SEEN:
+            program, out = trace(formula, args)
+            keep(table, key, program)
+            return out
+        values = operands_in(args)
+        steps, results = found
+        for function, places, rest in steps:
+            values.append(function(*[values[k] for k in places], *rest))
+        return values[results] if type(results) is int else tuple([values[k] for k in results])
+    return call
+
+
+NEW, SEEN = ("new",), ("seen",)
+
+
+def trace(formula: Callable, args: tuple) -> tuple:
+    """``((steps, places of the results) or None, result)`` of a call."""
+    log: list = []
+    count = [0]
+    watched = [Watched(x, log, count) if isinstance(x, Tensor) else type(x)([
+        Watched(y, log, count) if isinstance(y, Tensor) else y for y in x]) if type(x) in (tuple, list) else x for x in args]
+    try:
+        out = formula(*watched)
+        if type(out) is Watched:
+            return (tuple(log), out.place), out.tensor
+        if type(out) is tuple and all(type(x) is Watched for x in out):
+            return (tuple(log), tuple([x.place for x in out])), tuple([x.tensor for x in out])
+    except Exception:           # of another kind of formula, or an error that the call itself makes
+        pass
+    return None, formula(*args)

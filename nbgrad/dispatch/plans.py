@@ -1,0 +1,258 @@
+"""Elementwise expressions on any layouts: choose the kernel and fill in the numbers.
+
+NOTE [Two levels]: a plan is found by exact layouts in dispatch/elementwise.py. Here, below it, kernels are found by *kind*:
+expressions, dtypes, which operands are single elements. A shape never seen before costs a few integers, not a kernel.
+"""
+from __future__ import annotations
+
+import math
+import sys
+from functools import cache, lru_cache
+from typing import TypeVar
+
+from ..base import config
+from ..base.dtypes import DType, bool_
+from ..base.errors import KernelError
+from ..kernels.codegen import INFIX, guard_functions, scalar_function
+from ..kernels.convert import conversion, rounding
+from ..kernels.cpu.build import Program, address
+from ..kernels.templates.elementwise import elementwise_loop
+from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
+from ..native.launch import NUMBER_CODES, Plan, pack_record
+from ..ops.expr import Expr, postorder
+from ..tensors.layout import Layout, common_strides, layout_of
+
+__all__ = ["elementwise_plan", "result_layout", "Formula"]
+
+P = TypeVar("P", bound=Plan)
+
+# Serial time, in ns, from which waking the pool pays (benchmarks/test_threads.py), and of the share claimed at once.
+PARALLEL_FROM = 60_000.0
+GRAIN = 15_000.0
+
+
+class Formula:
+    """Expressions to be computed together: interned, so that plans and kernels can be kept by it.
+
+    Attributes:
+        name: for symbols and people.
+        params: ``(name, boolean)`` of every operand.
+        results: expressions over them.
+    """
+
+    __slots__ = ("name", "params", "results", "predicates")
+    _known: dict[tuple, Formula] = {}
+
+    def __new__(cls, name: str, params: tuple[tuple[str, bool], ...], results: tuple[Expr, ...]):
+        key = (name, params, results)
+        found = cls._known.get(key)
+        if found is None:
+            found = super().__new__(cls)
+            found.name, found.params, found.results = key
+            found.predicates = tuple(r.boolean for r in results)
+            found = cls._known.setdefault(key, found)
+        return found
+
+
+@cache
+def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
+    """Address of the contiguous kernel of ``formula`` at a dtype of computation.
+
+    Args:
+        singles: for every operand whether it is one element for all positions.
+        inplace: so many outputs are the first operands, passed once.
+    """
+    function = scalar_function(formula.name, formula.params, formula.results, dtype)
+    outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
+    ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
+    guards = guard_functions(formula.name, formula.params, formula.results, dtype)
+    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""))
+    return address(Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items())))
+
+
+@cache
+def cost(formula: Formula, dtype: str) -> float:
+    """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
+    wide = _WIDTHS[dtype] / 4
+    calls = sum(node.op not in CHEAP for node in postorder(formula.results))
+    return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
+
+
+CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj_physical", "logical_not", "bitwise_not",
+                   "sign", "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
+
+
+def shares(nanoseconds: float) -> tuple[int, int]:
+    """What one thread claims at once, and from where on threads share a launch, in elements of that many nanoseconds."""
+    return max(4096, int(GRAIN / nanoseconds) // 512 * 512), math.ceil(PARALLEL_FROM / nanoseconds)
+
+
+@lru_cache(maxsize=1)
+def iterator() -> int:
+    """Address of the strided iterator."""
+    from ..kernels.templates.iterate import convert, locate, move, walk
+    return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
+
+
+def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
+    """Row-major, or the order in which the operands go through memory, as torch's elementwise operations."""
+    first = operands[0]
+    if first.contiguous and first.shape == shape or all(layout.contiguous for layout in operands):
+        return layout_of(dtype, shape, None, first.device)
+    return layout_of(dtype, shape, common_strides(shape, operands), first.device)
+
+
+def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
+                     inplace: int = 0, plan_type: type[P] = Plan, exact: tuple[str, ...] | None = None) -> P:  # type: ignore[assignment]
+    """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
+
+    Args:
+        compute: dtype of computation; operands and results of other dtypes are converted.
+        outs: layouts of the results, all of one shape, to which the operands broadcast.
+        inplace: so many results are written over the first operands.
+        exact: where kernels compute in a wider type than ``compute``, a half type, numbers and operands of other dtypes are
+            rounded to ``compute`` before, and results after; but numbers and zero-dim tensors not for these operands. None:
+            nothing is.
+    """
+    dtype, first = compute.compute, outs[0]
+    results, wanted = element_types(formula, compute)
+    many = first.numel != 1
+    singles = tuple([x is None or (many and is_single(x)) for x in operands])
+    # A sum of truth values is one; as a number it may be 2.
+    widened = compute is bool_ and first.dtype is not bool_ and results[0] == dtype
+    direct = (not widened and False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)] and False not in
+              [x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)])
+    templates = tuple([out.template for out in outs])
+    if config.DEBUG >= 2:
+        how = "direct" if direct else "iterated"
+        print(f"nbgrad:   plan {formula.name} in {dtype}: {how}, {first.numel} elements", file=sys.stderr)
+    numbers = tuple([x is None for x in operands])
+    if direct:
+        return plan_type(direct_record(formula, dtype, numbers, singles, inplace), templates, operands[inplace:])
+    grain, shared_from = shares(cost(formula, dtype) + 0.5)
+    half = compute.name if exact is not None and compute.compute != compute.name else ""
+    whole = {k for k, (name, _) in enumerate(formula.params) if name in exact} if half and exact else set()
+    params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
+    record = pack_record(iterator(), -1, grain, len(outs), number_codes(numbers, dtype), 0, params, shared_from)
+    return plan_type(record, templates, operands)
+
+
+@cache
+def element_types(formula: Formula, compute: DType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the kernel writes and reads: the dtype of computation, bool for truth values.
+
+    Conversion to bool asks whether a number is not 0; it does not keep the low byte.
+    """
+    dtype = compute.compute
+    return (tuple("bool" if predicate else dtype for predicate in formula.predicates),
+            tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params))
+
+
+def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
+    """How the operands are passed: a Python number as the dtype of computation."""
+    return tuple(NUMBER_CODES[dtype] if number else 0 for number in numbers)
+
+
+@cache
+def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
+    """The record of a launch on memory as it lies: the same for every shape (a plan for a new one 16 -> 4 us)."""
+    grain, shared_from = shares(cost(formula, dtype))
+    codes = number_codes(numbers, dtype)[inplace:]
+    return pack_record(kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from)
+
+
+def is_single(layout: Layout) -> bool:
+    """Whether every position shows the same element: one element, or expanded from one."""
+    return layout.numel == 1 or (layout.expanded and not any(t for s, t in zip(layout.shape, layout.strides) if s > 1))
+
+
+def _writes_directly(out: Layout, name: str, first: Layout) -> bool:
+    """Whether a kernel may write elements of type ``name`` to a result's memory in the order of the first result's."""
+    return out.dense and out.strides == first.strides and out.dtype.name == name and not (out.conj or out.neg)
+
+
+def _reads_directly(layout: Layout, single: bool, name: str, out: Layout) -> bool:
+    """Whether a kernel for elements of type ``name`` may read the operand's memory in the order of ``out``'s."""
+    if layout.conj or layout.neg or not _same_bits(layout.dtype.name, name):
+        return False
+    return single or (layout.shape == out.shape and (layout.strides == out.strides or (layout.contiguous and out.contiguous)))
+
+
+def lazy_bits(layout: Layout) -> str:
+    """The lazy bits of a layout by name: a conversion on the way in and out, like that between dtypes; "" for none."""
+    return ("conj" if layout.conj else "") + ("neg" if layout.neg else "")
+
+
+def _same_bits(memory: str, name: str) -> bool:
+    """Whether a kernel reads ``memory`` as ``name`` without conversion: truth values are the integers 0 and 1."""
+    return memory == name or (memory == "bool" and name == "uint8")
+
+
+def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]) -> bytes:
+    """The record for the iterator: how it reaches every operand, and the walk that they share.
+
+    Args:
+        half: the half type that numbers become before they are computed with; "" for none.
+        whole: the operands of which single numbers do not.
+    """
+    shape = outs[0].shape
+    ndim = len(shape)
+    layouts = [*outs, *operands]
+    names = [("bool" if p else dtype) for p in formula.predicates] + list(wanted)
+    itemsizes = [layout.dtype.itemsize if layout is not None else 0 for layout in layouts]
+    strides = [_byte_strides(layout, ndim) if layout is not None else (0,) * ndim for layout in layouts]
+    if not outs[0].contiguous:      # walk in the memory order of the first result
+        order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
+        shape, strides = tuple([shape[d] for d in order]), [tuple([s[d] for d in order]) for s in strides]
+    sizes, steps = collapse(shape, strides)
+    if len(sizes) > 60:
+        raise KernelError(f"{formula.name}: {len(sizes)} dimensions; at most 60 can be walked.")
+    by_rows = len(sizes) > 1 and sizes[-1] >= LONG_ROW
+    entries = []
+    for k, layout in enumerate(layouts):
+        width = 1 if names[k] == "bool" else _width(names[k])
+        rounded = half and names[k] == dtype and (half != "bool" or k < len(outs))
+        if rounded and k - len(outs) in whole and (layout is None or not layout.ndim):
+            rounded = False
+        if layout is None:
+            entries.append((width, width, rounding(dtype, half, dtype) if rounded else 0, SINGLE))
+            continue
+        memory = layout.dtype.name
+        is_out = k < len(outs)
+        cast = 0
+        if is_out:
+            cast = rounding(dtype, half, memory, lazy_bits(layout)) if rounded else conversion(names[k], memory, lazy_bits(layout))
+        elif rounded:
+            cast = rounding(memory, half, dtype, lazy_bits(layout))
+        elif lazy_bits(layout) or not _same_bits(memory, names[k]):
+            cast = conversion(memory, names[k], lazy_bits(layout))
+        inner = steps[k][-1]
+        if not is_out and singles[k - len(outs)]:
+            how = SINGLE
+        elif by_rows and not cast and (inner == itemsizes[k] or (inner == 0 and not is_out)):
+            how = ROW if inner else ROW_SINGLE
+        else:
+            row_major, step = True, itemsizes[k]
+            for size, stride in zip(reversed(sizes), reversed(steps[k])):
+                row_major, step = row_major and stride == step, step * size
+            how = DIRECT if row_major else STRIDED
+        entries.append((itemsizes[k], width, cast, how))
+    code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]]))
+    return iteration_record(code, len(outs), entries, sizes, steps)
+
+
+_WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
+           "complex128": 16}
+
+
+def _width(name: str) -> int:
+    return _WIDTHS[name]
+
+
+def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
+    """Strides in bytes of an operand that broadcasts to ``ndim`` dimensions."""
+    width = layout.dtype.itemsize
+    own = [0 if size == 1 else step * width for size, step in zip(layout.shape, layout.strides)]
+    return (*(0,) * (ndim - layout.ndim), *own)
+
+

@@ -1,0 +1,84 @@
+"""One kernel from a formula of several results, written over its operands: what an optimizer's step is.
+
+A rule is a plain function ``rule(scalar, *outputs, *inputs, **scalars)`` that returns the outputs' new values; it is run once on
+symbols, and the kernel is compiled like any operation's.
+"""
+from __future__ import annotations
+
+from functools import cache
+from typing import Callable, Sequence
+
+from ..base.bounded import keep
+from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..ops.expr import Expr, constant, scalar, symbol
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor, native
+from ..views import check_inplace
+from .plans import Formula, elementwise_plan
+
+__all__ = ["fused_update"]
+
+_plans: dict[tuple, object] = {}
+MOST_PLANS = 1024
+
+
+@cache
+def formula_of(rule: Callable, outputs: int, inputs: int, scalars: tuple[str, ...]) -> Formula:
+    """The rule on symbols."""
+    names = [*(f"o{k}" for k in range(outputs)), *(f"i{k}" for k in range(inputs)), *scalars]
+    values = [symbol(name) for name in names]
+    tensors = values[:outputs + inputs]
+    results = rule(scalar, *tensors, **dict(zip(scalars, values[outputs + inputs:])))
+    results = results if isinstance(results, tuple) else (results,)
+    if len(results) != outputs:
+        raise ArgumentError(f"fused_update: {rule.__name__} returned {len(results)} values for {outputs} outputs.")
+    name = "".join(c if c.isalnum() else "_" for c in rule.__name__)
+    return Formula(name, tuple((name, False) for name in names),
+                   tuple(r if isinstance(r, Expr) else constant(r) for r in results))
+
+
+def fused_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor] = (),
+                 scalars: dict[str, float] | None = None) -> None:
+    """Write ``rule(scalar, *outputs, *inputs, **scalars)`` over ``outputs``, in one pass over memory.
+
+    Args:
+        rule: formula of numbers; ``scalar`` holds functions (``scalar.sqrt``, ``scalar.where``, ...). Kernels are kept by it.
+        outputs: tensors of one shape and dtype; read, then overwritten; their versions move.
+        inputs: tensors of that shape.
+        scalars: numbers that may change from call to call.
+
+    Raises:
+        ShapeError, DTypeError: the tensors do not go together. InplaceError: an output cannot be written.
+
+    >>> import nbgrad
+    >>> p, g = nbgrad.ones(3), nbgrad.ones(3)
+    >>> fused_update(lambda scalar, p, g, lr: p - lr * g, [p], [g], {"lr": 0.5})
+    >>> p
+    tensor([0.5000, 0.5000, 0.5000])
+    """
+    tensors = (*outputs, *inputs)
+    scalars = scalars or {}
+    key = (rule, len(outputs), tuple(scalars), *[x.layout for x in tensors])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = keep(_plans, key, make_plan(rule, len(outputs), tuple(x.layout for x in tensors), tuple(scalars)), MOST_PLANS)
+    for x in outputs:
+        if not x._storage_.writable or x.layout.expanded:
+            check_inplace("fused_update", x, False)
+    count = len(outputs)
+    rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts):], *scalars.values())
+    native.into(plan, *tensors[:count], *rest)
+
+
+def make_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...]):
+    """The plan of one update."""
+    first = layouts[0]
+    if any(layout.shape != first.shape for layout in layouts):
+        raise ShapeError(f"fused_update: shapes {[list(layout.shape) for layout in layouts]} differ.")
+    if any(layout.dtype is not first.dtype for layout in layouts[:outputs]):
+        raise DTypeError(f"fused_update: outputs of dtypes {[layout.dtype.name for layout in layouts[:outputs]]} differ.")
+    formula = formula_of(rule, outputs, len(layouts) - outputs, scalars)
+    outs = layouts[:outputs]
+    same = all(layout.strides == first.strides for layout in outs)
+    operands = (*layouts, *(None for _ in scalars))
+    return elementwise_plan(formula, first.dtype, operands, outs, inplace=outputs if same else 0)

@@ -1,0 +1,797 @@
+"""Quick calls while forward mode is the only special mode: what is known by layouts is launched without asking anybody.
+
+NOTE [Dual plans]: what these compute is what ``forward_ad`` would, which is asked for all the rest: elementwise calls whose tangent
+is recorded, tangents of several levels, tangents and operands that other interpreters know.
+
+  elementwise   a plan is found by the layouts of the operands and of their tangents. Its kernel is generated from two expressions
+                of the declaration, the result and ``Op.jvp`` with the result put in, so that memory is passed over once;
+  movement      the operand's plan, for the tangent too;
+  the others    a program, found by the layouts of operands and tangents and by attributes (forward/programs.py), from the third
+                call of a kind on; before, and where there is none: of a linear operation its ordinary plan, or its run, once for
+                the operands and once for every group of tangents in their places, of any other what forward_ad does (``in_steps``).
+
+A product of 16 elements takes 3 us instead of 19, a sum 3 instead of 27 (benchmarks/test_forward.py).
+"""
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+from weakref import ref
+
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import DType, of_default_dtype
+from ..base.grad_mode import dual_levels, mode, special
+from ..dispatch.elementwise import BARE, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
+from ..dispatch.general import PREPARED, record_result, several_views, viewer
+from ..dispatch.inplace import overlapping
+from ..dispatch.plans import Formula, elementwise_plan
+from ..graph.edges import requires_grad
+from ..graph.saved import tensors_in
+from ..modes.interpreters import Call, is_marked, known_calls, quick_calls, quick_writes
+from ..native.launch import Plan
+from ..ops.core import Elementwise, General, Movement
+from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
+from ..tensors.layout import broadcast_shapes
+from ..tensors.tensor import Tensor, native
+from ..views import is_view
+from .programs import Tracer, program_of
+from .rules import in_place_of, jvp_expression, tangents_of_call
+from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sight, tangent_of
+
+__all__ = ["quick"]
+
+_plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
+
+
+def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
+    """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
+    if len(special) != len(dual_levels):
+        return None
+    try:
+        level, outermost = dual_levels[-1], dual_levels[0]
+    except IndexError:                  # another thread has closed its level just now
+        return None
+    below = sight.below
+    alone = outermost is level and level.number < below
+    if attributes is None:
+        return elementwise_call(len(operands))(op, level, alone, True, *operands)
+    if below <= outermost.number:
+        out = unseen_call(op, operands, attributes)
+        if out is not None:
+            return out
+    return (_calls.get(op) or call_for(op))(op, operands, attributes, level, alone)
+
+
+_calls: dict[Any, Any] = {}
+
+
+def call_for(op: Any) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation, made once."""
+    made = joining_call if getattr(op, "variadic", False) else movement_call(op) if op.kind == "movement" else general_call(op)
+    return _calls.setdefault(op, made)
+
+
+# ---- elementwise ---------------------------------------------------------------------------------------------------
+
+def known(op: Any, operands: tuple) -> Any:
+    """An elementwise call for which there is a plan; of operands without tangents the ordinary one; a composite that has a program.
+    None for any other call.
+    """
+    if len(special) != len(dual_levels) or mode.inference:
+        return None
+    try:
+        level, outermost = dual_levels[-1], dual_levels[0]
+    except IndexError:                  # another thread has closed its level just now
+        return None
+    alone = outermost is level and level.number < sight.below
+    if op.kind == "composite":
+        return composite_call(op, operands, level) if alone else None
+    return elementwise_call(len(operands))(op, level, alone, False, *operands)
+
+
+# What the texts below know of an operand: its layout, its tangent and the layout of that. A loop over operands takes 1.4 us more.
+OPERAND_TEXT = """
+    if isinstance({x}, Tensor):
+        l_{x}, meta = {x}.layout, {x}._meta_
+        if meta is None: t_{x} = k_{x} = None
+        else:
+            t_{x} = meta.tangent.get(number) if alone and meta.tangent else None
+            if t_{x} is None and (meta.base is not None or not alone):
+                t_{x} = sole_tangent({x}, level)
+                if t_{x} is MANY: return None
+            if t_{x} is None: k_{x} = None
+            else:
+                k_{x} = t_{x}.layout
+                if t_{x}._needs_grad_: recorded = True
+        if {x}._needs_grad_: recorded = True
+    else: {otherwise}
+"""
+ELEMENTWISE_TEXT = """def call(op, level, alone, look, {names}):
+    number, recorded = level.number, False
+{operands}
+    if {none}: return without_tangents_at_all(op, ({names},), look)
+    if recorded and mode.enabled and is_recorded(({names}, {tangents})): return None
+    plans = _plans.get(op)
+    plan = None if plans is None else plans.get(({key}), MISSING)
+    if plan is MISSING or plans is None:
+        plan = new_plan(op, ({names},), ({tangents},), ({key})) if look else None
+    if plan is None: return None
+    out, tangent = {launch}
+    out._meta_ = meta = dual_meta({{number: tangent}})
+    level.holders.append(ref(meta))         # what level.keep does, 0.1 us
+    if len(level.holders) > level.most: level.keep(meta)
+    return out
+"""
+
+
+@cache
+def elementwise_call(arity: int) -> Any:
+    """``call(op, level, alone, look, *operands)`` of tensors and numbers; without ``look`` only if its kind is known.
+
+    ``alone``: the level is the only one, and this thread sees it.
+    """
+    names = [f"x{k}" for k in range(arity)]
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=f"l_{x}, t_{x}, k_{x} = type({x}), None, None") for x in names)
+    tangents = [f"t_{x}" for x in names]
+    return compiled(ELEMENTWISE_TEXT, f"dual call of {arity}", {}, names=", ".join(names), operands=blocks,
+                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
+                    key="".join(f"l_{x}, k_{x}, " for x in names),
+                    launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents))
+
+
+def launch_text(head: str, tangents: list[str]) -> str:
+    """A call of ``head`` with the tangents that there are: at least one."""
+    every = " and ".join(f"{t} is not None" for t in tangents)
+    several = f"{head}*[t for t in ({', '.join(tangents)},) if t is not None])"
+    one = f"{head}{tangents[0]}) if {tangents[0]} is not None else {head}{tangents[1]})" if len(tangents) == 2 else several
+    return f"{head}{tangents[0]})" if len(tangents) == 1 else f"{head}{', '.join(tangents)}) if {every} else {one}"
+
+
+def compiled(text: str, label: str, names_in_text: dict[str, Any], **parts: str) -> Any:
+    """The function ``call`` of a text in this module's names and others."""
+    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into}
+    exec(compile_text(text.format(**parts), label), scope)
+    return scope["call"]
+
+
+def without_tangents_at_all(op: Elementwise, operands: tuple, look: bool) -> Any:
+    """An ordinary call; None where it must be looked at."""
+    if look:
+        return None if is_marked(operands) else launched(op, operands)
+    bare = BARE.get(op.name)
+    return None if bare is None else bare(*operands)
+
+
+MANY: Any = object()
+
+
+def sole_tangent(x: Tensor, level: DualLevel) -> Any:
+    """The tangent of ``x`` at the innermost level; ``MANY`` where this thread sees one at another, or one that is dual itself."""
+    meta = x._meta_
+    held = meta.tangent
+    if meta.base is None and not held:
+        return None
+    if has_other_tangent(x, level):
+        return MANY
+    number = level.number
+    if number >= sight.below:
+        return None
+    t = held.get(number) if held else None
+    if t is None:           # a view may inherit from its base
+        t = None if meta.base is None else tangent_of(x, number)
+    if t is not None and (t.layout.special or t._meta_ is not None and has_other_tangent(t, level)):
+        return MANY
+    return t
+
+
+def has_other_tangent(x: Tensor, level: DualLevel) -> bool:
+    """Whether this thread sees a tangent of ``x`` at another level than ``level``, which was the innermost a moment ago."""
+    below = sight.below
+    for other in dual_levels[:]:
+        if other is not level and other.number < below and tangent_of(x, other.number) is not None:
+            return True
+    return False
+
+
+def is_recorded(tensors: tuple) -> bool:
+    """Whether a call of these would be recorded."""
+    for x in tensors:
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
+            return True
+    return False
+
+
+def new_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> Plan | None:
+    """The plan of a kind of call that is new; None where there is none."""
+    if is_marked((*operands, *[t for t in tangents if t is not None])):
+        return None
+    plans = _plans.get(op)
+    if plans is None:
+        plans = _plans[op] = {}
+    mask = sum([1 << k for k, t in enumerate(tangents) if t is not None])
+    return keep(plans, key, dual_plan(op, operands, [t for t in tangents if t is not None], mask))
+
+
+MISSING: Any = None, False
+
+
+def dual_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
+    """The plan of a call, ``plan(*operands, *tangents) -> result, tangent``; None where there is no such kernel.
+
+    The bits of ``mask`` are the operands that have a tangent. There is none where the tangent is no number of the result's dtype:
+    of integers, of what has no derivative, of half types, whose results are rounded before the derivative is taken.
+    """
+    plan = find_plan(op, operands)
+    out, names = plan.outs[0].layout, tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    if not out.dtype.differentiable or op.refuses_gradient or out.dtype.compute != out.dtype.name:
+        return None
+    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number):
+        return None
+    if jvp_expression(op, names) is ZERO or (not out.dtype.is_complex and any(t.layout.dtype.is_complex for t in tangents)):
+        return None
+    layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in (*operands, *tangents))
+    made: Plan = elementwise_plan(dual_formula(op, names), out.dtype, layouts, (out, out))
+    return made
+
+
+def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
+    """The result and its tangent, for these operands that have one."""
+    tangent, value, booleans = jvp_expression(op, names), op.expression(), dict(op.params)
+    values = {name: value if name == "out" else symbol(name, booleans.get(name, False)) for name in tangent.symbols()}
+    tangent, = evaluate((tangent,), values, lambda name, args: operation(name, *args))
+    return Formula(f"{op.name}_dual", (*op.params, *((f"t_{name}", False) for name in names)),
+                   (value, tangent if isinstance(tangent, Expr) else constant(tangent)))
+
+
+# ---- elementwise, in place -------------------------------------------------------------------------------------------
+
+def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
+    """A call in place: by one kernel that writes value and tangent; where it gives its tensor the first tangent by one for that."""
+    levels = dual_levels[:]
+    if len(special) != len(levels) or not levels or op.integer_divisor:
+        return None
+    if op.policy == "first" and not operands[0].layout.dtype.differentiable:    # numbers become integers on the way
+        return None
+    level = levels[-1]
+    alone = levels[0] is level and level.number < sight.below
+    return writing_call(len(operands))(op, level, alone, plain, *operands)
+
+
+WRITE_TEXT = """def call(op, level, alone, plain, {names}):
+    number, recorded = level.number, False
+{operands}
+    if recorded and is_recorded(({names}, {tangents})): return None
+    memory, mine = x0._storage_, None if t_x0 is None else t_x0._storage_
+    if not memory.writable or x0.layout.expanded or mine is not None and not mine.writable: return None
+    array = memory.array
+    written = array if mine is None else mine.array
+{apart}
+    if {none}: return None if is_marked(({names},)) else plain({names})
+    plans = _write_plans.get(op)
+    plan, whole = MISSING if plans is None else plans.get(({key}), MISSING)
+    if plan is None: plan, whole = new_write_plan(op, ({names},), ({tangents},), ({key}))
+    if plan is None: return None
+    if mine is None: return first_tangent(level, plan, whole, ({names},), ({tangents},))
+    {launch}
+    return x0
+"""
+# What is one array's own is no other's; memory of blocks must be looked at.
+APART_TEXT = """
+    if isinstance({x}, Tensor):
+        other = {x}._storage_.array
+        if other is array or other is written: return None
+        if t_{x} is not None:
+            other = t_{x}._storage_.array
+            if other is array or other is written: return None
+        if not (array.flags.owndata and written.flags.owndata) and overlap((x0, t_x0), ({x}, t_{x})): return None
+"""
+
+
+@cache
+def writing_call(arity: int) -> Any:
+    """``call(op, level, alone, plain, *operands)``: an elementwise call in place; None where it must be looked at."""
+    names = [f"x{k}" for k in range(arity)]
+    others, tangents = names[1:], [f"t_{x}" for x in names]
+    number = ("\n        if type({x}) is not float and type({x}) is not int: return None"
+              "\n        l_{x}, t_{x}, k_{x} = type({x}), None, None")
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=number.format(x=x)) for x in names)
+    rest = "".join(f", {x}" for x in others)
+    if len(others) == 1:
+        rest += ") if t_x1 is None else into(plan, x0, t_x0{again}, x1, t_x1"
+    elif others:
+        rest += f", *[t for t in ({', '.join(tangents[1:])}) if t is not None]"
+    every = "into(plan, x0, t_x0{again}" + rest + ")"
+    return compiled(WRITE_TEXT, f"dual write of {arity}", {}, names=", ".join(names), operands=blocks, tangents=", ".join(tangents),
+                    none=" and ".join(f"{t} is None" for t in tangents), key="".join(f"l_{x}, k_{x}, " for x in names),
+                    apart="".join(APART_TEXT.format(x=x) for x in others),
+                    launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}")
+
+
+def overlap(written: tuple, read: tuple) -> bool:
+    """Whether one of the tensors that are read may share memory with one that is written."""
+    return any(x is not None and y is not None and overlapping(x, y) for x in written for y in read)
+
+
+def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> tuple:
+    """The plan of a kind of call that is new, None where there is none; and whether it takes what it writes to as operands too, or
+    where what is written has no tangent yet the plan that writes it.
+    """
+    given = [t for t in tangents if t is not None]
+    if is_marked((*operands, *given)):
+        return None, False
+    plans = _write_plans.get(op)
+    if plans is None:
+        plans = _write_plans[op] = {}
+    plan = write_plan(op, operands, given, sum([1 << k for k, t in enumerate(tangents) if t is not None]))
+    whole: Any = plan is not None and len(plan.layouts) == len(operands) + len(given)
+    if plan is not None and tangents[0] is None:
+        own, layouts = operands[0].layout, tuple([x.layout if isinstance(x, Tensor) else None for x in operands])
+        whole = elementwise_plan(forward_formula(op, own.dtype), own.dtype, layouts, (own,), inplace=1, exact=op.exact)
+    return keep(plans, key, (plan, whole))
+
+
+def first_tangent(level: DualLevel, plan: Plan, values: Plan, operands: tuple, tangents: tuple) -> Tensor | None:
+    """The call on a tensor that has no tangent yet: its tangent, then by ``values`` its elements."""
+    x, meta = operands[0], operands[0]._meta_
+    if meta is not None and meta.base is not None:
+        return None
+    t = native.fresh(plan, *operands, *[t for t in tangents if t is not None])
+    if t.layout is not x.layout or not lies_alike(t, x):
+        return None
+    native.into(values, x, *operands[len(operands) - len(values.layouts):])
+    hold(x, level.number, t)
+    return x
+
+
+_write_plans: dict[Elementwise, dict[tuple, tuple]] = of_default_dtype({})
+
+
+def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
+    """The plan of what a call in place launches; None where there is no such kernel, or the call is an error.
+
+    With a tangent of the tensor that is written to ``plan(x, t_x, *others, *tangents)``, over the first two; without one
+    ``plan(*operands, *tangents) -> tangent``.
+    """
+    x, names = operands[0], tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    own = x.layout
+    layouts = [y.layout if isinstance(y, Tensor) else None for y in operands]
+    if len(operands) != len(op.operands) or op.predicate or op.refuses_gradient or op.complex_form and own.dtype.is_complex:
+        return None
+    if not own.dtype.differentiable or own.dtype.compute != own.dtype.name or own.conj or own.neg:
+        return None
+    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number) or any(
+            y is not None and y.dtype.is_complex and not own.dtype.is_complex for y in (*layouts, *[t.layout for t in tangents])):
+        return None
+    check_operands(op, operands)
+    shapes = [y.shape for y in layouts if y is not None]
+    if compute_dtype(op, operands) is not own.dtype or broadcast_shapes(op.name + "_", shapes) != own.shape:
+        return None
+    formula, moved = dual_formula(op, names), [t.layout for t in tangents]
+    if not mask & 1:
+        made: Plan = elementwise_plan(Formula(f"{op.name}_tangent", formula.params, formula.results[1:]), own.dtype,
+                                      (*layouts, *moved), (own if own.dense else own.like(),), exact=op.exact)
+        return made
+    if moved[0] is not own:
+        return None
+    count = len(layouts)
+    params = (formula.params[0], formula.params[count], *formula.params[1:count], *formula.params[count + 1:])
+    made = elementwise_plan(Formula(f"{op.name}_write", params, formula.results), own.dtype,
+                            (own, own, *layouts[1:], *moved[1:]), (own, own), inplace=2, exact=op.exact)
+    return made
+
+
+# ---- other operations ----------------------------------------------------------------------------------------------
+
+MOVEMENT_TEXT = """def call(op, operands, attributes, level, alone):
+    number, recorded = level.number, False
+    x, = operands
+{operand}
+    try: plan = plans.get({key})
+    except TypeError: return None
+    if plan is None or k_x is not None and k_x is not l_x: return None
+    if t_x is None: return view(plan, x, mode.enabled)
+    out = view(plan, x, mode.enabled)
+    {hold}
+    return out
+"""
+HOLD_ONE = """meta = out._meta_
+    meta.tangent = {number: view(plan, t_x, mode.enabled)}
+    level.holders.append(ref(meta))
+    if len(level.holders) > level.most: level.keep(meta)"""
+HOLD_SEVERAL = """for each, t in zip(out, view(plan, t_x, mode.enabled)): hold(each, number, t)"""
+
+
+@cache
+def movement_call(op: Movement) -> Any:
+    """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
+    if getattr(op, "severs", False) or getattr(op, "untracked", False):
+        return lambda op, operands, attributes, level, alone: None
+    values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
+    view = partial(several_of, op) if op.multiple else viewer(op)
+    return compiled(MOVEMENT_TEXT, f"dual view {op.name}", {"plans": CALLS[op.name].plans, "view": view},
+                    operand=OPERAND_TEXT.format(x="x", otherwise="return None"), key=f"(l_x{values})" if values else "l_x",
+                    hold=HOLD_SEVERAL if op.multiple else HOLD_ONE)
+
+
+def several_of(op: Movement, plan: Any, x: Tensor, enabled: bool) -> tuple:
+    """The results of a movement that has several."""
+    return several_views(op, x, plan)
+
+
+# See NOTE [Dual programs]. Whatever has no program takes the long way, and leaves one behind.
+GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
+    number, recorded = level.number, False
+    try: {names}, = {given}
+    except ValueError: return None
+{operands}
+    if {none}: return without_tangents(op, operands, attributes)
+    {attributes}= attributes.values()
+    if {usual}:
+        inputs = ({names}, {holders})
+        key = ({key}{rest})
+    else:
+        inputs, key = [{names}], [{key}]
+        for value in attributes.values():
+            if not note_attribute(value, key, inputs): return long_call(op, operands, attributes, level)
+        key = tuple(key)
+    if recorded and mode.enabled and is_recorded((*inputs, {tangents})): return long_call(op, operands, attributes, level)
+    try: program, direct = programs.get(key, UNKNOWN)
+    except TypeError: return long_call(op, operands, attributes, level)
+    if program is None:
+        return settling_call(op, operands, attributes, level, key, inputs, [t for t in ({tangents},) if t is not None])
+    made = {launch}
+    if made is None: return long_call(op, operands, attributes, level)
+    out, t = made
+    if t is not None:
+        first = out[0] if type(out) is tuple else out
+        if direct:
+            first._meta_ = meta = dual_meta({{number: t}})
+            level.holders.append(ref(meta))
+            if len(level.holders) > level.most: level.keep(meta)
+        else: attach(first, t, [{tangents}], level)
+    return out
+"""
+UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None), str, DType))
+
+
+@cache
+def general_call(op: General, members: int = 0) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look.
+
+    Args:
+        members: of an operation of a sequence of tensors, how many of them.
+    """
+    names = [f"x{k}" for k in range(members)] or list(op.operands)
+    attributes = list(op.signature.parameters)[len(op.operands):]
+    held = [n for n in PREPARED.get(op.name, (None, ()))[1] if n in attributes and n != "indices"]
+    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise="return None") for x in names)
+    tangents = [f"t_{x}" for x in names]
+    usual = [f"type({n}) is Tensor" if n in held else f"type({n}) in SIMPLE" for n in attributes]
+    return compiled(GENERAL_TEXT, f"dual call of {op.name}", {"programs": programs_of(op)[0]},
+                    names=", ".join(names), operands=blocks,
+                    given="operands[0]" if members else "operands",
+                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
+                    launch=launch_text("program(*inputs, ", tangents),
+                    attributes="".join(f"{n}, " for n in attributes) or "_ ", usual=" and ".join(usual) or "True",
+                    holders="".join(f"{n}, " for n in held), key="".join(f"l_{x}, k_{x}, " for x in names),
+                    rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes))
+
+
+def joining_call(op: General, operands: tuple, attributes: dict, level: DualLevel, alone: bool) -> Any:
+    """The same of an operation whose only operand is a sequence of tensors."""
+    members = operands[0]
+    if type(members) is not tuple and type(members) is not list or not members or len(operands) > 1:
+        return None
+    if len(members) <= MOST_MEMBERS:
+        return general_call(op, len(members))(op, operands, attributes, level, alone)
+    tangents = sequence_tangents(members, level)
+    if tangents is MANY:
+        return None
+    return without_tangents(op, operands, attributes) if tangents is None else long_call(op, operands, attributes, level)
+
+
+MOST_MEMBERS = 16
+
+
+def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: Any, given: list) -> Any:
+    """The long way of a call that has no program; the second call of a kind makes one."""
+    unsettled = programs_of(op)[1]
+    if key not in unsettled:
+        if not is_marked((inputs, given)):
+            keep(unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
+    elif unsettled[key]:
+        unsettled[key] = False
+        return settled_call(op, operands, attributes, level, key, [*inputs], given)
+    return long_call(op, operands, attributes, level)
+
+
+@cache
+def programs_of(op: Any) -> tuple[dict[tuple, tuple], dict[tuple, bool]]:
+    """By layouts and attributes a program, and whether its tangents are taken as they are; and of calls that have none whether the
+    next one is to make it.
+    """
+    return of_default_dtype({}), of_default_dtype({})
+
+
+MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
+
+
+def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
+    """A composite of one tensor whose formula looks at no element, by one program for all its steps; None where there is none.
+
+    The maximum along a dimension: 9.7 -> 4 us.
+    """
+    x, *rest = values
+    number, meta = level.number, getattr(x, "_meta_", None)
+    t = meta.tangent.get(number) if meta is not None and meta.tangent else None
+    if t is None or mode.enabled and is_recorded((x, t)):
+        return None
+    kinds = [type(value) for value in rest]
+    if not SIMPLE.issuperset(kinds):
+        return None
+    key = (x.layout, t.layout, *rest, *kinds)
+    programs, unsettled = programs_of(op)
+    found = programs.get(key)
+    if found is None:
+        again = unsettled.get(key)
+        if again is None:
+            keep(unsettled, key, x.layout.numel <= MOST_TRACED and not is_marked((x, t)))
+        elif again:
+            unsettled[key] = False
+            return settled_composite(op, values, level, key, x, t)
+        return None
+    program, direct, kind = found
+    made = program(x, t)
+    if made is None:
+        return None
+    outs, tangent = made
+    if direct:
+        outs[0]._meta_ = meta = dual_meta({number: tangent})
+        level.keep(meta)
+    else:
+        attach(outs[0], tangent, [t], level)
+    return kind(*outs)
+
+
+def settled_composite(op: Any, values: tuple, level: DualLevel, key: tuple, x: Tensor, t: Tensor) -> Any:
+    """The formula under the eyes of a tracer. There is a program where several results come of it, the first of which is dual."""
+    with Tracer() as tracer:
+        result = op.formula(*values)
+    if isinstance(result, tuple) and result and not is_marked(result):
+        tangents = [tangent_of(each, level.number) for each in result]
+        views = [each for each in result if each.layout.dtype.differentiable and is_view(each)]
+        if tangents[0] is not None and all(each is None for each in tangents[1:]) and not views:
+            found = program_of(tracer, [x, t], tuple(result), tangents[0], constants=False)
+            if found is not None and gives(found[0], (x, t), tuple(result), tangents[0]):
+                keep(programs_of(op)[0], key, (*found, type(result)))
+    return result
+
+
+def note_attribute(value: Any, key: list, inputs: list) -> bool:
+    """Add an attribute to the key of a program, a tensor to its inputs; False where it can be part of neither."""
+    if isinstance(value, Tensor):
+        key.append(value.layout)
+        inputs.append(value)
+        return not value.layout.special
+    if type(value) in (tuple, list):
+        key.append(len(value))
+        return all(note_attribute(each, key, inputs) for each in value)
+    if type(value) is float:
+        value = value.hex()             # 0.0 equals -0.0
+    key += value, type(value)
+    return True
+
+
+def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: list, given: list) -> Any:
+    """The long way under the eyes of a tracer, whose program the calls to come will run."""
+    tangents = named_tangents(op, operands, level)
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
+    with Tracer() as tracer:
+        result = beneath(0, result_of, op, plan, operands, attributes)
+        tracer.seen(op, (*operands, *attributes.values()), result)
+        made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
+    for fused in (True, False):         # in one kernel a result may be rounded otherwise
+        if all(t is None for t in made[1:]) and not is_marked((result, made)):
+            found = program_of(tracer, [*inputs, *given], result, made[0], fused=fused)
+            if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
+                keep(programs_of(op)[0], key, found)
+                break
+    return with_tangents(result, made, flat(tangents), level)
+
+
+def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> bool:
+    """Whether a program gives the bits of what it is to stand for."""
+    made = program(*inputs)
+    if made is None or (made[1] is None) is not (tangent is None):
+        return False
+    return all(beneath(0, same_bits, x, y) for x, y in zip(tensors_in(made), tensors_in((result, tangent)), strict=True))
+
+
+def same_bits(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have one layout and the same elements."""
+    if x.layout is not y.layout or x.layout.conj or x.layout.neg:
+        return False
+    return x.detach().numpy().tobytes() == y.detach().numpy().tobytes()
+
+
+def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
+    """A call that has no program, of operands some of which have tangents; None where an interpreter must look."""
+    tangents = named_tangents(op, operands, level)
+    values = tuple(attributes.values())
+    if any(t is MANY for t in tangents.values()) or is_marked((operands, values)):
+        return None
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
+    if plan is not None:
+        out = pushed_forward(op, plan, operands, tangents, level, values)
+    else:
+        out = run_forward(op, operands, tangents, level, attributes) if hasattr(CALLS[op.name], "straight") else None
+    return in_steps(op, plan, operands, attributes, tangents, level) if out is None else out
+
+
+def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
+    """A call of operands that have no tangents; None where an interpreter must look."""
+    if is_marked(operands):
+        return None
+    values = tuple(attributes.values())
+    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
+    return None if plan is None and is_marked(values) else result_of(op, plan, operands, attributes)
+
+
+def named_tangents(op: Any, operands: tuple, level: DualLevel) -> dict[str, Any]:
+    """The tangents of the operands that have one, by name."""
+    found = {name: sequence_tangents(x, level) if isinstance(x, (tuple, list)) else operand_tangent(x, level)
+             for name, x in zip(op.operands, operands)}
+    return {name: t for name, t in found.items() if t is not None}
+
+
+def unseen_call(op: Any, operands: tuple, attributes: dict) -> Any:
+    """A call where this thread sees no tangent at all, as in the formulas of a tangent; None where there is no plan for it."""
+    layouts = []
+    for x in operands:
+        if not isinstance(x, Tensor) or x.layout.special:
+            return None
+        layouts.append(x.layout)
+    if op.kind != "movement":
+        plan = plan_of(op, (*layouts, *attributes.values()))
+        return None if plan is None else result_of(op, plan, operands, attributes)
+    plan = plan_of(op, (*layouts, *attributes.values()) if attributes else layouts[0])
+    return None if plan is None or op.multiple else CALLS[op.name].view(operands[0], plan)
+
+
+def result_of(op: Any, plan: Plan | None, operands: tuple, attributes: dict) -> Any:
+    """The result of a call beneath all interpreters."""
+    if plan is not None:
+        out = native.fresh(plan, *operands)
+        if mode.enabled:
+            record_result(op, plan, operands, out[0] if type(out) is tuple else out)
+        return out
+    straight = getattr(CALLS[op.name], "straight", None)
+    return CALLS[op.name].plain(*operands, **attributes) if straight is None else straight(operands, attributes)
+
+
+def operand_tangent(x: Any, level: DualLevel) -> Any:
+    """The tangent of an operand; ``MANY`` where an interpreter must look."""
+    if not isinstance(x, Tensor) or x.layout.special:
+        return MANY
+    return None if x._meta_ is None else sole_tangent(x, level)
+
+
+def sequence_tangents(members: tuple | list, level: DualLevel) -> Any:
+    """The tangents of a sequence of tensors, with None for those that have none."""
+    tangents = tuple([operand_tangent(x, level) for x in members])
+    kinds = {*map(id, tangents)}        # by identity: == is an operation
+    if id(MANY) in kinds:
+        return MANY
+    return None if kinds == {id(None)} else tangents
+
+
+def in_steps(op: Any, plan: Plan | None, operands: tuple, attributes: dict, tangents: dict[str, Any], level: DualLevel) -> Any:
+    """A call beneath all interpreters, then the tangents of its results."""
+    result = beneath(0, result_of, op, plan, operands, attributes)
+    made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
+    return with_tangents(result, made, flat(tangents), level)
+
+
+def with_tangents(result: Any, made: tuple, given: list[Tensor | None], level: DualLevel) -> Any:
+    """The results, made dual."""
+    for x, t in zip(result if type(result) is tuple else (result,), made):
+        if t is not None:
+            attach(x, t, given, level)
+    return result
+
+
+def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: DualLevel) -> None:
+    """Make a result dual: at once where it is new and without history, and the tangent in its own memory lies as it does."""
+    if out._meta_ is None and out._edge_ is None and not tangent.layout.special and lies_alike(tangent, out):
+        memory = tangent._storage_
+        for each in given:
+            if each is not None and each._storage_ is memory:
+                break
+        else:
+            out._meta_ = dual_meta({level.number: tangent})
+            level.keep(out._meta_)
+            return
+    beneath(level.number, give, out, level.number, tangent, given)
+
+
+def flat(tangents: dict[str, Any]) -> list[Tensor | None]:
+    """All tangents of operands, those of sequences one by one."""
+    return [each for t in tangents.values() for each in (t if type(t) is tuple else (t,))]
+
+
+def plan_of(op: Any, key: Any) -> Any:
+    """The operation's ordinary plan, if there is one."""
+    try:
+        return CALLS[op.name].plans.get(key)
+    except (AttributeError, TypeError):             # there are no plans; a list among the attributes
+        return None
+
+
+def pushed_forward(op: General, plan: Plan, operands: tuple, tangents: dict[str, Tensor], level: DualLevel,
+                   values: tuple) -> Tensor | None:
+    """The result of a linear operation, and what it makes of the tangents."""
+    groups = linear_places(op, tuple(tangents))
+    if groups is None or len(plan.outs) > 1 or not plan.outs[0].layout.dtype.differentiable:
+        return None
+    if mode.enabled and is_recorded((*operands, *tangents.values())):
+        return None
+    total: Any = None
+    for group in groups:
+        places = [tangents[name] if k in group else x for k, (name, x) in enumerate(zip(op.operands, operands))]
+        own = plan_of(op, (*[x.layout for x in places], *values))
+        if own is None or own.outs[0].layout is not plan.outs[0].layout:
+            return None
+        term = native.fresh(own, *places)
+        total = term if total is None else beneath(0, CALLS["add"], total, term)
+    out = native.fresh(plan, *operands)
+    if total is not None:
+        out._meta_ = dual_meta({level.number: total})
+        level.keep(out._meta_)
+    return out
+
+
+def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: DualLevel, attributes: dict) -> Tensor | None:
+    """The same of a linear operation of several steps, whose operands may be a sequence."""
+    groups = linear_places(op, tuple(tangents))
+    if not groups or len(groups) > 1 or op.outputs > 1:
+        return None
+    given = flat(tangents)
+    if mode.enabled and is_recorded((*tensors_in(operands), *given)):
+        return None
+    group, = groups
+    places = tuple([in_place_of(x, tangents[name]) if k in group else x
+                    for k, (name, x) in enumerate(zip(op.operands, operands))])
+    out, t = beneath(0, run_twice, op, operands, places, attributes)
+    if type(out) is tuple:
+        return None
+    if out.layout.dtype.differentiable:
+        attach(out, t, given, level)
+    return out
+
+
+def run_twice(op: General, operands: tuple, places: tuple, attributes: dict) -> tuple:
+    """The results of an operation for its operands and for tangents in their places; neither is recorded."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        return result_of(op, None, operands, attributes), result_of(op, None, places, attributes)
+    finally:
+        mode.enabled = enabled
+
+
+@cache
+def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...] | None:
+    """The groups of operands, by position, to be exchanged for their tangents; None where a tangent enters in another way."""
+    left, groups = {name for name in names if name in op.vjps}, []
+    for group in op.linear_groups():
+        here = left.intersection(group)
+        if here and len(here) < len(group):
+            return None
+        if here:
+            groups.append(tuple(op.operands.index(name) for name in group))
+            left -= here
+    return None if left else tuple(groups)
+
+
+known_calls[DualLevel], quick_calls[DualLevel] = known, quick
+quick_writes[DualLevel] = write

@@ -1,0 +1,248 @@
+"""The recorded graph: nodes, edges, leaves, hooks. What nodes keep is in graph/saved.py.
+
+A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
+tensors that it produced, so that graphs die by reference counting alone.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+from weakref import ref
+
+from ..base.dtypes import DType
+from ..base.errors import GradError
+from ..base.grad_mode import refuse_in_transform
+from ..base.locks import made_once, new_rlock
+from ..tensors.tensor import ASK, Tensor, meta_of, native
+from . import node as node_module
+from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, NodeMeta, RemovableHandle, Rule, add_hook, blank_node, node_meta, shown
+
+__all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
+           "get_gradient_edge", "requires_grad"]
+
+next_seq = native.next_seq         # one native call under the interpreter lock: atomic
+number_node = native.number_node   # the same for a node made in Python, whose place in the program anomaly mode wants to know
+LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph, for ``grad`` and ``backward``: output ``output_nr`` of ``node``.
+
+    >>> y = nbgrad.ones(2, requires_grad=True) * 2
+    >>> nbgrad.graph.get_gradient_edge(y).output_nr
+    0
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+class LeafRule(Rule):
+    """The rule of every AccumulateGrad."""
+
+    node_name = "AccumulateGrad"
+    name = "accumulate"
+
+
+class Resting:
+    """What a leaf remembers of an AccumulateGrad with hooks that nobody held any more: called, None, as a dead weak reference.
+
+    NOTE [Hooks at rest]: a graph holds the leaf in the place of its AccumulateGrad, which would have kept the node alive. So the
+    hooks of one that died still run in passes through nodes that were recorded before; those who look from there get them back.
+
+    Attributes:
+        hooks: the node's.
+        seq: the sequence number at its death.
+    """
+
+    __slots__ = ("hooks", "seq")
+
+    def __init__(self, hooks: NodeMeta, seq: int):
+        self.hooks, self.seq = hooks, seq
+
+    def __call__(self) -> None:
+        return None
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
+
+    __slots__ = ("_variable_",)
+    requires_grad = True
+
+    def __del__(self) -> None:
+        rare = getattr(self, "_meta_", None)        # not of one whose making failed
+        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
+            self._variable_._meta_.accumulator = Resting(rare, next_seq())
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf."""
+        return self._variable_
+
+    @property
+    def _input_metadata(self) -> list:
+        return [self._variable_.layout]
+
+
+_new_accumulator: Callable | None = None
+_making_accumulators = new_rlock()
+
+# What an AccumulateGrad that is called by hand does with a gradient, as a node's ``backward``; set by accumulate.py.
+leaf_backward: Callable = None       # type: ignore[assignment]
+
+
+def accumulator_builder() -> Callable:
+    """``build(leaf)`` -> AccumulateGrad; made when first used."""
+    global _new_accumulator
+    template = blank_node(AccumulateGrad)
+    template._seq_, template._rule_, template._edges_, template._outputs_ = LEAF_SEQ, LeafRule(), (), 1
+    template._backward_ = leaf_backward
+    _new_accumulator = native.builder(template, ("_variable_",))
+    return _new_accumulator
+
+
+def new_accumulator(leaf: Tensor) -> AccumulateGrad:
+    """Make the leaf's AccumulateGrad; of two threads that meet here the second one gets the first one's."""
+    with _making_accumulators:
+        meta = meta_of(leaf)
+        node = meta.accumulator() if meta.accumulator is not None else None
+        if node is None:
+            node = (_new_accumulator or accumulator_builder())(leaf)
+            meta.accumulator = ref(node)
+    return node
+
+
+def accumulator_of(leaf: Tensor, seq: int = -1) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: the living one, else a new one.
+
+    Args:
+        seq: of the node whose edge leads there; one recorded after the death of an AccumulateGrad with hooks gets one without.
+    """
+    holder = None if leaf._meta_ is None else leaf._meta_.accumulator
+    node = None if holder is None else holder()
+    if node is None:
+        node = new_accumulator(leaf)
+        if type(holder) is Resting and seq < holder.seq:
+            node._meta_ = holder.hooks
+    return node
+
+
+node_module.materialise_leaf = accumulator_of
+
+
+# Where the cotangent of a view goes; set by views.py, which knows how to replay views.
+view_edge: Callable = None           # type: ignore[assignment]
+
+
+def edge_of(x: Tensor):
+    """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true: see NOTE [Edges] in graph/node.py."""
+    edge = x._edge_
+    if edge is not None:
+        return edge
+    if x._needs_grad_ is ASK:
+        return view_edge(x)
+    return x if x._needs_grad_ else None
+
+
+def is_leaf_edge(edge) -> bool:
+    """Whether this is what leaves have for an ``_edge_``: none, or the AccumulateGrad of the leaf that the tensor is the equal of.
+
+    Saved-tensor hooks bring such equals back: what is computed from them leads to the leaf, and so do they as inputs of passes.
+    """
+    return edge is None or type(edge) is AccumulateGrad
+
+
+def requires_grad(x: Tensor) -> bool:
+    """Whether gradients flow into ``x``. A view is asked: its base may have got a history since, or have been cut off its own."""
+    needs = x._needs_grad_
+    if needs is ASK:
+        meta = x._meta_
+        return (meta.node is not None or meta.base._needs_grad_) and x.layout.dtype.differentiable
+    return needs
+
+
+# ---- hooks ---------------------------------------------------------------------------------------------------------
+
+def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
+    """Call ``hook(g)`` with the cotangent of ``x`` before it is used; a tensor returned replaces it.
+
+    Raises:
+        GradError: ``x`` does not require grad.
+    """
+    if not requires_grad(x):
+        raise GradError("register_hook: the tensor does not require grad, so no gradient will ever reach it.")
+    edge = edge_of(x)
+    if edge is None or edge is x:
+        return add_hook(leaf_hooks(x), hook)
+    if type(edge) is AccumulateGrad:
+        return add_hook(leaf_hooks(edge._variable_), hook)
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    hooks = node_meta(node).tensor_hooks
+    return add_hook(hooks.setdefault(nr, Hooks()), hook)
+
+
+def leaf_hooks(leaf: Tensor) -> LeafHooks:
+    """The leaf's hooks, made on first use; a leaf that has them, even none, is no longer an ordinary one to the engine."""
+    return made_once(meta_of(leaf), "hooks", LeafHooks)
+
+
+def grad_dtype_of(leaf: Tensor) -> DType | None:
+    """The dtype that the leaf's gradients have; None: any."""
+    hooks = None if leaf._meta_ is None else leaf._meta_.hooks
+    return leaf.layout.dtype if hooks is None or hooks.grad_dtype is OWN_DTYPE else hooks.grad_dtype
+
+
+def register_post_accumulate_grad_hook(x: Tensor, hook: Callable) -> RemovableHandle:
+    """Call ``hook(x)`` after a pass has added to ``x.grad``; for leaves that require grad."""
+    if not requires_grad(x) or x.grad_fn is not None:
+        raise GradError("register_post_accumulate_grad_hook: expected a leaf that requires grad. "
+                        "Hint: register_hook works on other tensors.")
+    leaf_hooks(x)       # the engine announces the leaf's node to hooks
+    return add_hook(made_once(meta_of(x), "post_hooks", Hooks), hook)
+
+
+def retain_grad(x: Tensor) -> None:
+    """Keep the gradient of a non-leaf in ``x.grad`` (no effect on a leaf).
+
+    Raises:
+        GradError: ``x`` does not require grad; inside of a transformed function.
+    """
+    if not requires_grad(x):
+        raise GradError("retain_grad: the tensor does not require grad.")
+    refuse_in_transform("retain_grad", "return the tensor, or differentiate by it")
+    edge = edge_of(x)
+    if edge is x or is_leaf_edge(edge):
+        return
+    meta_of(x).retains = True
+    note_retained(x, edge)
+
+
+def note_retained(x: Tensor, edge, old_edge=None) -> None:
+    """Tell the node behind ``edge`` that ``x`` keeps its gradient; the newest value's node alone does."""
+    if old_edge is not None:
+        node, nr = (old_edge.node, old_edge.nr) if type(old_edge) is Edge else (old_edge, 0)
+        if isinstance(node, Node) and node._meta_ is not None:
+            node._meta_.retains.pop(nr, None)
+    node, nr = (edge.node, edge.nr) if type(edge) is Edge else (edge, 0)
+    node_meta(node).retains[nr] = ref(x)
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place in the graph where the gradient of ``tensor`` arrives.
+
+    Raises:
+        GradError: ``tensor`` does not require grad.
+
+    >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * 2
+    >>> edge = nbgrad.graph.get_gradient_edge(y)
+    >>> nbgrad.grad(y.exp().sum(), edge)            # as by y, which need not be kept
+    (tensor([ 7.3891, 54.5982]),)
+    """
+    edge = edge_of(tensor) if requires_grad(tensor) else None
+    if edge is None:
+        raise GradError("get_gradient_edge: the tensor does not require grad.")
+    if edge is tensor:
+        return GradientEdge(accumulator_of(tensor), 0)
+    return GradientEdge(shown(edge.node), edge.nr) if type(edge) is Edge else GradientEdge(shown(edge), 0)

@@ -1,0 +1,441 @@
+"""Nodes of the recorded graph, their edges and hooks: the objects alone, which know no tensor.
+
+A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
+tensors that it produced, so that graphs die by reference counting alone.
+
+NOTE [Edges]: an entry of ``Node._edges_`` is None, a Node (its output 0), an Edge (another output), or, for a leaf, *the leaf*: the
+graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``next_functions``, ``get_gradient_edge``), is held by
+the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us
+a leaf and step).
+"""
+from __future__ import annotations
+
+from functools import cache, cached_property
+from gc import is_tracked
+from itertools import count
+from typing import Any, Callable
+from weakref import ref
+
+from ..base.bounded import keep
+from ..base.errors import ArgumentError
+from ..base.grad_mode import mode, special
+from ..base.locks import made_once, new_rlock
+from ..native.handle import known
+
+# Makes a leaf's AccumulateGrad; set by graph/edges.py, which knows tensors.
+materialise_leaf: Callable = None           # type: ignore[assignment]
+# What a program hands to a node that it calls, as a cotangent of the result; set by engine.py.
+given_cotangent: Callable = None            # type: ignore[assignment]
+
+__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "blank_node",
+           "by_operand", "name_of", "node_meta", "saved_slots", "shown"]
+
+
+class RemovableHandle:
+    """Removes a hook: by ``remove()``, or at the end of a ``with`` block. Keeps nothing alive but itself.
+
+    Args:
+        hooks_dict: the dict that the hook is, or will be, in under ``handle.id``; weakly referable.
+        extra_dict: a dict, or a list of dicts, of which ``remove`` takes the same key.
+
+    A handle can be pickled with the dict that it belongs to; one whose dict has died comes back without.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with x.register_hook(lambda g: g * 10):          # as a context manager it removes itself
+    ...     x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
+
+    __slots__ = ("hooks_dict_ref", "id", "extra_dict_ref", "__weakref__")
+    next_id = 0
+
+    def __init__(self, hooks_dict, *, extra_dict=None):
+        self.hooks_dict_ref = ref(hooks_dict)
+        extras = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else (extra_dict,)
+        self.extra_dict_ref = tuple(ref(extra) for extra in extras)
+        self.id = next(_hook_ids)
+        RemovableHandle.next_id = self.id + 1
+
+    def remove(self) -> None:
+        """Take the hook away; harmless if that has happened."""
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self):
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state) -> None:
+        global _hook_ids
+        hooks, self.id = state[:2]
+        extras = state[2] if len(state) > 2 else ()
+        self.hooks_dict_ref = ref(Hooks() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(ref(Hooks() if extra is None else extra) for extra in extras or ())
+        if self.id >= RemovableHandle.next_id:      # no new handle may get the number of one that was read back
+            RemovableHandle.next_id = self.id + 1
+            _hook_ids = count(self.id + 1)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.remove()
+
+
+_hook_ids = count()
+
+
+class Hooks(dict):
+    """``{id: hook}`` in order of registration, weakly referable by handles."""
+
+    __slots__ = ("__weakref__",)
+
+
+OWN_DTYPE = object()        # a leaf's ``grad_dtype`` until it is set: that of the leaf, whatever it is then
+
+
+class LeafHooks(Hooks):
+    """What a leaf does to its gradient before it is used: a cast to ``grad_dtype`` (None: no cast), then the hooks."""
+
+    __slots__ = ("grad_dtype",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grad_dtype: object = OWN_DTYPE
+
+
+def add_hook(hooks: Hooks, hook: Callable) -> RemovableHandle:
+    """Add ``hook`` to ``hooks``."""
+    if not callable(hook):
+        raise ArgumentError(f"register_hook: expected a callable, got {type(hook).__name__}.")
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+class NodeMeta:
+    """What few nodes have.
+
+    Attributes:
+        tensor_hooks: ``{output number: {id: hook}}``.
+        pre_hooks, post_hooks: ``{id: hook}``.
+        retains: ``{output number: weak reference to the tensor that keeps its gradient}``.
+        metadata: the user's dict.
+    """
+
+    __slots__ = ("tensor_hooks", "pre_hooks", "post_hooks", "retains", "metadata")
+
+    def __init__(self):
+        self.tensor_hooks, self.pre_hooks, self.post_hooks, self.retains = {}, Hooks(), Hooks(), {}
+        self.metadata = None
+
+
+class Rule:
+    """What all rules have.
+
+    Attributes:
+        name, node_name: of the operation and of its nodes; ``node_name`` may be a function of the plan's facts.
+        saved_names: names of the saved values, in the order of their slots.
+        frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
+        takes_undefined: whether ``backward`` is called although no result has a cotangent.
+    """
+
+    name: str = "node"
+    node_name: str | Callable[[dict], str] = "node"
+    saved_names: tuple[str, ...] = ()
+    frees: bool | Callable[[Node], None] = False
+    takes_undefined = False
+
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
+        """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
+        return None
+
+    @cached_property
+    def parts(self) -> Parts:
+        """``backward`` for some of the edges alone, with None for the others, by ``chosen_edges``: NOTE [Parts] in engine.py."""
+        return Parts(self)
+
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """What is to be in ``parts``; None if all of ``backward`` has to run."""
+        return None
+
+    def slot(self, name: str) -> int | None:
+        """The slot of the value saved under a name, if there is one."""
+        return None
+
+    def saved(self, node: Node, name: str):
+        """The value saved under a name.
+
+        Raises:
+            AttributeError: nothing is saved under it.
+        """
+        raise AttributeError(f"{name_of(node)} has saved no {name!r}; it has {list(self.saved_names)}.")
+
+    def keeper(self, node: Node) -> Node:
+        """The node that holds what is saved for this one: itself, unless it stands for another."""
+        return node
+
+    def saved_results(self, node: Node, nr: int) -> list:
+        """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
+        return [getattr(node, f"_s{k}_") for k, name in enumerate(self.saved_names) if name == "out"]
+
+    def shown_names(self) -> list[str]:
+        """The names that ``dir`` lists of what nodes keep: torch's."""
+        return []
+
+    def raw_saved(self, node: Node, name: str):
+        """The slot behind a saved value, to hang hooks on."""
+        return self.saved(node, name)
+
+
+class Parts(dict):
+    """What runs parts of the nodes of a rule, made when first needed; the keys are numbers, see ``chosen_edges``."""
+
+    def __init__(self, rule: Rule):
+        self.rule = rule
+
+    def __missing__(self, number: int) -> Callable:
+        chosen = chosen_edges(number)
+        return keep(self, number, self.rule.part(chosen) or masked(chosen), 256)
+
+
+def chosen_edges(number: int) -> tuple[bool, ...]:
+    """A choice of edges that was written as a number: a bit an edge, and a 1 above them."""
+    return tuple([bool(number >> k & 1) for k in range(number.bit_length() - 1)])
+
+
+def masked(chosen: tuple[bool, ...]) -> Callable:
+    """A ``backward`` that runs a node and forgets the results that are not of interest."""
+    def part(node: Node, g: Any, create_graph: bool) -> tuple | None:
+        results = node._backward_(node, g, create_graph)
+        return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
+    return part
+
+
+class Placed:
+    """Where a node was recorded: set by native code in anomaly mode, else never; and a class of its own, so that the templates
+    of nodes, which set and copy the slots of Node, do not.
+    """
+
+    __slots__ = ("_place_",)
+
+
+class Node(Placed):
+    """One recorded operation.
+
+    Attributes:
+        seq: sequence number; later operations have higher ones.
+        rule: what differentiates it: name, names of saved values (see dispatch/elementwise.py).
+        plan: the plan that computed it; ``plan.outs`` describes the results.
+        edges: per differentiable operand a Node, an Edge, or None.
+        _s0_.._s2_, _v0_.._v2_: saved values and their versions.
+        attrs: other arguments, by position.
+        backward: ``backward(node, g, create_graph)`` -> cotangents: one for one edge, else a sequence.
+        outputs: number of results; with more than one ``g`` is a list.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> node = (x * 3).sum().grad_fn
+    >>> node.name(), node.next_functions[0][0].name()
+    ('SumBackward0', 'MulBackward0')
+    """
+
+    __slots__ = ("_seq_", "_rule_", "_plan_", "_edges_", "_s0_", "_s1_", "_s2_", "_v0_", "_v1_", "_v2_", "_attrs_", "_backward_",
+                 "_outputs_", "_meta_", "__weakref__")
+    _edges_: tuple
+
+    def name(self) -> str:
+        """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""
+        name = name_of(self)
+        return f"torch::autograd::{name}" if name in OF_THE_ENGINE else name
+
+    @property
+    def next_functions(self) -> tuple:
+        """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
+        if any(e is not None and not isinstance(e, (Node, Edge)) for e in self._edges_):
+            self._edges_ = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e, self._seq_)
+                                 for e in self._edges_)
+        pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self._edges_)
+        places = self._rule_.places(self)
+        if places is None:
+            return pairs
+        total, positions = places
+        spread: list[tuple] = [(None, 0)] * total
+        for position, pair in zip(positions, pairs):
+            spread[position] = pair
+        return tuple(spread)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is wanted of an operand."""
+        return any(edge is not None for edge in self._edges_)
+
+    def _sequence_nr(self) -> int:
+        """The sequence number."""
+        return self._seq_
+
+    def _set_sequence_nr(self, number: int) -> None:
+        """Change the sequence number, and with it the node's turn in passes."""
+        self._seq_ = number
+
+    def __call__(self, *grads):
+        """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
+        if len(grads) != self._outputs_:
+            raise ArgumentError(f"{name_of(self)}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
+        grads = tuple(given_cotangent(self, g, layout) for g, layout in zip(grads, self._input_metadata))
+        undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
+        results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
+                                                          mode.enabled or bool(special))      # kernels know no special modes
+        inputs = by_operand(self, results)
+        return inputs[0] if len(inputs) == 1 else inputs
+
+    @property
+    def metadata(self) -> dict:
+        """A dict for the user's own use; anomaly mode puts ``traceback_`` and ``parent_`` into it."""
+        meta = node_meta(self)
+        if meta.metadata is None:
+            place = getattr(self, "_place_", None)
+            meta.metadata = {} if place is None else place.metadata()
+        return meta.metadata
+
+    @property
+    def _input_metadata(self) -> list:
+        return [template.layout for template in self._plan_.outs]
+
+    def register_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
+        return add_hook(node_meta(self).post_hooks, hook)
+
+    def register_prehook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before the node runs; a tuple returned replaces them."""
+        return add_hook(node_meta(self).pre_hooks, hook)
+
+    def _register_hook_dict(self, tensor) -> None:
+        """Call the hooks in the dict ``tensor._backward_hooks`` with the gradient of ``tensor``, a result of this node."""
+        hooks = tensor._backward_hooks
+        if hooks is not None:
+            node_meta(self).tensor_hooks[tensor.output_nr] = hooks
+
+    def __reduce_ex__(self, protocol):
+        raise ArgumentError(f"{name_of(self)}: a node of the graph can be neither pickled nor copied.")
+
+    def __getattr__(self, name: str):
+        if name.startswith("_raw_saved_"):
+            return self._rule_.raw_saved(self, name[len("_raw_saved_"):])
+        if name.startswith("_saved_"):
+            return self._rule_.saved(self, name[len("_saved_"):])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+
+    def __dir__(self):
+        names = self._rule_.shown_names()
+        raw = [name for name in names if self._rule_.slot(name) is not None]
+        return [*super().__dir__(), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
+
+    def __repr__(self) -> str:
+        return f"<{name_of(self)} object at {id(self):#x}>"
+
+
+# The nodes that are called after a class of torch's engine.
+OF_THE_ENGINE = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
+
+
+def name_of(node: Node) -> str:
+    """The node's name; by a function, because a program may call an attribute of its ``ctx`` ``name``: NOTE [Names of users]."""
+    name = node._rule_.node_name
+    return name if isinstance(name, str) else name(node._plan_.facts)
+
+
+def by_operand(node: Node, results: Any) -> tuple:
+    """What a node's ``backward`` returned, as one cotangent for each operand."""
+    count = len(node._edges_)
+    inputs = (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+    places = node._rule_.places(node)
+    if places is None:
+        return inputs
+    total, positions = places
+    spread: list = [None] * total
+    for position, value in zip(positions, inputs):
+        spread[position] = value
+    return tuple(spread)
+
+
+known["node"] = Node
+
+
+def blank_node(kind: type[Node], unset: tuple[str, ...] = ()) -> Node:
+    """A node whose slots are None, but for those that somebody else fills in: they stay unset."""
+    node = kind()
+    for slot in Node.__slots__:
+        if slot not in unset and not slot.startswith("__"):
+            setattr(node, slot, None)
+    return node
+
+
+def saved_slots(count: int) -> tuple[str, ...]:
+    """The slots of the first ``count`` saved values, each with that of its version."""
+    return tuple(f"_{kind}{k}_" for k in range(count) for kind in "sv")
+
+
+NODE_SAVES, MOST_SAVED = 3, 41          # values that a Node keeps, and a WideNode
+
+
+class WideNode(Node):
+    """A node that keeps more values than others, of an operation of many operands. Passes know it as they know Functions' nodes."""
+
+    __slots__ = tuple(f"_{kind}{k}_" for k in range(NODE_SAVES, MOST_SAVED) for kind in "sv")
+
+
+def saved_values(node: Node) -> list:
+    """What is in the slots for saved values."""
+    more = range(NODE_SAVES, len(node._rule_.saved_names))
+    return [node._s0_, node._s1_, node._s2_, *(getattr(node, f"_s{k}_") for k in more)]
+
+
+class Edge:
+    """Where the cotangent of output ``nr`` > 0 of ``node`` goes; for output 0 the Node itself stands."""
+
+    __slots__ = ("node", "nr")
+
+    def __init__(self, node: Node, nr: int):
+        self.node, self.nr = node, nr
+
+
+def shown(node: Any) -> Any:
+    """A node as users see it: of a class named after the operation, as ``type(y.grad_fn).__name__`` tells it to drawing tools.
+
+    Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.
+    """
+    if type(node) is Node or type(node) is WideNode:
+        node.__class__ = class_named(name_of(node), type(node) is WideNode)
+    return node
+
+
+@cache
+def class_named(name: str, wide: bool) -> type[Node]:
+    """The class of the nodes of that name."""
+    kind = WideNode if wide else Node
+    return type(name, (kind,), {"__slots__": (), "__module__": __name__, "__doc__": f"A node of {name}: see Node."})
+
+
+_tracking = new_rlock()
+
+
+def node_meta(node: Node) -> NodeMeta:
+    """The node's NodeMeta, made on first use. What users hang on it may lead back to the node, so the collector sees that."""
+    meta = node._meta_
+    if meta is None:
+        meta = made_once(node, "_meta_", NodeMeta)
+        with _tracking:
+            if not is_tracked(node):        # see NOTE [Collector] in native/launch.py; twice is fatal
+                show_collector()(node)
+    return meta
+
+
+@cache
+def show_collector() -> Callable[[Any], None]:
+    """``track(object)``: have the cyclic collector look at an object that it did not see."""
+    from ctypes import py_object, pythonapi
+    track = pythonapi.PyObject_GC_Track
+    track.argtypes, track.restype = (py_object,), None
+    return track

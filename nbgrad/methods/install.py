@@ -1,0 +1,368 @@
+"""From the table to the public names: functions, methods, operators, in-place and ``out=`` forms, documentation."""
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import Any, Callable
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
+from ..dispatch import elementwise as dispatch
+from ..dispatch.composites import settled, traced
+from ..dispatch.elementwise import NUMBERS, call_of
+from ..dispatch.general import LOWERINGS, PREPARED, composite_call, general_call, movement_call
+from ..dispatch.inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
+from ..dispatch.joint import joint
+from ..dispatch.out import require_no_grad, store_results
+from ..kernels.codegen import computable
+from ..modes.overrides import functions_of
+from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
+from ..ops.docstrings import DOCSTRINGS
+from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
+from ..ops.spellings import NAMES, foreign_names, own_arguments, public_signature
+from ..ops.variants import VARIANTS, Variant
+from ..tensors.tensor import Tensor
+from .numpy_protocol import install_numpy_protocol
+
+__all__ = ["install", "declare", "FUNCTIONS"]
+
+# Public functions by name; the package's namespace is filled from it.
+FUNCTIONS: dict[str, Callable] = {}
+
+
+def install() -> None:
+    """Make the calls of all declared operations and hang them where users look for them."""
+    for op in OPS.values():
+        if isinstance(op, Elementwise):
+            install_elementwise(op)
+        elif isinstance(op, Movement):
+            publish(op, movement_call(op))
+        elif isinstance(op, Composite):
+            formula = traced(op) if op.spelling == "steps" else settled(op) if op.spelling else op.formula
+            formula = joint(str(op.node_name))(formula) if op.joint else formula
+            CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
+            publish(op, call)
+        elif isinstance(op, General):
+            if op.name not in LOWERINGS:
+                raise RuntimeError(f"{op.name}: declared without a lowering.")
+            publish(op, general_call(op))
+    for name in INPLACE_VIEWS:
+        setattr(Tensor, name + "_", inplace_view(name))
+    install_operators()
+    install_variants()
+    functions_of.update({name: public_form(name) for name in CALLS})
+    install_numpy_protocol(FUNCTIONS)
+
+
+def public_form(name: str) -> Callable:
+    """What users call for a call of that name: the function, else the method, else the call itself."""
+    method = vars(Tensor).get(name)
+    return FUNCTIONS.get(name) or (method if callable(method) else CALLS[name])
+
+
+def install_elementwise(op: Elementwise) -> None:
+    """Function, method, in-place method, and the function with ``out=``."""
+    call = call_of(op)
+    if op.inplace:
+        method = inplace_call(op)
+        method.__doc__ = f"In place: {op.doc} See ``{op.name}``."
+        for name in (op.name, *op.aliases):
+            setattr(Tensor, name + "_", method)
+    publish(op, call)
+    if op.function and op.out:
+        for name in (op.name, *op.aliases):
+            FUNCTIONS[name] = with_out(op, call)
+
+
+def with_out(op: Elementwise, call: Callable) -> Callable:
+    """The function of an operation that also takes ``out=``."""
+    def function(*operands, out=None, **named):
+        if out is None:
+            try:
+                return call(*operands, **named)
+            except TypeError:
+                if not named:
+                    raise
+            return call(*dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty))
+        if named or len(operands) < len(op.operands):
+            operands = dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
+        return write_result(op, operands, out)
+    document(function, op, op.name)
+    return function
+
+
+def document(function: Callable, op: Op, name: str) -> None:
+    """Name, signature and docstring from the declaration."""
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = public_signature(op)
+    function.__doc__ = docstring(op.name)
+
+
+def docstring(name: str) -> str:
+    """What users read of an operation, written beforehand (``make docs``); of one declared since, derived now."""
+    text = DOCSTRINGS.get(name)
+    if text is None:
+        from ..ops.describe import describe
+        op = OPS[name]
+        return describe(op) if op.function else op.doc
+    return text
+
+
+def publish(op: Op, call: Callable) -> None:
+    """Hang a call on the namespace and on Tensor."""
+    call.__doc__ = docstring(op.name)
+    for name in (op.name, *op.aliases):
+        if op.function:
+            FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
+        if op.method:
+            renamed = name in NAMES and (isinstance(op, Composite) or name in op.aliases)
+            method = method_form(op, call) if renamed or getattr(op, "matrices", False) else call
+            setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
+
+
+def function_form(op: Op, call: Callable) -> Callable:
+    """The function of an operation with a loop of its own, a view or a composite.
+
+    It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
+    """
+    names = list(op.signature.parameters)
+    numbers = getattr(op, "numbers", False)
+    takes_array = bool(names) and names[0] in ("x", "input", "self") and not getattr(op, "variadic", False)
+
+    def function(*args, **named):
+        try:
+            if takes_array and args and not isinstance(args[0], Tensor) and not (numbers and isinstance(args[0], NUMBERS)):
+                args = (as_tensor(op, names[0], args[0]), *args[1:])
+            return call(*args, **named)
+        except AttributeError as error:
+            refuse_what_is_no_tensor(op, args, named, error)
+            raise
+        except LinAlgError as error:
+            raise error.of(op.public) from None
+        except TypeError:
+            if not foreign_names(op, named):
+                raise
+        return otherwise(op, call, args, named)     # see NOTE [Spellings]
+    document(function, op, op.name)
+    for attribute in ("plain", "plans"):
+        if hasattr(call, attribute):
+            setattr(function, attribute, getattr(call, attribute))
+    return function
+
+
+def method_form(op: Op, call: Callable) -> Callable:
+    """The method of a composite that has other names of arguments in torch, see NOTE [Spellings], or whose errors get its name."""
+    def method(*args, **named):
+        try:
+            return call(*args, **named)
+        except LinAlgError as error:
+            raise error.of(op.public) from None
+        except TypeError:
+            if not foreign_names(op, named):
+                raise
+        args, named = own_arguments(op, args, named)
+        return call(*args, **named)
+    document(method, op, op.name)
+    return method
+
+
+def refuse_what_is_no_tensor(op: Op, args: tuple, named: dict[str, Any], error: AttributeError) -> None:
+    """Say which argument of a composite is no tensor, where that is why an attribute is missing.
+
+    Raises:
+        ArgumentError: it is.
+    """
+    for name, x in {**dict(zip(op.signature.parameters, args)), **named}.items():
+        if x is error.obj and not isinstance(x, Tensor):
+            raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).") from None
+
+
+def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any:
+    """A call with arguments under other names, or into ``out``.
+
+    Raises:
+        ArgumentError: unknown names. Others: see ``store_results``.
+    """
+    named = dict(named)
+    out = named.pop("out", None) if op.out else None
+    args, named = own_arguments(op, args, named)
+    first = next(iter(op.signature.parameters))
+    if first in named and isinstance(named[first], np.ndarray):
+        named[first] = as_tensor(op, first, named[first])
+    renamed = getattr(call, "renamed", None)
+    if renamed:
+        named = {renamed.get(name, name): value for name, value in named.items()}
+    if out is None:
+        return call(*args, **named)
+    require_no_grad(op.name, (*args, *named.values(), out))
+    return store_results(op.name, call(*args, **named), out)
+
+
+def as_tensor(op: Op, name: str, value) -> Tensor:
+    """An array as a tensor on its memory.
+
+    Raises:
+        ArgumentError: it is no array.
+    """
+    if hasattr(type(value), "__nbgrad_function__"):
+        return value
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(value).__name__}. Hint: nbgrad.tensor(data).")
+    return CALLS["asarray"](value)
+
+
+def install_operators() -> None:
+    """Python's operators, from the one table that Expr uses too."""
+    for symbol, name in OPERATORS.items():
+        call = CALLS.get(name)
+        if call is None:
+            continue
+        setattr(Tensor, f"__{symbol}__", call)
+        # Sums and products commute, and a number is quicker as the second operand: 2 * x is x * 2.
+        setattr(Tensor, f"__r{symbol}__", call if name in ("add", "mul") else reflected(call))
+        if name + "_" in CALLS:
+            setattr(Tensor, f"__i{symbol}__", CALLS[name + "_"])
+    for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items():
+        if name in CALLS:
+            wrap = equality if symbol in ("eq", "ne") else inversion if symbol == "invert" else lambda call: call
+            setattr(Tensor, f"__{symbol}__", wrap(CALLS[name]))
+
+
+def inversion(call: Callable) -> Callable:
+    """``~x``."""
+    def invert(self):
+        try:
+            return call(self)
+        except DTypeError as error:
+            raise OperatorError(str(error)) from None
+    return invert
+
+
+def equality(call: Callable) -> Callable:
+    """``==`` and ``!=`` leave what is neither tensor nor number to Python, which compares identity: ``x == None`` is False."""
+    def compare(self, other):
+        try:
+            return call(self, other)
+        except ArgumentError:
+            return NotImplemented
+    return compare
+
+
+def reflected(call: Callable) -> Callable:
+    """``other op self``."""
+    def reverse(self, other):
+        return call(other, self)
+    reverse.__name__ = call.__name__
+    return reverse
+
+
+# ---- declarations at run time --------------------------------------------------------------------------------------
+
+def declare(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options) -> Callable:
+    """Add an elementwise operation: its formula and its partial derivatives, nothing else (docs/adding-an-op.md).
+
+    Args:
+        name: of the function ``nbgrad.name``, of the methods ``x.name()`` and ``x.name_()``.
+        forward: formula of numbers, named as the operands: Python arithmetic and functions of ``nbgrad.scalar``.
+        partials: ``{operand: formula}`` over operands and ``out``; an operand that is not listed has no derivative.
+        options: of ``ops.core.Elementwise``: ``policy``, ``doc``, ``aliases``, ``complex``, ...
+
+    Returns:
+        The function. It broadcasts, promotes, records, and has derivatives of every order.
+
+    Raises:
+        ArgumentError: the name is taken or no name; a formula mentions what is no operand, or applies what no kernel can compute;
+            there are more than 40 operands.
+
+    >>> import nbgrad
+    >>> cube = nbgrad.declare("cube", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, doc="x**3.")
+    >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> nbgrad.grad(x.cube().sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    for public in (name, *options.get("aliases", ())):
+        if not public.isidentifier() or public in OPS or public in FUNCTIONS or hasattr(Tensor, public):
+            raise ArgumentError(f"declare: {public!r} is taken or is no name. Hint: choose another.")
+    op = elementwise(name, forward, partials, **options)
+    try:
+        check_declaration(op)
+    except BaseException:
+        del OPS[name]
+        raise
+    install_elementwise(op)
+    return FUNCTIONS.get(name, CALLS[name])
+
+
+MOST_DECLARED = 40      # operands: nodes keep them and the result, and a kernel of tangents takes two pointers for each
+
+
+def check_declaration(op: Elementwise) -> None:
+    """Run all formulas on symbols; refuse what could be computed neither by a kernel nor on tensors.
+
+    Raises:
+        ArgumentError: see ``declare``.
+    """
+    if len(op.operands) > MOST_DECLARED:
+        raise ArgumentError(f"{op.name}: {len(op.operands)} operands, expected at most {MOST_DECLARED}. Hint: declare it in parts, "
+                            "of which one takes the others' results.")
+    for operand, formula in op.partial_formulas.items():
+        strange = {*inspect.signature(formula).parameters, operand} - {*op.operands, "out", "g"}
+        if strange:
+            raise ArgumentError(f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; "
+                                f"expected operands {list(op.operands)}, out or g.")
+    roots: list[Expr] = [op.expression(), *(op.partial(operand) for operand in op.partial_formulas)]
+    for node in postorder(roots):
+        if node.op not in ("symbol", "constant") and not (computable(node.op, "float32") and node.op in CALLS):
+            raise ArgumentError(f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it "
+                                "with arithmetic and the functions that ops/elementwise.py uses.")
+
+
+# ---- variants: see NOTE [Variants] ---------------------------------------------------------------------------------
+
+def install_variants() -> None:
+    """Function, method, in-place method and operator of every variant, over the operations' own."""
+    for variant in VARIANTS:
+        plain = variant.build(CALLS.__getitem__)
+        plain.__doc__ = DOCSTRINGS.get(variant.names[0], plain.__doc__)
+        over = variant.build(inplace_of) if variant.inplace else None
+        if over is not None:
+            over.__name__ = over.__qualname__ = variant.names[0] + "_"
+            over.__doc__ = f"In place: {over.__doc__} See ``{variant.names[0]}``."
+        for name in variant.names:
+            if variant.method:
+                setattr(Tensor, name, plain)
+            if variant.function:
+                FUNCTIONS[name] = variant_with_out(variant, plain) if variant.out else plain
+            if over is not None:
+                setattr(Tensor, name + "_", over)
+        if variant.operator:
+            setattr(Tensor, f"__{variant.operator}__", plain)
+            if over is not None:
+                setattr(Tensor, f"__i{variant.operator}__", over)
+
+
+def inplace_of(name: str) -> Callable:
+    """The in-place form of an operation."""
+    return CALLS[name + "_"]
+
+
+def into(out, name: str) -> Callable:
+    """The form of an operation that writes into ``out``."""
+    def write(*xs):
+        return write_result(OPS[name], xs, out)
+    write.writes = True
+    return write
+
+
+def variant_with_out(variant: Variant, plain: Callable) -> Callable:
+    """The function of a variant that also takes ``out=``."""
+    def function(*operands, out=None, **named):
+        if out is None:
+            return plain(*operands, **named)
+        into_out = variant.build(partial(into, out))
+        return into_out(*operands, **named)
+    function.__name__ = function.__qualname__ = variant.names[0]
+    function.__doc__, function.__signature__ = plain.__doc__, inspect.signature(plain)
+    return function

@@ -1,0 +1,241 @@
+"""Which memory a tensor stands on, unwatched by autograd: ``data``, ``set_``, ``resize_``; and memory that is kept for later."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
+from ..base.grad_mode import mode
+from ..creation.factories import shape_of
+from ..graph.edges import edge_of, is_leaf_edge, requires_grad
+from ..graph.saved import count_write
+from ..modes.inference import is_inference, mark
+from ..native.handle import release_blocks
+from ..tensors.layout import contiguous_strides, layout_of, marked_layout
+from ..tensors.levels import require_values
+from ..tensors.memory_format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    order_of,
+    preserve_format,
+    strides_agree,
+    strides_of,
+)
+from ..tensors.storage import Storage, UntypedStorage, unwatched, wrap_array
+from ..tensors.tensor import ASK, Tensor, native, put_layout
+from ..views import check_inplace, is_view
+
+__all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]
+
+
+def get_data(x: Tensor) -> Tensor:
+    """The same memory without history, with a version of its own: autograd does not notice writes to it."""
+    return native.tensor(x.layout.template, unwatched(x._storage_), x._offset_, False, None)
+
+
+def set_data(x: Tensor, value: Tensor) -> None:
+    """Exchange the contents, shape and dtype; history and gradient stay. Other memory counts as a write to ``x``.
+
+    Raises:
+        ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad. ShapeError: another shape,
+            and ``x`` was computed.
+    """
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
+    if requires_grad(x) and not value.layout.dtype.differentiable:
+        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
+                         "expected a floating or complex tensor.")
+    require_values("data", value.layout)
+    if (value.layout.shape != x.layout.shape and requires_grad(x)
+            and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)):
+        raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
+                         f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
+    if not stays(x, value):
+        x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version + 1), value._offset_
+    put_layout(x, value.layout)
+
+
+def stays(x: Tensor, value: Tensor) -> bool:
+    """Whether ``value`` begins where ``x`` does: writes to ``x`` go on to be those that its views and detached aliases see.
+
+    A view that is to show other elements leaves: its movements do not lead to them.
+    """
+    return (x._storage_.array is value._storage_.array and x._offset_ == value._offset_ and x.layout.dtype is value.layout.dtype
+            and (x.layout is value.layout or not is_view(x)))
+
+
+def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Let ``x`` stand on other memory; counts as a write to ``x``.
+
+    Args:
+        source: a tensor of the dtype of ``x``, or the ``untyped_storage()`` of one; None: no elements.
+        storage_offset, size, stride: of what ``x`` shows of it, in elements; where they are not given those of the tensor, or
+            all of the storage.
+
+    Raises:
+        InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
+        ShapeError: it would reach outside of the memory.
+
+    >>> import nbgrad
+    >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    source = memory_of(x, source)
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. "
+                         "Hint: source.to(x.dtype).")
+    require_values("set_", source.layout)
+    if size is not None:
+        source = part_of(source, storage_offset, size, stride)
+    elif storage_offset or stride is not None:
+        raise ArgumentError("set_: storage_offset and stride go with a size. Hint: set_(source, storage_offset, size, stride).")
+    if mode.enabled and requires_grad(x):
+        check_inplace("set_", x, True)
+        raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
+                           "Hint: x.detach(), or no_grad().")
+    inferred = is_inference(x)
+    if inferred:
+        x._storage_.require_writable("set_")
+    leave_base(x)
+    x._storage_.tell_guard()
+    if stays(x, source):
+        x._storage_.version += 1
+    else:
+        x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
+    put_layout(x, source.layout)
+    return mark(x) if inferred else x
+
+
+def memory_of(x: Tensor, source: Any) -> Tensor:
+    """The memory that ``set_`` was given, as a tensor.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if isinstance(source, Tensor):
+        return source
+    if source is None:
+        storage = wrap_array(np.empty(0, x.layout.descr))
+    elif isinstance(source, UntypedStorage):
+        storage = source.storage
+    else:
+        raise ArgumentError(f"set_: expected a Tensor, got {type(source).__name__}. Hint: nbgrad.asarray(array).")
+    layout = x.layout.like(None, (storage.array.nbytes // x.layout.dtype.itemsize,))
+    return native.tensor(layout.template, storage, 0, False, None)
+
+
+def part_of(source: Tensor, storage_offset: int, size: Any, stride: Any) -> Tensor:
+    """A part of the memory of a tensor, by sizes and strides in elements.
+
+    Raises:
+        ShapeError: it would reach outside.
+    """
+    size = shape_of("set_", (size,))
+    strides = contiguous_strides(size) if stride is None else stride
+    try:
+        return CALLS["as_strided"](native.alias(source), size, strides, storage_offset)
+    except ShapeError as error:
+        raise ShapeError(str(error).replace("as_strided", "set_", 1)) from None
+
+
+def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+    """Give ``x`` another shape, row by row from its first element on; counts as a write. One of that shape stays as it is.
+
+    Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
+    no particular value.
+
+    Args:
+        sizes: the shape; or ``size``, by name.
+        memory_format: the order of the elements, if not row by row; not ``preserve_format``.
+
+    Raises:
+        GradError: ``x`` requires grad, outside of inference mode. InplaceError: the memory is not nbgrad's own and would have
+            to grow. ArgumentError: no memory format.
+
+    >>> import nbgrad
+    >>> nbgrad.arange(6.0).resize_(2, 2)
+    tensor([[0., 1.],
+            [2., 3.]])
+    """
+    if requires_grad(x) and not mode.inference:
+        raise GradError("resize_: the tensor requires grad, and elements that come or go have no gradient. Hint: x.detach().")
+    shape = shape_of("resize_", sizes if size is None else (size,))
+    order = None if memory_format is None else order_of("resize_", memory_format, len(shape))
+    if memory_format is not None and order is None:
+        raise ArgumentError("resize_: preserve_format says nothing of a new shape. Hint: contiguous_format.")
+    strides = None if order is None else strides_of(shape, order)
+    if shape == x.layout.shape and (strides is None or strides_agree(x.layout, strides)):
+        return x
+    layout = layout_of(x.layout.dtype, shape, strides, x.layout.device, x.layout.conj, x.layout.neg)
+    size, storage = layout.dtype.itemsize, x._storage_
+    storage.require_writable("resize_")
+    needed = x._offset_ + layout.numel * size
+    if needed > storage.array.nbytes:
+        grow(storage, needed)
+    leave_base(x)
+    count_write(storage)
+    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else layout)
+    return x
+
+
+def leave_base(x: Tensor) -> None:
+    """A view that gets another place is no view of its base any more: no movement leads to it."""
+    if x._meta_ is not None and x._meta_.base is not None:
+        x._needs_grad_, x._meta_ = x._needs_grad_ is True, None
+
+
+def grow(storage: Storage, nbytes: int) -> None:
+    """Exchange the memory of a storage for more of it."""
+    array = storage.array
+    if not array.flags.owndata:
+        raise InplaceError(f"resize_: {nbytes} bytes are needed, the tensor shares {array.nbytes} with a NumPy array. "
+                           "Hint: clone it first.")
+    larger = np.empty(-(-nbytes // array.itemsize), array.dtype)
+    larger[:array.size] = array
+    storage.array = larger
+
+
+def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give ``x`` the shape of ``the_template``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements too.
+
+    >>> nbgrad.zeros(4).resize_as_(nbgrad.zeros(2, 2)).shape
+    nbgrad.Size([2, 2])
+    """
+    if not isinstance(the_template, Tensor):
+        raise ArgumentError(f"resize_as_: expected a Tensor, got {type(the_template).__name__}.")
+    if memory_format is preserve_format:
+        memory_format = format_of(the_template)
+    return resize_(x, the_template.layout.shape, memory_format=memory_format)
+
+
+def format_of(x: Tensor) -> Any:
+    """The memory format in which a tensor lies; row by row if in none."""
+    layout = x.layout
+    for memory_format in (contiguous_format, channels_last, channels_last_3d):
+        if memory_format is contiguous_format or layout.ndim == (4 if memory_format is channels_last else 5):
+            if x.is_contiguous(memory_format):
+                return memory_format
+    return contiguous_format
+
+
+def release_memory() -> int:
+    """Give memory of large tensors that are gone back to the system; ``NBGRAD_KEPT_MEMORY`` bounds how much is kept for new ones.
+
+    Returns:
+        how many bytes that were.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(1000, 1000)
+    >>> del x
+    >>> freed = nbgrad.release_memory()
+    >>> nbgrad.release_memory()
+    0
+    """
+    return release_blocks()
+
+
+CALLS["resize_"] = resize_

@@ -1,0 +1,112 @@
+"""torch's module paths: where ported programs look for names, and which modules here have them.
+
+``from nbgrad.utils.checkpoint import checkpoint`` finds in ``sys.modules`` a module that loads nothing until a name is asked of it.
+"""
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+__all__ = ["Namespace", "below", "install_namespaces"]
+
+# A path, and the module whose names are found there; None: only paths below it.
+PLACES: dict[str, str | None] = {
+    "_vmap_internals": "batch.vmap",
+    "autograd.anomaly_mode": "anomaly",
+    "autograd.functional": "func.functional",
+    "autograd.grad_mode": "base.grad_mode",
+    "autograd.graph": "graph",
+    "autograd.profiler": "profiling.profiler",
+    "autograd.profiler_util": "profiling.events",
+    "autograd.variable": "autograd",
+    "checkpoint": "recomputing.checkpoint",
+    "dtypes": "base.dtypes",
+    "errors": "base.errors",
+    "forward_ad": "autograd.forward_ad",
+    "function": "autograd.function",
+    "functional": "func.functional",
+    "grad_mode": "base.grad_mode",
+    "gradcheck": "autograd.gradcheck",
+    "memory": "methods.memory",
+    "nn.modules": "nn",
+    "nn.modules.activation": "nn.activation",
+    "nn.modules.batchnorm": "nn.normal_layers",
+    "nn.modules.container": "nn.container",
+    "nn.modules.dropout": "nn.dropout",
+    "nn.modules.flatten": "nn.layers",
+    "nn.modules.linear": "nn.layers",
+    "nn.modules.loss": "nn.loss",
+    "nn.modules.module": "nn.module",
+    "nn.modules.normalization": "nn",
+    "nn.modules.sparse": "nn.embedding",
+    "nn.parameter": "tensors.tensor",
+    "nn.utils.clip_grad": "nn.utils",
+    "nn.utils.convert_parameters": "nn.utils",
+    "optim.adamw": "optim.adam",
+    "overrides": "modes.overrides",
+    "profiler": "profiling.profiler",
+    "pytree": "methods.pytree",
+    "random": "methods.random",
+    "tensor": "tensors.tensor",
+    "utils": None,
+    "utils._pytree": "methods.pytree",
+    "utils.checkpoint": "recomputing.checkpoint",
+    "utils.hooks": "methods.pickled_hooks",
+    "vmap": "batch.vmap",
+}
+
+
+class Namespace(ModuleType):
+    """A module of that path with the names of another one, which is imported when the first of them is asked for.
+
+    >>> from nbgrad.utils.hooks import RemovableHandle
+    >>> import nbgrad.autograd.functional as F
+    >>> F.jacobian(lambda x: x * x, nbgrad.ones(2))
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+
+    def __init__(self, path: str, source: str | None):
+        super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
+        self.__dict__["__source__"] = source
+        if any(place.startswith(path.partition(".")[2] + ".") for place in PLACES):
+            self.__dict__["__path__"] = []          # a package, of these modules alone
+
+    def __getattr__(self, name: str) -> Any:
+        below = sys.modules.get(f"{self.__name__}.{name}")
+        if below is not None:
+            return below
+        source = self.__dict__["__source__"]
+        # Tools ask every module for names like __file__ and __path__, which are not to load anything.
+        if source is None or name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.")
+        try:
+            return getattr(import_module(f"nbgrad.{source}"), name)
+        except AttributeError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.") from None
+
+    def __dir__(self) -> list[str]:
+        source = self.__dict__["__source__"]
+        children = {path.rpartition(".")[2] for path in PLACES if f"nbgrad.{path.rpartition('.')[0]}" == self.__name__}
+        return sorted({*children, *(dir(import_module(f"nbgrad.{source}")) if source else ())})
+
+
+def below(package: str, name: str) -> ModuleType:
+    """The module ``package.name`` of the table, as an attribute of a package that has a file.
+
+    Raises:
+        AttributeError: there is none.
+    """
+    try:
+        return sys.modules[f"{package}.{name}"]
+    except KeyError:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.") from None
+
+
+def install_namespaces() -> ModuleType:
+    """Make the paths importable; return ``nbgrad.utils``, the one that is an attribute of the package."""
+    for path, source in PLACES.items():
+        sys.modules.setdefault(f"nbgrad.{path}", Namespace(f"nbgrad.{path}", source))
+    return sys.modules["nbgrad.utils"]

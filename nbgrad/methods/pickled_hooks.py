@@ -1,0 +1,33 @@
+"""Hooks and files: a pickled tensor has none, which a warning says unless the hook says that this is known."""
+from __future__ import annotations
+
+import warnings
+from typing import Callable
+
+from ..graph.node import RemovableHandle
+from ..tensors.tensor import Parameter, Tensor
+
+__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+
+
+def unserializable_hook(f: Callable) -> Callable:
+    """Decorator for a hook that need not survive in a pickled tensor: there is no warning about it.
+
+    >>> import pickle
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(unserializable_hook(lambda g: 2 * g))
+    >>> pickle.loads(pickle.dumps(x))
+    tensor([1., 1.], requires_grad=True)
+    """
+    f.__nbgrad_unserializable__ = True
+    return f
+
+
+def warn_if_has_hooks(tensor: Tensor) -> None:
+    """Warn about the hooks of a leaf that is pickled; a Parameter's are its module's affair."""
+    hooks = tensor._meta_.hooks if tensor._meta_ is not None and not isinstance(tensor, Parameter) else None
+    for hook in (hooks or {}).values():
+        if not hasattr(hook, "__nbgrad_unserializable__"):
+            warnings.warn(f"pickle: the hook {getattr(hook, '__name__', hook)!r} stays behind. Hint: decorate it with "
+                          "@nbgrad.utils.hooks.unserializable_hook if that is intended.", UserWarning, stacklevel=3)

@@ -1,0 +1,26 @@
+"""Threads of the kernel pool."""
+from __future__ import annotations
+
+from ..tensors.tensor import native
+
+__all__ = ["set_num_threads", "get_num_threads"]
+
+
+def set_num_threads(threads: int) -> None:
+    """Use so many threads for large kernels, the caller's included. Results do not depend on it.
+
+    >>> import nbgrad
+    >>> nbgrad.set_num_threads(2)
+    >>> nbgrad.get_num_threads()
+    2
+    """
+    native.pool.set_num_threads(threads)
+
+
+def get_num_threads() -> int:
+    """How many threads large kernels use; by default what the machine (or its container) grants this process.
+
+    >>> nbgrad.get_num_threads() >= 1
+    True
+    """
+    return native.pool.get_num_threads()

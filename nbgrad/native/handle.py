@@ -1,0 +1,83 @@
+"""The native launcher and its blocks, each loaded when it is first needed."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable
+
+from ..base import config
+from ..kernels.cpu import LARGE
+
+__all__ = ["from_blocks", "known", "native", "release_blocks", "use_blocks"]
+
+_natives: list[Any] = []        # launchers that do not ask for blocks yet
+_uses_blocks = False
+
+
+# What native functions read and make, entered by the modules that say what it is: the classes ``tensor storage layout node meta``,
+# and ``storage_template``, the storage that new ones are copies of.
+known: dict[str, Any] = {}
+
+
+def launcher() -> Any:
+    """The native launcher, or its Python twin where the interpreter's objects are unknown or ``NBGRAD_NATIVE=0``."""
+    from . import launch
+    from .launch_python import Twin
+    classes = [known[name] for name in ("tensor", "storage", "layout", "node", "meta", "storage_template")]
+    if not config.NATIVE or launch.check_layouts(*classes[:2]) is not None:
+        return Twin(*classes)
+    from ..kernels.cpu.store import loader
+    made = launch.Native(loader(), *classes)
+    _natives.append(made)
+    if _uses_blocks:
+        use_blocks()
+    return made
+
+
+class _Lazy:
+    """The native functions, loaded when first used: ``import nbgrad`` compiles and maps nothing."""
+
+    def __getattr__(self, name: str):
+        # Called for every missing name, also by tools that look for ``__wrapped__``. A second launcher would replace the
+        # first, whose code is then unmapped while closures still call it.
+        if name.startswith("__") or "fresh" in vars(self):
+            raise AttributeError(f"native has no {name!r}.")
+        made = launcher()
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
+                         "caller_of_many", "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
+                         "nan_finder", "pool"):
+            setattr(self, function, getattr(made, function))
+        return getattr(made, name)
+
+
+native = _Lazy()
+
+
+def use_blocks() -> None:
+    """Let launchers take large results from blocks. Called for the first large layout: programs without one load nothing, and their
+    results are made by NumPy's function itself."""
+    global _uses_blocks
+    _uses_blocks = True
+    if not _natives:
+        return
+    from .blocks import blocks
+    allocator = blocks()
+    for native in tuple(_natives):
+        if allocator is not None:
+            ctypes.c_size_t.from_address(native.entries["new_large_array"]).value = allocator.new_array
+    _natives.clear()
+
+
+def from_blocks(make: Callable[..., Any], count: int, *args: Any, **keywords: Any) -> Any:
+    """``make(count, ...)``, a function of NumPy that makes an array of so many elements; a large one in a block."""
+    if count < LARGE:
+        return make(count, *args, **keywords)
+    from .blocks import blocks
+    allocator = blocks()
+    return make(count, *args, **keywords) if allocator is None else allocator.make(make, count, *args, **keywords)
+
+
+def release_blocks() -> int:
+    """Give blocks that are kept back to the system; returns how many bytes that were."""
+    from .blocks import blocks
+    allocator = blocks()
+    return 0 if allocator is None else allocator.release()

@@ -1,0 +1,24 @@
+"""The user's part of the Python stack."""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from types import FrameType
+
+__all__ = ["user_stack"]
+
+# Files whose frames say nothing to the user: the package, its generated text, and what runs context managers.
+OWN = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<nbgrad", contextlib.__file__)
+
+
+def user_stack() -> list[str]:
+    """``"file(line): function"`` for the frames outside of the package, innermost first."""
+    entries: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(OWN):
+            entries.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        frame = frame.f_back
+    return entries

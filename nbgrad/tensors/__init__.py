@@ -1,0 +1,1 @@
+"""Memory, its layout, and the tensor that has both."""

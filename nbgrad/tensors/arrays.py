@@ -1,0 +1,49 @@
+"""A tensor's memory as an array of NumPy's, whatever autograd and modes say."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.errors import DeviceError
+from .levels import require_values
+from .tensor import Tensor
+
+__all__ = ["array_of", "limits_of", "typed", "values_of"]
+
+
+def array_of(x: Tensor) -> np.ndarray:
+    """An array on the tensor's memory, whatever autograd says; lazy conjugation and negation are not seen by it."""
+    layout, storage = x.layout, x._storage_
+    require_values("numpy", layout)
+    if layout.device.type != "cpu":
+        raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
+    size = layout.descr.itemsize
+    # The buffer goes through uint8, which every dtype has: bfloat16 exports none, and views may change the dtype.
+    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x._offset_ if layout.numel
+                                   else 0,
+                                   tuple(s * size for s in layout.strides))
+    if storage.writable is False:
+        array.flags.writeable = False
+    return array
+
+
+def typed(x: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """The elements of a contiguous tensor, in another shape; its memory may have been made for another dtype."""
+    layout, array = x.layout, x._storage_.array
+    if array.dtype == layout.descr:
+        first = x._offset_ // layout.descr.itemsize
+        return array[first:first + layout.numel].reshape(shape)
+    return np.ndarray(shape, layout.descr, array.view(np.uint8), x._offset_ if layout.numel else 0)
+
+
+def values_of(x: Tensor) -> np.ndarray:
+    """The tensor's values as an array that may or may not share its memory: to be read at once."""
+    array, layout = array_of(x), x.layout
+    if layout.conj:
+        array = array.conj()
+    return -array if layout.neg else array
+
+
+def limits_of(x: Tensor) -> tuple[int, int]:
+    """The least and the greatest element of a tensor of integers or bools; (0, 0) of none."""
+    array = values_of(x)
+    return (int(array.min()), int(array.max())) if array.size else (0, 0)

@@ -1,0 +1,129 @@
+"""The batch dimensions that are open: what ``vmap`` hides from the function that it maps.
+
+A level is one mapped dimension. It is open while the function runs; a tensor that depends on it must not be used afterwards.
+"""
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Callable, Iterator
+
+from ..base.errors import NotSupportedError
+from ..base.grad_mode import transforming, unusual
+from .layout import Layout
+
+__all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
+           "noted", "random_levels", "require_values", "whole"]
+
+# Marks the layouts of batched tensors: see layout.marked_layout.
+BATCHED = "batched"
+
+_numbers = count(1)
+
+# ``hide(value, levels)``: the batched tensor of a value; set by batch/tensors.py.
+hide: Callable[[Any, tuple], Any] = None        # type: ignore[assignment]
+# ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by forward/tangents.py.
+expose: Callable[[Any, tuple], Any] = None      # type: ignore[assignment]
+
+# All levels that are open anywhere in the process: while it is empty, which is one load to see, nothing is batched.
+open_levels: list[Level] = []
+
+
+class BatchingError(NotSupportedError, RuntimeError):
+    """Something that has no meaning for all elements of a batch at once."""
+
+
+def require_values(op: str, layout: Layout) -> None:
+    """Refuse to read the elements of a batched tensor.
+
+    Raises:
+        BatchingError: it is one.
+    """
+    if layout.special is BATCHED:
+        raise BatchingError(f"{op}: vmap: it would read values, and the batch has others for each of its elements. Results whose "
+                            "shape depends on values cannot be batched. Hint: nbgrad.where keeps shapes; or call it outside.")
+
+
+class Level:
+    """One mapped dimension.
+
+    Attributes:
+        number: inner levels have higher ones.
+        size: of the dimension.
+        randomness: what random operations do: "error", "different" for every element of the batch, or "same" for all.
+        directions: the batch is one of tangents, of the same values; gradients need not be told apart by it.
+        open: whether tensors that depend on it may be used.
+    """
+
+    __slots__ = ("number", "size", "randomness", "directions", "open")
+
+    def __init__(self, size: int, randomness: str = "error", directions: bool = False):
+        self.number, self.size, self.randomness, self.directions, self.open = next(_numbers), size, randomness, directions, True
+
+    def __repr__(self) -> str:
+        return f"Level({self.number}, size={self.size})"
+
+
+class LevelState(threading.local):
+    """The open levels of a thread, outermost first."""
+
+    levels: tuple[Level, ...] = ()
+
+
+state = LevelState()
+
+
+@contextmanager
+def opened(size: int, randomness: str = "error", directions: bool = False) -> Iterator[Level]:
+    """A new innermost level for the extent of the block."""
+    level, before = Level(size, randomness, directions), state.levels
+    state.levels = (*before, level)
+    open_levels.append(level)
+    try:
+        with transforming(level):
+            yield level
+    finally:
+        level.open = False
+        open_levels.remove(level)
+        state.levels = before
+
+
+@contextmanager
+def noted(levels: tuple[Level, ...]) -> Iterator[None]:
+    """While user code may meet tensors of levels that no ``vmap`` of its own has opened: in a backward pass."""
+    open_levels.extend(levels)
+    unusual.extend(levels)
+    try:
+        yield
+    finally:
+        for level in levels:
+            open_levels.remove(level)
+            unusual.remove(level)
+
+
+def hidden_levels(sizes: tuple[int, ...]) -> tuple[Level, ...]:
+    """Levels that only the tensors made with them know: inner to all that are open."""
+    return tuple(map(Level, sizes))
+
+
+def random_levels() -> tuple[Level, ...]:
+    """The open levels of this thread for which random operations draw different numbers.
+
+    Raises:
+        BatchingError: one does not allow random operations.
+    """
+    if any(level.randomness == "error" for level in state.levels):
+        raise BatchingError("vmap: a random operation is called, and it is not said whether it draws the same numbers for all "
+                            "elements of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside.")
+    return tuple(level for level in state.levels if level.randomness == "different")
+
+
+def is_batched(x: Any) -> bool:
+    """Whether ``x`` is a batched tensor."""
+    return getattr(getattr(x, "layout", None), "special", None) is BATCHED
+
+
+def whole(x: Any) -> Any:
+    """The tensor that holds the batch of a batched one; any other itself."""
+    return x._value_ if x.layout.special is BATCHED else x

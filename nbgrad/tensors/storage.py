@@ -1,0 +1,210 @@
+"""Storage: typed memory on a device, and the counter of the writes to it.
+
+A storage is shared by a tensor, its views and its detached aliases, and with it their version. ``x.data`` gives a tensor
+with a Storage of its own over the same array: the same memory, another counter.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base.errors import ArgumentError, DeviceError, InplaceError
+from ..base.grad_mode import mode
+
+__all__ = ["Storage", "IN_INFERENCE_MODE", "LENT", "Device", "device", "CPU", "STORAGE_TEMPLATE", "UntypedStorage", "unwatched",
+           "wrap_array"]
+
+
+class Device:
+    """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object.
+
+    As a context manager it does nothing: there is no other device that tensors could be made on.
+
+    Raises:
+        DeviceError: another name.
+
+    >>> import nbgrad
+    >>> nbgrad.device("cpu"), nbgrad.device("cuda", 1)
+    (device(type='cpu'), device(type='cuda', index=1))
+    """
+
+    __slots__ = ("type", "index", "__weakref__")
+
+    def __new__(cls, type: Any, index: int | None = None) -> Device:
+        return device(type, index)
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was begun."""
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self):
+        return device, (str(self),)
+
+
+_devices: dict[tuple, Device] = {}
+
+
+def device(spec="cpu", index: int | None = None) -> Device:
+    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` or a Device.
+
+    Raises:
+        DeviceError: any other name, a negative index. ArgumentError: no name.
+
+    >>> device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(spec, Device):
+        return spec
+    if not isinstance(spec, str):
+        raise ArgumentError(f"device: expected a name as 'cpu' or 'cuda:0', got {type(spec).__name__}.")
+    kind, _, number = spec.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()) or (index is not None and index < 0):
+        raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
+    if kind == "cpu":
+        index = None
+    elif number:
+        index = int(number)
+    found = _devices.get((kind, index))
+    if found is None:
+        found = object.__new__(Device)
+        found.type, found.index = kind, index
+        found = _devices.setdefault((kind, index), found)
+    return found
+
+
+CPU = device("cpu")
+
+
+# ``Storage.writable`` of inference tensors: false, so that a write asks first.
+IN_INFERENCE_MODE = None
+# And of storages that somebody guards: also false, so that the guard is told before a write.
+GUARDED = 0
+# And of the cotangents 1 that passes share: false for good; whoever would show one to users makes a copy (engine.owned).
+LENT = ""
+
+
+class Storage:
+    """A flat buffer.
+
+    Attributes:
+        array: 1-D ndarray, ours or one that the user shares; never handed out itself.
+        version: number of in-place writes.
+        device: where it is.
+        writable: True, False, ``IN_INFERENCE_MODE``, ``GUARDED`` or ``LENT``: whether in-place operations may write to it without
+            asking.
+    """
+
+    __slots__ = ("array", "version", "device", "writable", "__weakref__")
+    array: Any
+    version: int
+    device: Device
+    writable: bool | int | str | None
+
+    def require_writable(self, op: str) -> None:
+        """Refuse a write to memory that its owner made read-only; where somebody guards the memory, tell that before the write."""
+        if self.writable is GUARDED:
+            self.tell_guard()
+        if self.writable or self.writable is IN_INFERENCE_MODE and (mode.inference or mode.inferring):
+            return
+        if self.writable is IN_INFERENCE_MODE:
+            raise InplaceError(f"{op}: an inference tensor is changed in place outside of inference mode. Hint: clone it first; "
+                               "the clone is an ordinary tensor.")
+        raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
+                           "Hint: clone it first.")
+
+    def tell_guard(self) -> None:
+        """Call who guards the memory, before a write or before a tensor leaves it; once."""
+        if self.writable is GUARDED:
+            self.writable = True
+            guards.pop(self, ignored)(self)
+
+
+class UntypedStorage:
+    """The memory behind a tensor, as bytes: shared by its views and aliases. Two of the same memory are equal.
+
+    >>> import nbgrad
+    >>> x = nbgrad.zeros(4)
+    >>> x[1:].untyped_storage() == x.untyped_storage(), x[1:].untyped_storage().nbytes()
+    (True, 16)
+    """
+
+    __slots__ = ("storage",)
+
+    def __init__(self, storage: Storage):
+        self.storage = storage
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self.storage.array.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self) -> int:
+        """Address of the first byte."""
+        return self.storage.array.ctypes.data
+
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self.storage.device
+
+    @property
+    def _cdata(self) -> int:
+        return id(self.storage)
+
+    def tolist(self) -> list[int]:
+        """The bytes."""
+        return self.storage.array.view(np.uint8).tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
+
+    def __hash__(self) -> int:
+        return hash(self.data_ptr())
+
+    def __repr__(self) -> str:
+        return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+
+
+# Called with a guarded storage before it is written to: NOTE [Copy before write] in autograd/graph_tools.py.
+guards: WeakKeyDictionary[Storage, Callable[[Storage], None]] = WeakKeyDictionary()
+
+
+def ignored(written: Storage) -> None:
+    """The guard of a storage that shares a guarded one's memory and not its version."""
+
+
+STORAGE_TEMPLATE = Storage()
+STORAGE_TEMPLATE.version, STORAGE_TEMPLATE.device, STORAGE_TEMPLATE.writable = 0, CPU, True
+
+
+def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
+    """A Storage over a 1-D array."""
+    storage = Storage()
+    storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable
+    return storage
+
+
+def unwatched(storage: Storage, version: int = 0) -> Storage:
+    """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
+    new = Storage()
+    new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
+    if storage.writable is GUARDED:
+        guards[new] = lambda written: storage.tell_guard()
+    return new
