@@ -18,37 +18,34 @@ from nbgrad.ops.core import OPS
 
 PACKAGE = Path(nbgrad.__file__).parent
 
-# From the bottom up: at the top of its file, a module imports from its own layer and those before it in this list.
-# A name stands for a module, or for a folder with all that is in it and is not named elsewhere.
+# From the bottom up: a module imports from its own layer and those before it in this list. A layer is a folder, or flat files.
 LAYERS = (
-    ("ground", "_version collector errors config locks docstrings size tables calls", "what everything may use"),
-    ("values", "dtypes storage grad_mode", "kinds of numbers, memory, and whether calls are recorded"),
-    ("operations", "ops", "what operations are: formulas, declarations; no array, no kernel, no graph"),
-    ("kernels", "kernels", "machine code from formulas; no Tensor, no graph"),
-    ("layouts", "layout memory_format batch.levels lowering.elementwise",
-    "shape, strides and dtype in memory; what to launch for them"),
-    ("tensor", "tensor node arrays", "storage and layout under one roof; what a graph is made of"),
-    ("graph", "graph saved views", "edges, hooks; what nodes keep; views and their bases"),
-    ("interpreters", "interpreters inference", "who is asked about a call in a special mode"),
-    ("dispatch", "dispatch", "one call of one elementwise operation"),
-    ("doors", "interop dlpack casting constants creation printing hooks pickling outs",
-    "how tensors are made, converted, shown and handed over"),
-    ("rules", "rules joint inplace fused accumulate lazy_bits settled",
-    "calls and derivatives of all other operations; writes"),
-    ("lowering", "lowering random", "from general operations on tensors to kernels"),
-    ("batching", "batch", "what operations mean on a batch that is hidden"),
-    ("tangents", "tangents", "directions of differentiation, and what tensors know of them"),
-    ("engine", "graph_task engine graph_tools", "the backward pass, what it shows, and tools on graphs"),
-    ("overrides", "overrides numpy_protocol", "types that say what operations mean on them; NumPy's functions"),
-    ("interface", "autograd function_node function_results function jvp dual_programs dual_calls forward_ad memory "
-    "tensor_methods install threads cache tensor_forms questions cuda anomaly debug _C", "what users call"),
-    ("profiler", "stacks profiling profiler", "what ran, and how long"),
-    ("recomputation", "recomputing checkpoint", "saved tensors that are computed again"),
-    ("transforms", "batch.trees pytree batch.functions vmap functional func", "functions of functions: maps, derivatives"),
-    ("checks", "gradcheck testing", "derivatives against finite differences; comparisons"),
-    ("package", "namespaces __init__", "the public names"),
-    ("libraries", "nn optim linalg special", "written in the public names"),
-    ("tools", "cubins", "every CUDA kernel of the table, compiled and inspected"),
+    ("_version", "the version's number"),
+    ("base", "what everything may use"),
+    ("ops", "what operations are: formulas, declarations; no array, no kernel, no graph"),
+    ("kernels", "machine code from formulas; no Tensor, no graph"),
+    ("native", "the fast path in machine code, on the interpreter's own objects"),
+    ("tensors", "storage and layout under one roof"),
+    ("graph", "nodes, edges, hooks; what nodes keep; a pass's task"),
+    ("views", "views and their bases"),
+    ("modes", "who is asked about a call in a special mode"),
+    ("dispatch", "one call of one operation; writes"),
+    ("accumulate", "what happens when a gradient reaches a leaf"),
+    ("creation", "how tensors are made and converted"),
+    ("lowering", "from general operations on tensors to kernels"),
+    ("batch", "what operations mean on a batch that is hidden"),
+    ("engine", "the backward pass"),
+    ("forward", "directions of differentiation, and what tensors know of them"),
+    ("autograd", "backward and grad, Functions, forward mode, checks of derivatives"),
+    ("methods", "what hangs on Tensor and on the package"),
+    ("_C anomaly cache cuda debug", "flat: what users look at, and switch on"),
+    ("profiling", "what ran, and how long"),
+    ("recomputing", "saved tensors that are computed again"),
+    ("func", "functions of functions: maps, derivatives"),
+    ("testing", "comparisons"),
+    ("__init__", "the public names"),
+    ("nn optim linalg special", "written in the public names"),
+    ("cubins", "every CUDA kernel of the table, compiled and inspected"),
 )
 
 # Imports inside functions that point up, each with the reason why it cannot point down.
@@ -56,19 +53,15 @@ UPWARD: dict[tuple[str, str], str] = {}
 
 # Names that a module sets in another one, each with the reason why the other cannot import what it is.
 ASSIGNED = {
-    ("tensor", "layout.new_template"): "a layout carries the blank tensor that native calls copy; what a tensor is stands above",
-    ("graph", "node.materialise_leaf"): "a node that is looked at makes its leaves' sinks, which are nodes",
-    ("engine", "node.given_cotangent"): "a node that is called by hand checks what it is given as a pass does",
-    ("accumulate", "graph.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
-    ("views", "graph.view_edge"): "the edge of a view whose base was written to is found by calling its movements again",
-    ("batch.tensors", "batch.levels.hide"): "constants are made like a batched tensor far below batches",
-    ("tangents", "batch.levels.expose"): "tangents are batched, and batches have tangents",
+    ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
+    ("graph.edges", "graph.node.materialise_leaf"): "a node that is looked at makes its leaves' sinks, which are nodes",
+    ("engine", "graph.node.given_cotangent"): "a node that is called by hand checks what it is given as a pass does",
+    ("accumulate", "graph.edges.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
+    ("views", "graph.edges.view_edge"): "the edge of a view whose base was written to is found by calling its movements again",
+    ("batch.tensors", "tensors.levels.hide"): "constants are made like a batched tensor far below batches",
+    ("forward.tangents", "tensors.levels.expose"): "tangents are batched, and batches have tangents",
     ("anomaly", "engine.walker"): "a switch: how the engine walks while it is watched",
-    ("saved", "graph.__all__"): "the public names of nbgrad.graph",
-    ("saved", "graph.*"): "the public names of nbgrad.graph",
-    ("graph_tools", "graph.__all__"): "the public names of nbgrad.graph",
-    ("graph_tools", "graph.*"): "the public names of nbgrad.graph",
-    ("__init__", "grad_mode.*"): "torch's users find all switches in one module",
+    ("__init__", "base.grad_mode.*"): "torch's users find all switches in one module",
 }
 
 # Modules that import a library of their own at the top of the file.
@@ -76,8 +69,8 @@ CONFINED = {
     "numba": ("kernels.cpu", "kernels.cuda", "kernels.instantiate", "kernels.prims"),
     "cuda": ("kernels.cuda",),
     "numba.cuda": ("kernels.cuda.build", "kernels.cuda.intrinsics"),
-    "llvmlite": ("kernels",),
-    "ml_dtypes": ("dtypes",),
+    "llvmlite": ("kernels", "native"),
+    "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
 }
 NOWHERE = ("torch", "jax", "scipy", "matplotlib", "pytest")
@@ -148,7 +141,7 @@ def imports() -> tuple[Import, ...]:
 
 def layer_of(name: str) -> int:
     """The position of a module's layer: of its own name, else of the nearest folder around it."""
-    places = {entry: k for k, (_, entries, _) in enumerate(LAYERS) for entry in entries.split()}
+    places = {entry: k for k, (entries, _) in enumerate(LAYERS) for entry in entries.split()}
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if (found := places.get(".".join(parts[:length]))) is not None:
@@ -167,6 +160,14 @@ def inner() -> Iterator[tuple[Import, str]]:
 def test_every_module_has_a_layer(name):
     """A new module gets its place in LAYERS, or lies in a folder that has one."""
     assert LAYERS[layer_of(name)]
+
+
+def test_the_layers_are_what_a_listing_shows():
+    """Every folder of the package is one layer, and few files lie flat."""
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    flat = {path.stem for path in PACKAGE.glob("*.py")}
+    assert {name for entries, _ in LAYERS for name in entries.split()} == folders | flat
+    assert len(flat) <= 16
 
 
 def test_imports_at_the_top_of_files_point_down():
@@ -259,7 +260,7 @@ def branches_on_cuda(path: Path) -> list[int]:
     return [test.lineno for test in tests if "cuda" in ast.unparse(test).lower()]
 
 
-@pytest.mark.parametrize("name", [n for n in modules() if not n.startswith("kernels.cuda") and n != "storage"])
+@pytest.mark.parametrize("name", [n for n in modules() if not n.startswith("kernels.cuda") and n != "tensors.storage"])
 def test_nothing_asks_whether_it_runs_on_cuda(name):
     """A device is an interface: no condition on cuda outside its kernels and the storage."""
     assert not branches_on_cuda(modules()[name]), f"{name}: lines {branches_on_cuda(modules()[name])}"
