@@ -5,7 +5,7 @@ import numpy as np
 
 import nbgrad
 
-from .more import by_index
+from .activations import by_index
 from .movement import MEMORY, equal_pieces, pieces, strided, unfold
 from .row import NONZERO, POSITIVE, REAL, case, fails, row
 
