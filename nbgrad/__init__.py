@@ -30,6 +30,7 @@ from .base.grad_mode import (
     set_grad_enabled,
 )
 from .batch.vmap import vmap
+from .composites import load as _load_composites
 from .creation import factories as _creation
 from .creation.factories import tensor
 from .graph.task import (
@@ -69,6 +70,7 @@ from .tensors.tensor import Parameter, Tensor
 vars(_grad_mode).update(set_multithreading_enabled=set_multithreading_enabled,
                         enforce_grad_layout_policy=enforce_grad_layout_policy)
 _load_lowerings()
+_load_composites()
 _install()
 _public = _install_methods()
 globals().update(_functions)

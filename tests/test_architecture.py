@@ -33,6 +33,7 @@ LAYERS = (
     ("accumulate", "what happens when a gradient reaches a leaf"),
     ("creation", "how tensors are made and converted"),
     ("lowering", "from general operations on tensors to kernels"),
+    ("composites", "public functions that are written in operations"),
     ("batch", "what operations mean on a batch that is hidden"),
     ("engine", "the backward pass"),
     ("forward", "directions of differentiation, and what tensors know of them"),

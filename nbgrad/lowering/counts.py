@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache, partial
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from ..base.bounded import keep
 from ..base.dtypes import bool_, float32, float64, int64
@@ -22,9 +22,15 @@ from ..tensors.tensor import Tensor, native, new_tensor
 from .indexing import ONE_STATUS
 from .reduce import PARALLEL_FROM, ready
 from .sort import is_short, order_plan
-from .statistics import Histogram
 
-__all__: list[str] = []
+__all__ = ["Histogram"]
+
+
+class Histogram(NamedTuple):
+    """What ``histogram`` returns."""
+
+    hist: Any
+    bin_edges: Any
 
 
 def memory_of(*layouts: Layout) -> str | None:

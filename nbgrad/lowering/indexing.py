@@ -599,7 +599,7 @@ def copied_layout(layout: Layout) -> Layout:
 def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
     """Register ``f(op, x, others, attributes, fresh)``, which writes into x, as the lowering of functional operations.
 
-    The functional form writes into a copy; ``lowering/subscript.py`` makes the recorded in-place forms of the same.
+    The functional form writes into a copy; ``composites/subscript.py`` makes the recorded in-place forms of the same.
 
     Args:
         target: ``target(x, *others)``, what the functional form copies.

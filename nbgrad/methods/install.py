@@ -10,12 +10,12 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..dispatch import elementwise as dispatch
-from ..dispatch.composites import settled, traced
 from ..dispatch.elementwise import NUMBERS, call_of
 from ..dispatch.general import LOWERINGS, PREPARED, composite_call, general_call, movement_call
 from ..dispatch.inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
 from ..dispatch.joint import joint
 from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.shortcuts import settled, traced
 from ..kernels.codegen import computable
 from ..modes.overrides import functions_of
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise

@@ -19,6 +19,13 @@ from ..creation.constants import numbered
 from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, record_result, run_beneath, run_plan
 from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.edges import requires_grad
+from ..lowering.distances import serves
+from ..lowering.indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
+from ..lowering.lapack import at_once
+from ..lowering.reduce import ready
+from ..lowering.refused import refused
+from ..lowering.scan import running_plan
+from ..lowering.sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of
 from ..ops.core import OPS, composite, general
 from ..ops.expr import operation, scalar, symbol
 from ..ops.kinds import constant_number, explained
@@ -30,13 +37,6 @@ from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.levels import whole
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .distances import serves
-from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
-from .lapack import at_once
-from .reduce import ready
-from .refused import refused
-from .scan import running_plan
-from .sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of
 
 __all__: list[str] = []
 

@@ -22,6 +22,9 @@ from ..base.grad_mode import mode, special
 from ..dispatch.general import binder, check_tensor, lowering, needs_gradient, prepared, record_result, run_plan
 from ..dispatch.inplace import overlapping
 from ..graph.edges import edge_of
+from ..lowering.copy import repeat_plan
+from ..lowering.indexing import WRITERS, array_of, points_shape, positions_tensor
+from ..lowering.masks import positions_finder
 from ..modes.inference import made
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite, general
@@ -31,9 +34,6 @@ from ..tensors.levels import BATCHED
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import ASK, Tensor, native, new_tensor
 from ..views import check_inplace, rebase
-from .copy import repeat_plan
-from .indexing import WRITERS, array_of, points_shape, positions_tensor
-from .masks import positions_finder
 
 __all__ = ["getitem", "setitem"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, 
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.scan import running_logsumexp_loop
+from ..lowering.counts import Histogram
+from ..lowering.reduce import arranged, ready, split_at
+from ..lowering.refused import refused
+from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..native.launch import PARALLEL, pack_record
 from ..ops.core import composite, general
 from ..ops.expr import scalar
@@ -29,10 +33,7 @@ from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
 from ..tensors.levels import is_batched, whole as whole_batch
 from ..tensors.tensor import Tensor, native
-from .compositions import made, require_tensors, shared, without_dim
-from .reduce import arranged, ready, split_at
-from .refused import refused
-from .sort import in_order, is_brief, is_short, order_plan
+from .functions import made, require_tensors, shared, without_dim
 
 __all__: list[str] = []
 
@@ -505,13 +506,6 @@ for _function in (cov, corrcoef, renorm):
     composite(_function.__name__, explained(_function), out=_function is renorm, doc=str(_function.__doc__))
 
 # ---- counts --------------------------------------------------------------------------------------------------------------
-
-
-class Histogram(NamedTuple):
-    """What ``histogram`` returns."""
-
-    hist: Any
-    bin_edges: Any
 
 
 def require_real(name: str, input) -> None:

@@ -10,13 +10,13 @@ from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode, special
 from ..dispatch.general import lowering, prepared
 from ..graph.edges import requires_grad
+from ..lowering.join import Part, may_overlap, place_plan
 from ..modes.interpreters import is_marked
 from ..ops import shapes
 from ..ops.core import OPS, composite
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
-from . import compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
-from .join import Part, may_overlap, place_plan
+from . import functions as compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
 
 __all__ = ["PARTS", "OVERWRITING"]
 

@@ -14,6 +14,7 @@ from ..base.grad_mode import mode, special
 from ..dispatch.general import lowering, needs_gradient, prepared
 from ..dispatch.joint import joint
 from ..kernels.cpu.blas import eliminated, triangular_solver
+from ..lowering.lapack import WELL_CONDITIONED, at_once, launch, went_well
 from ..ops.core import composite
 from ..ops.decompositions import eigh_parts, lu_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
@@ -25,8 +26,7 @@ from ..tensors.layout import broadcast_shapes, layout_of
 from ..tensors.levels import whole
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .compositions import columns_of_powers, cross_launch, made, require_tensors, shared
-from .lapack import WELL_CONDITIONED, at_once, launch, went_well
+from .functions import columns_of_powers, cross_launch, made, require_tensors, shared
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
 

@@ -8,7 +8,7 @@ from ..dispatch.plans import Formula, elementwise_plan
 from ..ops.core import composite
 from ..ops.expr import operation, scalar, symbol
 from ..tensors.layout import broadcast_shapes, layout_of
-from .compositions import broadcast_tensors, require_tensors
+from .functions import broadcast_tensors, require_tensors
 
 __all__: list[str] = []
 
