@@ -759,7 +759,7 @@ define private void @finish_node(ptr %node, ptr %edges) alwaysinline {
 ; self = (words, node to copy, its offsets, Meta to copy, its offsets, ASK, `creation` with recording on, with it off, slow); words:
 ; offsets of the Meta's base, chain, creation, version and node, and of the plan's offset and layout. A view of a view has the same
 ; base and a longer chain; one whose memory was written to since goes to `slow`, and so does a call with a value that is no int,
-; nor None, nor a tuple of ints: NOTE [Whole numbers].
+; nor None, nor a tuple (a Size is one) of ints: NOTE [Whole numbers].
 define ptr @view(ptr %self, ptr %args, i64 %count) {
 entry:
   %well_called = icmp sge i64 %count, 3
@@ -787,7 +787,10 @@ value:
   %is_usual = or i1 %is_int, %is_none
   br i1 %is_usual, label %usual, label %ask_tuple
 ask_tuple:
-  %is_tuple = icmp eq ptr %value_type, @PyTuple_Type
+  %flags_at = getelementptr i8, ptr %value_type, i64 168           ; tp_flags
+  %flags = load i64, ptr %flags_at
+  %tuple_flag = and i64 %flags, 67108864                           ; Py_TPFLAGS_TUPLE_SUBCLASS: a Size too
+  %is_tuple = icmp ne i64 %tuple_flag, 0
   br i1 %is_tuple, label %sizes, label %slow
 sizes:
   %length_at = getelementptr i8, ptr %value_object, i64 16
