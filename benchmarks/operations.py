@@ -324,6 +324,8 @@ REASONS = {
     "baddbmm": "see bmm",
     "addbmm": "see bmm",
     "linear": "see bmm",
+    "inner": "see bmm",
+    "det": "see linalg.slogdet",
     "lu": "see linalg.lu",
     "qr": "OpenBLAS, which NumPy brings along, against MKL",
     "svd": "OpenBLAS, which NumPy brings along, against MKL",
