@@ -24,7 +24,7 @@ from ..tensors.memory_format import (
     strides_agree,
     strides_of,
 )
-from ..tensors.storage import Storage, UntypedStorage, unwatched, wrap_array
+from ..tensors.storage import Exchanged, Storage, UntypedStorage, unwatched, wrap_array
 from ..tensors.tensor import ASK, Tensor, native, put_layout
 from ..views import check_inplace, is_view
 
@@ -37,7 +37,7 @@ def get_data(x: Tensor) -> Tensor:
 
 
 def set_data(x: Tensor, value: Tensor) -> None:
-    """Exchange the contents, shape and dtype; history and gradient stay. Other memory counts as a write to ``x``.
+    """Exchange the contents, shape and dtype; version, history and gradient stay. Backward refuses other memory than was saved.
 
     Raises:
         ArgumentError: no Tensor. DTypeError: no gradients exist for its dtype, and ``x`` requires grad. ShapeError: another shape,
@@ -54,7 +54,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
                          f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
     if not stays(x, value):
-        x._storage_, x._offset_ = unwatched(value._storage_, x._storage_.version + 1), value._offset_
+        x._storage_, x._offset_ = unwatched(value._storage_, Exchanged(x._storage_.version)), value._offset_
     put_layout(x, value.layout)
 
 

@@ -407,7 +407,7 @@ def version(x: Tensor) -> int:
     """
     if x.layout.special is INFERENCE:
         raise GradError("_version: inference tensors have no version counter. Hint: clone it outside of inference mode.")
-    return x._storage_.version
+    return +x._storage_.version         # an int, also of an Exchanged
 
 
 def install_inference() -> None:

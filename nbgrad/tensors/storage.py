@@ -201,6 +201,22 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     return storage
 
 
+class Exchanged(int):
+    """The version of memory that was put in the place of other memory: that number still, and unlike every version noted before."""
+
+    __slots__ = ()
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __format__(self, spec: str) -> str:
+        return f"{int(self)} of other memory"
+
+
 def unwatched(storage: Storage, version: int = 0) -> Storage:
     """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
     new = Storage()

@@ -186,7 +186,7 @@ class Tensor(Operators):
 
     @property
     def _version(self) -> int:
-        return self._storage_.version
+        return +self._storage_.version      # an int, also of an Exchanged
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""
