@@ -37,7 +37,7 @@ class Returns(nbgrad.Function):
         return ctx.make(g), None
 
 
-# ---------------------------------------------------------------------------------------------- the node
+# ---- the node --------------------------------------------------------------------------------------------------------
 def test_one_node_per_leaf():
     """All uses of a leaf end in one AccumulateGrad node, whose variable is the leaf."""
     x = leaf(1.0)
@@ -62,7 +62,7 @@ def test_undefined_gradient_leaves_grad_as_it_is():
     assert x.grad is kept and kept.item() == 5.0
 
 
-# ---------------------------------------------------------------------------------------------- in place or not
+# ---- in place or not -------------------------------------------------------------------------------------------------
 def test_accumulation_is_in_place():
     """A second pass adds into the ``.grad`` that is there: same object, and aliases see the sum."""
     x = leaf([1.0, 2.0])
@@ -119,7 +119,7 @@ def test_seed_of_a_leaf_root_under_create_graph():
     assert nbgrad.grad(stored.sum(), seed)[0].tolist() == [1.0, 1.0]
 
 
-# ---------------------------------------------------------------------------------------------- memory
+# ---- memory ----------------------------------------------------------------------------------------------------------
 def test_unshared_gradient_is_taken_over():
     """A buffer made inside the pass that nobody else holds becomes ``.grad`` without a copy."""
     address = []
@@ -186,7 +186,7 @@ def test_two_leaves_due_the_same_gradient():
     assert (a.grad.tolist(), b.grad.tolist()) == ([2.0, 2.0], [1.0, 1.0])
 
 
-# ---------------------------------------------------------------------------------------------- layout
+# ---- layout ----------------------------------------------------------------------------------------------------------
 def test_expanded_gradient_is_materialised():
     """The stride-0 gradient of a sum is stored with an element of its own at each place."""
     x = ones(2, 3).requires_grad_()
@@ -229,7 +229,7 @@ def test_present_grad_keeps_its_strides():
     assert x.grad.stride() == (1, 2) and x.grad.tolist() == [[2.0] * 3] * 2
 
 
-# ---------------------------------------------------------------------------------------------- leaves that changed
+# ---- leaves that changed ---------------------------------------------------------------------------------------------
 def test_requires_grad_switched_off_after_recording():
     """A leaf that no longer requires grad drops its gradient in silence."""
     x = leaf(2.0)
@@ -267,7 +267,7 @@ def test_leaf_update_invalidates_graphs_that_saved_it():
         y.backward()
 
 
-# ---------------------------------------------------------------------------------------------- validation
+# ---- validation ------------------------------------------------------------------------------------------------------
 def test_gradient_of_a_shape_that_does_not_fit():
     """A backward that returns a gradient of an unrelated shape is an error."""
     x = leaf([1.0, 2.0])
@@ -304,7 +304,7 @@ def test_complex_gradient_for_a_real_input():
         Returns.apply(x, lambda g: nbgrad.ones(2, dtype=nbgrad.complex128)).sum().backward()
 
 
-# ---------------------------------------------------------------------------------------------- the attribute
+# ---- the attribute ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value, error", [
     (lambda x: 1.0, TypeError),
     (lambda x: ones(3), RuntimeError),
@@ -361,7 +361,7 @@ def test_clearing_grad():
     assert (old.item(), x.grad.item()) == (2.0, 3.0)
 
 
-# ---------------------------------------------------------------------------------------------- post-accumulate hooks
+# ---- post-accumulate hooks -------------------------------------------------------------------------------------------
 def test_post_accumulate_hook_sees_the_updated_leaf():
     """The hook is called once a pass, with the leaf itself, after ``.grad`` was updated."""
     x, seen = leaf(2.0), []
@@ -435,7 +435,7 @@ def test_leaf_hooks_survive_between_graphs():
     assert seen == [2.0, 3.0]
 
 
-# ---- the dtype of gradients --------------------------------------------------------------------------------------------
+# ---- the dtype of gradients ------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16, nbgrad.float64])
 def test_grad_dtype_is_what_hooks_and_grad_see(dtype):
@@ -500,7 +500,7 @@ def test_a_post_accumulate_hook_that_returns_a_number():
         (x * 2).backward()
 
 
-# ---- the layout policy ---------------------------------------------------------------------------------------------------
+# ---- the layout policy -----------------------------------------------------------------------------------------------
 
 def strides_of_a_transposed_leafs_gradient():
     """The strides of ``.grad`` of a transposed leaf whose gradient came in row by row."""
@@ -539,7 +539,7 @@ def test_layout_policy_belongs_to_a_thread():
     assert seen == [(1, 3)]
 
 
-# ---- who holds a gradient --------------------------------------------------------------------------------------------------
+# ---- who holds a gradient --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("register", [
     lambda node, kept: node.variable.register_hook(kept.append),

@@ -72,7 +72,7 @@ class Broken(nbgrad.Function):
         raise KeyError("broken")
 
 
-# ---- places --------------------------------------------------------------------------------------------------------
+# ---- places ----------------------------------------------------------------------------------------------------------
 
 MAKERS = {
     "binary": lambda x: x * 2,
@@ -224,7 +224,7 @@ def test_parents_of_threads_do_not_mix(watched):
     assert set(found[0]) == {"traceback_"}
 
 
-# ---- NaN -----------------------------------------------------------------------------------------------------------
+# ---- NaN -------------------------------------------------------------------------------------------------------------
 
 def test_nan_is_an_error_that_names_node_and_output(watched):
     """The first node that returns NaN is named, with the position of its operand."""
@@ -342,7 +342,7 @@ def test_search_looks_into_a_whole_batch(watched):
     assert "MulBackward0" in str(error)
 
 
-# ---- reports -------------------------------------------------------------------------------------------------------
+# ---- reports ---------------------------------------------------------------------------------------------------------
 
 def test_a_failure_is_reported_and_raised_as_it_is(watched):
     """Any error of a node is raised unchanged, after a warning with its forward stack."""
@@ -449,7 +449,7 @@ def test_the_engine_is_sound_after_a_failure(watched):
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-# ---- writes --------------------------------------------------------------------------------------------------------
+# ---- writes ----------------------------------------------------------------------------------------------------------
 
 def test_a_version_error_names_the_line_that_wrote(watched):
     """Of several writes after the saving, the first; writes before it do not count."""
@@ -499,7 +499,7 @@ def test_a_version_error_without_the_mode_says_how_to_find_the_line():
         y.sum().backward()
 
 
-# ---- the switch ----------------------------------------------------------------------------------------------------
+# ---- the switch ------------------------------------------------------------------------------------------------------
 
 def test_detect_anomaly_warns_and_set_detect_anomaly_does_not():
     """Entering the first says that it costs time."""
@@ -564,7 +564,7 @@ def test_calls_keep_their_native_path(watched):
     assert special == []
 
 
-# ---- errors at length ----------------------------------------------------------------------------------------------
+# ---- errors at length ------------------------------------------------------------------------------------------------
 
 def test_explain_tells_node_place_versions_and_writer(watched):
     """All that is known of a version error, in one text."""

@@ -138,7 +138,7 @@ def test_signatures_are_torchs(place):
     assert not [text for path, text in all_differences(place) if path not in REASONS]
 
 
-# ---- names in calls ------------------------------------------------------------------------------------------------------
+# ---- names in calls --------------------------------------------------------------------------------------------------
 
 def calls(path: str, forms_of_line: str) -> Iterator[tuple[list[str], Row, Case]]:
     """Calls of the samples that fit a form of torch's, with its names for the operands."""

@@ -22,7 +22,7 @@ def slope(f, x):
     return nbgrad.grad(f(x).sum(), x)[0].tolist()
 
 
-# ---------------------------------------------------------------------------------------------- what can require grad
+# ---- what can require grad -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("data", [[1, 2], [True, False]], ids=["integers", "booleans"])
 def test_only_floating_tensors_require_grad(data):
     """Integers and booleans refuse ``requires_grad`` at construction, as an attribute and as a method."""
@@ -94,7 +94,7 @@ def test_half_gradients_are_rounded_at_each_accumulation():
     assert x.grad.tolist() == [2048.0, 2048.0]
 
 
-# ---------------------------------------------------------------------------------------------- kinks and ties
+# ---- kinks and ties --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("f, expected", [
     (lambda x: x.clamp(0, 1), [0.0, 1.0, 1.0]), (lambda x: x.relu(), [0.0, 0.0, 1.0]),
     (lambda x: x.abs(), [-1.0, 0.0, 1.0]), (lambda x: x.masked_fill(x > 0, 5.0), [1.0, 1.0, 0.0]),
@@ -135,7 +135,7 @@ def test_where_does_not_protect_the_branch_not_taken():
     assert math.isnan(g[0])
 
 
-# ---------------------------------------------------------------------------------------------- shapes
+# ---- shapes ----------------------------------------------------------------------------------------------------------
 def test_broadcast_operands_get_gradients_of_their_own_shape():
     """Gradients are summed over the axes that broadcasting stretched or added."""
     a, b = nbgrad.ones(2, 1, dtype=F64, requires_grad=True), nbgrad.ones(3, dtype=F64, requires_grad=True)
@@ -158,7 +158,7 @@ def test_empty_sum_broadcast_into_a_gradient():
     assert s.grad.tolist() == [0.0]
 
 
-# ---------------------------------------------------------------------------------------------- leaving the graph
+# ---- leaving the graph -----------------------------------------------------------------------------------------------
 def test_numpy_of_a_tensor_that_requires_grad():
     """An array cannot carry the history, so the user must detach first."""
     with pytest.raises(RuntimeError):
@@ -247,7 +247,7 @@ def test_numbers_do_not_raise_the_precision_of_recorded_tensors(number, dtype):
     assert y.dtype is dtype and x.grad.dtype is F32 and x.grad.tolist() == [complex(number).real]
 
 
-# --------------------------------------------------------------------------------------------- numbers beside tensors
+# ---- numbers beside tensors ------------------------------------------------------------------------------------------
 BF16, C128 = nbgrad.bfloat16, nbgrad.complex128
 
 
@@ -474,7 +474,7 @@ def test_a_divisor_that_is_0_in_the_dtype_is_refused(divide):
     assert divide(x, 257).tolist() == divide(x, 1).tolist()
 
 
-# ---------------------------------------------------------------------------------------------- steps of recorded cotangents
+# ---- steps of recorded cotangents ------------------------------------------------------------------------------------
 MIXED = {
     "real base, complex power": (nbgrad.pow, (-0.6, "float64"), (1j, "complex128")),
     "integer base": (nbgrad.pow, (3, "int64"), (0.5, "float64")),

@@ -21,7 +21,7 @@ def const(data, dtype=nbgrad.float64):
     return nbgrad.tensor(data, dtype=dtype)
 
 
-# ---------------------------------------------------------------------------------------------- the seed of a root
+# ---- the seed of a root ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 def test_one_element_root_is_seeded_with_one_of_its_shape(shape):
     """A root of one element, whatever its rank, needs no gradient: the seed is a one of its shape and dtype."""
@@ -201,7 +201,7 @@ def test_seed_is_never_written_to():
     assert seed.tolist() == [1.0, 1.0]
 
 
-# ---------------------------------------------------------------------------------------------- roots
+# ---- roots -----------------------------------------------------------------------------------------------------------
 def test_root_without_history():
     """A root that does not require grad cannot be differentiated."""
     c, x = const(1.0), leaf(1.0)
@@ -295,7 +295,7 @@ def test_edge_of_one_element_root_is_seeded():
     assert x.grad.item() == 6.0
 
 
-# ---------------------------------------------------------------------------------------------- inputs
+# ---- inputs ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("call", [lambda y: y.backward(inputs=[]), lambda y: nbgrad.grad(y, [])])
 def test_empty_inputs_are_refused(call):
     """Asking for the gradients of no inputs is an error, not a pass over everything."""
@@ -439,7 +439,7 @@ def test_inputs_as_a_dict():
     assert [(key, g.item()) for key, g in result.items()] == [("w", 2.0), ("x", 3.0)]
 
 
-# ---------------------------------------------------------------------------------------------- backward(inputs=)
+# ---- backward(inputs=) -----------------------------------------------------------------------------------------------
 def test_backward_inputs_limits_accumulation():
     """``backward(inputs=)`` accumulates into the tensors listed and into no other leaf."""
     x, w = leaf(2.0), leaf(3.0)
@@ -486,7 +486,7 @@ def test_backward_inputs_tolerates_unreachable_leaves():
     assert x.grad.item() == 2.0 and w.grad is None
 
 
-# ---------------------------------------------------------------------------------------------- what a pass leaves
+# ---- what a pass leaves ----------------------------------------------------------------------------------------------
 def test_backward_accumulates():
     """Each ``backward`` adds to ``.grad`` of every leaf it reaches."""
     x, w = leaf(3.0), leaf(2.0)
@@ -637,7 +637,7 @@ def test_unused_output_of_a_split_counts_as_zero():
     assert x.grad.tolist() == [0.0, 1.0, 0.0]
 
 
-# ---------------------------------------------------------------------------------------------- kinds of arguments
+# ---- kinds of arguments ----------------------------------------------------------------------------------------------
 def test_backward_takes_the_cotangents_under_their_old_name():
     """``grad_variables`` works, with a warning; both names at once do not."""
     x = leaf([1.0, 2.0])
@@ -726,7 +726,7 @@ def test_backward_into_edges():
     assert x.grad.tolist() == [6.0, 6.0]
 
 
-# ---------------------------------------------------------------------------------------------- names of old programs
+# ---- names of old programs -------------------------------------------------------------------------------------------
 def test_variable_is_a_tensor():
     """``Variable(x)`` shares the memory and version of ``x``, is a leaf, and every tensor is a Variable."""
     x = leaf([1.0, 2.0]) * 2
@@ -769,7 +769,7 @@ def test_the_package_is_found_through_its_module():
         nbgrad.autograd.no_such_name
 
 
-# ---------------------------------------------------------------------------------------------- surplus, numbers, warnings
+# ---- surplus, numbers, warnings --------------------------------------------------------------------------------------
 def test_surplus_seeds_are_ignored():
     """Roots and seeds are paired from the front; what is left of the seeds has no root."""
     x = leaf(2.0)
@@ -836,7 +836,7 @@ def test_variable_is_found_behind_the_function_of_that_name():
     assert nbgrad.autograd.variable.Variable is nbgrad.Variable
 
 
-# ---------------------------------------------------------------------------------------------- only what was asked for
+# ---- only what was asked for -----------------------------------------------------------------------------------------
 def by_grad(y, x):
     """The gradient by one input, by ``grad``."""
     return nbgrad.grad(y, x)[0]

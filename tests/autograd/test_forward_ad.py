@@ -27,7 +27,7 @@ def tangent_of(x: nbgrad.Tensor) -> list | float | None:
     return None if tangent is None else tangent.detach().resolve_conj().tolist()
 
 
-# ---- levels and dual tensors ---------------------------------------------------------------------------------------
+# ---- levels and dual tensors -----------------------------------------------------------------------------------------
 
 def test_a_dual_tensor_is_a_view_with_a_tangent():
     """``make_dual`` shares the primal's memory and keeps the tangent object; ``unpack_dual`` gives both back."""
@@ -147,7 +147,7 @@ def test_tangents_can_be_switched_off():
         assert tangent_of(z) is None
 
 
-# ---- what operations make of tangents ------------------------------------------------------------------------------
+# ---- what operations make of tangents --------------------------------------------------------------------------------
 
 def test_plain_operands_have_tangent_zero():
     """Dual and plain operands mix."""
@@ -222,7 +222,7 @@ def test_dual_tensors_print_their_tangent():
         assert repr(dual([1.0, 2.0], [3.0, 4.0])) == "tensor([1., 2.], tangent=tensor([3., 4.]))"
 
 
-# ---- views and in-place writes -------------------------------------------------------------------------------------
+# ---- views and in-place writes ---------------------------------------------------------------------------------------
 
 def test_a_view_of_a_dual_has_the_same_view_of_the_tangent():
     """Shared memory on both sides, of the same strides."""
@@ -345,7 +345,7 @@ def test_as_strided_reads_the_tangent_in_the_same_place():
         assert tangent_of(d.as_strided((3,), (1,), 0)) == [0.0, 10.0, 20.0]
 
 
-# ---- with reverse mode ---------------------------------------------------------------------------------------------
+# ---- with reverse mode -----------------------------------------------------------------------------------------------
 
 def test_forward_over_reverse():
     """The gradient of a dual result is dual: its tangent is the product of the Hessian with the direction."""
@@ -491,7 +491,7 @@ def test_leaves_are_not_affected():
     assert x.is_leaf and x.grad is None
 
 
-# ---- levels inside of levels ---------------------------------------------------------------------------------------
+# ---- levels inside of levels -----------------------------------------------------------------------------------------
 
 def slope_of(function):
     """The derivative of a function of one number, by a level of its own."""
@@ -557,7 +557,7 @@ def test_a_closed_level_is_unknown():
         pop_level(level)
 
 
-# ---- custom functions ----------------------------------------------------------------------------------------------
+# ---- custom functions ------------------------------------------------------------------------------------------------
 
 def function_of(forward, jvp):
     """A Function of one tensor."""
@@ -695,7 +695,7 @@ def test_tangents_that_a_function_is_given_without_zeros():
     assert seen == [(None, None), ([0.0], None)]
 
 
-# ---- the layout of tangents ----------------------------------------------------------------------------------------
+# ---- the layout of tangents ------------------------------------------------------------------------------------------
 
 def test_unpack_dual_of_a_plain_tensor():
     """A named pair of the tensor itself and None, inside of a level and outside."""

@@ -89,7 +89,7 @@ class Cube(nbgrad.Function):
         return 3 * Square.apply(x) * g
 
 
-# ---------------------------------------------------------------------------------------------- apply and ctx
+# ---- apply and ctx ---------------------------------------------------------------------------------------------------
 def test_node_is_the_ctx():
     """The ctx of forward, of backward and the result's grad_fn are one object, named after the class."""
     Double.seen.clear()
@@ -240,7 +240,7 @@ def test_instances_are_discouraged():
         instance(const([1.0]))
 
 
-# ---------------------------------------------------------------------------------------------- what backward returns
+# ---- what backward returns -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("forward, arguments, result", [
     (lambda ctx, a, b: a * b, 2, lambda g: g),
     (lambda ctx, a: a * 1, 1, lambda g: (g, g)),
@@ -296,7 +296,7 @@ def test_incoming_gradient_has_the_shape_of_the_output():
     assert seen == [(2, 2)]
 
 
-# ---------------------------------------------------------------------------------------------- saving
+# ---- saving ----------------------------------------------------------------------------------------------------------
 def test_saved_tensors_come_back_in_order():
     """``save_for_backward`` takes tensors and None, the last call counts, and inputs come back as themselves."""
     seen = []
@@ -394,7 +394,7 @@ def test_once_differentiable_of_a_constant_seed():
     assert not g.requires_grad
 
 
-# ---------------------------------------------------------------------------------------------- outputs
+# ---- outputs ---------------------------------------------------------------------------------------------------------
 def test_several_outputs_share_one_node():
     """The outputs of one ``apply`` are numbered on one node, whose backward runs once for all."""
     calls = []
@@ -520,7 +520,7 @@ def test_two_views_of_one_base_as_inputs():
     assert x.grad.tolist() == [10.0, 110.0, 100.0]
 
 
-# ---------------------------------------------------------------------------------------------- dirty inputs
+# ---- dirty inputs ----------------------------------------------------------------------------------------------------
 def double_inplace(ctx, x, *rest):
     """A forward that doubles its input in place and says so."""
     x.mul_(2)
@@ -631,7 +631,7 @@ def test_marks_take_tensors(mark):
         function(forward, first).apply(leaf([1.0]))
 
 
-# ---------------------------------------------------------------------------------------------- views among the results
+# ---- views among the results -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("forward", [lambda ctx, x: x.view(2), lambda ctx, x: (x * 2)[:2], lambda ctx, x: (x[:1], x[1:])],
                          ids=["of an input", "of a temporary", "several"])
 def test_views_among_the_results_refuse_writes(forward):
@@ -704,7 +704,7 @@ def test_input_returned_without_recording():
     assert z is not c and z._base is c and z.is_leaf
 
 
-# ---------------------------------------------------------------------------------------------- the context
+# ---- the context -----------------------------------------------------------------------------------------------------
 def test_node_class():
     """Every Function class has a class of nodes of its own."""
     y = Double.apply(leaf([1.0]))
@@ -832,7 +832,7 @@ def test_zeros_for_integer_results():
     assert not k.requires_grad and seen[0].dtype is nbgrad.int64 and seen[0].item() == 0
 
 
-# ---------------------------------------------------------------------------------------------- other forms
+# ---- other forms -----------------------------------------------------------------------------------------------------
 def test_defaults_reach_setup_context():
     """``setup_context`` is shown arguments that the caller left out."""
     seen = []
@@ -907,7 +907,7 @@ def test_special_modes_see_a_call_by_the_name_of_its_class():
     assert seen == ["mul", "Double"]
 
 
-# ---------------------------------------------------------------------------------------------- what nobody checks
+# ---- what nobody checks ----------------------------------------------------------------------------------------------
 def test_undefined_gradients_without_zeros():
     """Where nothing came in and zeros are not wanted, backward still runs, on None."""
     seen = []
@@ -1000,7 +1000,7 @@ def test_once_differentiable_runs_without_recording():
     assert seen == [False]
 
 
-# ---------------------------------------------------------------------------------------------- flags of a class
+# ---- flags of a class ------------------------------------------------------------------------------------------------
 def flagged(forward, backward, **flags):
     """A Function class with class attributes."""
     made = function(forward, backward)

@@ -223,7 +223,7 @@ def test_result_that_is_no_tensor():
         nbgrad.gradcheck(lambda x: (x, 3), leaf([1.0]))
 
 
-# ---------------------------------------------------------------------------------------------- second derivatives
+# ---- second derivatives ----------------------------------------------------------------------------------------------
 def test_second_derivatives():
     """Right ones pass, with random, given and strided cotangents, forward over backward too."""
     x = leaf([[1.0, 2.0], [0.5, 1.5]])
@@ -244,7 +244,7 @@ def test_wrong_second_derivative():
     assert nbgrad.gradgradcheck(func, x, raise_exception=False) is False
 
 
-# ---------------------------------------------------------------------------------------------- the table
+# ---- the table -------------------------------------------------------------------------------------------------------
 def check_row(name, dtype, checker):
     """Check the first case of an operation."""
     row = SAMPLES[name]
@@ -278,7 +278,7 @@ def test_table_complex(name):
     check_row(name, "complex128", nbgrad.gradcheck)
 
 
-# ---------------------------------------------------------------------------------------------- what else can be wrong
+# ---- what else can be wrong ------------------------------------------------------------------------------------------
 def test_rtol_is_relative():
     """An error of a thousandth of a large slope passes by the relative tolerance alone."""
     nearly = function(lambda ctx, x: x * 1e4, lambda ctx, g: g * 1.0001e4)
@@ -314,7 +314,7 @@ def test_composite_of_saved_results_writes_and_views():
     assert nbgrad.gradcheck(composite, x) and nbgrad.gradgradcheck(composite, x)
 
 
-# ---- Jacobians by themselves ---------------------------------------------------------------------------------------
+# ---- Jacobians by themselves -----------------------------------------------------------------------------------------
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_jacobians_by_themselves():

@@ -138,7 +138,7 @@ def test_multi_grad_hook_keeps_nothing_alive():
     handle.remove()
 
 
-# ---- where saved tensors are kept ----------------------------------------------------------------------------------
+# ---- where saved tensors are kept ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("pin", [False, True])
 def test_save_on_cpu_changes_no_gradient(pin):
@@ -195,7 +195,7 @@ def test_the_slot_behind_a_saved_tensor():
     same(raw.unpack(), x.detach().numpy())
 
 
-# ---- writes to saved tensors ---------------------------------------------------------------------------------------
+# ---- writes to saved tensors -----------------------------------------------------------------------------------------
 
 def twice(x):
     """``x * x`` and the write that would spoil it."""
@@ -461,7 +461,7 @@ def test_whether_saved_tensor_hooks_are_enabled():
     assert enabled() and isinstance((leaf() ** 2).grad_fn._raw_saved_self, nbgrad._C._autograd.SavedTensor)
 
 
-# ---- more of multi-grad hooks and of writes to saved tensors -------------------------------------------------------------
+# ---- more of multi-grad hooks and of writes to saved tensors ---------------------------------------------------------
 
 def test_what_a_multi_grad_hook_returns_is_ignored():
     """It watches; gradients stay what they are."""

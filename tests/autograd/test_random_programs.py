@@ -33,7 +33,7 @@ STEPS = 14
 LARGEST = 48  # elements a tensor; expand stops there
 
 
-# ---------------------------------------------------------------------------------------------- the oracle
+# ---- the oracle ------------------------------------------------------------------------------------------------------
 def cancelled(slope, depends):
     """A derivative that came to 0 although there is one, as what NaN still passes through."""
     return np.where((slope == 0) & depends, 1e-200, slope)
@@ -130,7 +130,7 @@ BINARY = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y, "copy": lambda x
 OVERWRITES_WHAT_IT_SAVED = {"tanh"}  # its in-place form saves the result, which a later write may change
 
 
-# ---------------------------------------------------------------------------------------------- the machine
+# ---- the machine -----------------------------------------------------------------------------------------------------
 @dataclass
 class Slot:
     """A tensor, its mirror and its name; ``frozen`` marks leaves and their views, which refuse recorded writes."""
@@ -597,7 +597,7 @@ class Machine:
         getattr(tensor, choice + "_")(*arguments)
         mirror.write(content, recorded=not silent)
 
-    # ------------------------------------------------------------------------------------------ checks
+    # ---- checks ------------------------------------------------------------------------------------------------------
     def check_values(self):
         """Every tensor shows what its mirror shows."""
         for slot in self.slots:
@@ -800,7 +800,7 @@ def run_all(guarded, run=run, programs=PROGRAMS):
     return passed
 
 
-# ---------------------------------------------------------------------------------------------- the tests
+# ---- the tests -------------------------------------------------------------------------------------------------------
 def test_guarded_programs_agree_with_the_replay():
     """Where no saved tensor can change, every random program gives the replay's values and gradients."""
     run_all(guarded=True)

@@ -27,7 +27,7 @@ def in_thread(f):
     return box[0]
 
 
-# ---------------------------------------------------------------------------------------------- no_grad, enable_grad
+# ---- no_grad, enable_grad --------------------------------------------------------------------------------------------
 def test_nothing_is_recorded_under_no_grad():
     """Results under ``no_grad`` do not require grad."""
     x = leaf(2.0)
@@ -122,7 +122,7 @@ def test_walking_a_graph_under_no_grad():
     assert x.grad.item() == 6.0
 
 
-# ---------------------------------------------------------------------------------------------- decorators
+# ---- decorators ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("decorate", [
     nbgrad.no_grad, lambda f: nbgrad.no_grad()(f), nbgrad.inference_mode, lambda f: nbgrad.inference_mode()(f),
 ], ids=["no_grad", "no_grad()", "inference_mode", "inference_mode()"])
@@ -209,7 +209,7 @@ def test_decorated_generator_can_be_closed():
     assert seen == [False] and nbgrad.is_grad_enabled()
 
 
-# ---------------------------------------------------------------------------------------------- threads
+# ---- threads ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", [nbgrad.no_grad, nbgrad.inference_mode])
 def test_new_thread_starts_in_the_default_mode(mode):
     """A thread does not inherit the modes of the one that started it."""
@@ -232,7 +232,7 @@ def test_multithreading_switch():
     assert nbgrad.is_multithreading_enabled()
 
 
-# ---------------------------------------------------------------------------------------------- arguments and spellings
+# ---- arguments and spellings -----------------------------------------------------------------------------------------
 def test_set_grad_enabled_takes_a_bool():
     """Anything else is refused, and the mode stays."""
     with pytest.raises(TypeError):
@@ -275,7 +275,7 @@ def test_hidden_writes():
     assert c._version == 0 and x.grad.tolist() == [10.0]
 
 
-# ---------------------------------------------------------------------------------------------- coroutines
+# ---- coroutines ------------------------------------------------------------------------------------------------------
 def test_decorated_coroutine_keeps_its_mode_to_itself():
     """While a decorated coroutine waits, other tasks of its thread run in their own mode."""
     seen = []
@@ -342,7 +342,7 @@ def test_decorated_asynchronous_generator():
     assert seen == [False, True, ("sent", False), False, False]
 
 
-# ---------------------------------------------------------------------------------------------- how views are replayed
+# ---- how views are replayed ------------------------------------------------------------------------------------------
 def test_the_switch_for_replaying_views():
     """It reads as set, restores what was, and views are right either way."""
     assert not nbgrad.is_view_replay_enabled()
@@ -360,7 +360,7 @@ def test_the_switch_for_replaying_views():
         nbgrad.grad_mode._force_original_view_tracking(1)
 
 
-# ---------------------------------------------------------------------------------------------- enable_grad in full
+# ---- enable_grad in full ---------------------------------------------------------------------------------------------
 def test_enable_grad_as_a_bare_decorator():
     """Without parentheses it keeps the function's name and enters the mode at each call."""
     @nbgrad.enable_grad

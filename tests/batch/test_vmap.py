@@ -42,7 +42,7 @@ def agree(got, want, tolerance=1e-9):
     close(results((got,))[0], results((want,))[0], tolerance, "vmap")
 
 
-# ---- every operation ----------------------------------------------------------------------------------------------
+# ---- every operation -------------------------------------------------------------------------------------------------
 
 def refused(name: str, label: str) -> bool:
     """Whether the operation writes a mapped operand into one that is not."""
@@ -89,7 +89,7 @@ def test_writing_a_mapped_operand_into_an_unmapped_one_is_refused(name):
                     vmap(called(row, call), plan.dims)(*plan.arguments)
 
 
-# ---- what is mapped, and where results go --------------------------------------------------------------------------
+# ---- what is mapped, and where results go ----------------------------------------------------------------------------
 
 Pair = namedtuple("Pair", "first second")
 
@@ -164,7 +164,7 @@ def test_zero_dimensional_elements_promote_as_they_look():
     assert vmap(lambda number: number * nbgrad.ones((), dtype=nbgrad.float32))(x).dtype is nbgrad.float64
 
 
-# ---- state ---------------------------------------------------------------------------------------------------------
+# ---- state -----------------------------------------------------------------------------------------------------------
 
 def test_in_place_on_mapped_arguments_writes_to_the_batch():
     """The element is a view of the caller's tensor."""
@@ -261,7 +261,7 @@ def test_levels_are_closed_when_the_function_fails():
     assert not open_levels and not state.levels
 
 
-# ---- random numbers ------------------------------------------------------------------------------------------------
+# ---- random numbers --------------------------------------------------------------------------------------------------
 
 DRAWN = {
     "rand": lambda x: nbgrad.rand(40), "rand_like": lambda x: nbgrad.rand_like(x),
@@ -295,7 +295,7 @@ def test_different_numbers_in_nested_maps():
     assert bool((found == found[:, :1]).all()) and not bool((found[0] == found[1]).any())
 
 
-# ---- errors --------------------------------------------------------------------------------------------------------
+# ---- errors ----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("in_dims, arguments", [
     (0, ()), (None, (1,)), ([0], (1,)), ((None,), (1,)), ((0, 0), (1,)), (2, (1,)), (-3, (1,)), (((0,),), (1,)), ("a", (1,)),
@@ -333,7 +333,7 @@ def test_other_words_and_sizes_are_refused():
         vmap(lambda x: x, out_dims=2)(wave(3, 4))
 
 
-# ---- batched cotangents --------------------------------------------------------------------------------------------
+# ---- batched cotangents ----------------------------------------------------------------------------------------------
 
 def test_batched_cotangents_of_several_outputs_and_inputs():
     """The first axis of the cotangents is the first axis of the gradients, as in a loop."""
@@ -391,7 +391,7 @@ def test_backward_of_a_function_with_batched_cotangents():
     agree(got, nbgrad.eye(3, dtype=nbgrad.float64).flip(1))
 
 
-# ---- custom Functions ----------------------------------------------------------------------------------------------
+# ---- custom Functions ------------------------------------------------------------------------------------------------
 
 class Product(nbgrad.Function):
     """x * y * k and x + y, with everything that a rule can be generated from."""

@@ -18,7 +18,7 @@ def dtype(name):
     return getattr(nbgrad, name)
 
 
-# ---------------------------------------------------------------------------------------------- sizes
+# ---- sizes -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [
     lambda: nbgrad.zeros(2, 3), lambda: nbgrad.zeros((2, 3)), lambda: nbgrad.zeros([2, 3]),
                                   lambda: nbgrad.zeros(size=(2, 3)),
@@ -65,7 +65,7 @@ def test_a_device_that_is_missing_is_named(make):
         make()
 
 
-# ---------------------------------------------------------------------------------------------- from data
+# ---- from data -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("data, expected", [
     ([np.float32(1)], "float32"), ([np.float64(1)], "float64"), ([np.int16(1), np.int8(1)], "int16"),
     ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"),
@@ -152,7 +152,7 @@ def test_as_tensor_converts_within_the_graph():
     assert x.grad.dtype is nbgrad.float32 and x.grad.tolist() == [3.0, 3.0]
 
 
-# ---------------------------------------------------------------------------------------------- sequences
+# ---- sequences -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3),
                                   (-1.5, 1.5), (2.5,)],
                          ids=str)
@@ -205,7 +205,7 @@ def test_eye_against_numpy(shape, name):
     assert nbgrad.eye(*shape, dtype=dtype(name)).tolist() == np.eye(*shape).tolist()
 
 
-# ---------------------------------------------------------------------------------------------- like others
+# ---- like others -----------------------------------------------------------------------------------------------------
 LIKE = {"zeros": nbgrad.zeros_like, "ones": nbgrad.ones_like, "empty": nbgrad.empty_like, "rand": nbgrad.rand_like,
         "randn": nbgrad.randn_like, "full": lambda x: nbgrad.full_like(x, 2.0)}
 
@@ -238,7 +238,7 @@ def test_integers_require_no_grad(make):
     assert make(dtype=nbgrad.float64, requires_grad=True).requires_grad
 
 
-# ---------------------------------------------------------------------------------------------- conversions
+# ---- conversions -----------------------------------------------------------------------------------------------------
 def test_conversion_that_changes_nothing_is_the_tensor():
     """No copy is made where none is asked for."""
     x = nbgrad.ones(2)

@@ -17,7 +17,7 @@ def dtype(name):
     return getattr(nbgrad, name)
 
 
-# ---------------------------------------------------------------------------------------------- tensor to array
+# ---- tensor to array -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NUMPY_NAMES)
 def test_numpy_keeps_the_dtype(name):
     """``t.numpy()`` has NumPy's dtype of the same name."""
@@ -114,7 +114,7 @@ def test_numpy_functions_take_tensors():
     np.testing.assert_array_equal(np.concatenate([np.asarray(nbgrad.ones(2)), np.zeros(1)]), [1.0, 1.0, 0.0])
 
 
-# ---------------------------------------------------------------------------------------------- array to tensor
+# ---- array to tensor -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("door", ["from_numpy", "as_tensor", "asarray"])
 def test_array_is_shared(door):
     """A tensor made of an array by these doors shares its memory, both ways."""
@@ -203,7 +203,7 @@ def test_numpy_scalar_as_operand():
     assert result.dtype == nbgrad.float32 and result.tolist() == [2.5, 2.5]
 
 
-# ---------------------------------------------------------------------------------------------- DLPack
+# ---- DLPack ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NUMPY_NAMES)
 def test_dlpack_to_numpy_shares_memory(name):
     """``np.from_dlpack(t)`` gives an array on the tensor's memory, of the same dtype."""

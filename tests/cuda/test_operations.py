@@ -233,7 +233,7 @@ def test_precise_path_of_a_complex_function(machine):
         simt.interpret(template, operation.scalar, "complex64", (1,), out, z, 3, reduce_huge_angle=refuse)
 
 
-# ---- random numbers ------------------------------------------------------------------------------------------------
+# ---- random numbers --------------------------------------------------------------------------------------------------
 
 def drawn(machine, distribution, dtype, n, a, b, seed=0, call=0):
     template, out = random.random_fill(distribution, dtype), np.zeros(n, dtype)
@@ -263,7 +263,7 @@ def test_random_kernels_compile(compiler, entry):
     assert gates.check(entry.recipe(), entry.gates) == []
 
 
-# ---- the table -----------------------------------------------------------------------------------------------------
+# ---- the table -------------------------------------------------------------------------------------------------------
 
 def test_every_elementwise_operation_has_kernels_or_a_reason():
     """Forward, and a fused backward wherever a cotangent is more than g itself."""

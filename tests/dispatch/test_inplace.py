@@ -18,7 +18,7 @@ def const(data):
     return nbgrad.tensor(data, dtype=F64)
 
 
-# ---------------------------------------------------------------------------------------------- leaves
+# ---- leaves ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write", [
     lambda x: x.add_(1), lambda x: x.zero_(), lambda x: x.copy_(const([5.0, 6.0])), lambda x: x.__setitem__(0, 9.0),
     lambda x: x[:1].mul_(2), lambda x: x.view(2, 1).fill_(1), lambda x: x.unsqueeze_(0),
@@ -48,7 +48,7 @@ def test_plain_tensor_written_with_a_tensor_that_requires_grad():
     assert w.grad.tolist() == [5.0, 7.0]
 
 
-# ---------------------------------------------------------------------------------------------- identity and history
+# ---- identity and history --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write", [
     lambda h: h.add_(1), lambda h: h.mul_(2), lambda h: h.zero_(), lambda h: h.unsqueeze_(0), lambda h: h.exp_(),
 ], ids=["add_", "mul_", "zero_", "unsqueeze_", "exp_"])
@@ -106,7 +106,7 @@ def test_second_derivative_of_inplace_ops():
     assert second.tolist() == [12.0, 24.0]
 
 
-# ---------------------------------------------------------------------------------------------- where gradients go
+# ---- where gradients go ----------------------------------------------------------------------------------------------
 def test_copy_cuts_the_past():
     """``a.copy_(b)`` passes the gradient to b and zeros to what a was before."""
     x, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
@@ -199,7 +199,7 @@ def test_masked_fill_inplace():
     assert x.grad.tolist() == [2.0, 0.0, 2.0]
 
 
-# ---------------------------------------------------------------------------------------------- what is refused
+# ---- what is refused -------------------------------------------------------------------------------------------------
 def test_inplace_may_not_change_the_shape():
     """A write whose broadcast result would be larger than the tensor is refused."""
     h = leaf([1.0]) * 1
@@ -248,7 +248,7 @@ def test_write_with_the_tensor_itself():
 
 
 
-# ---------------------------------------------------------------------------------------------- metadata ops
+# ---- metadata ops ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write, shape", [
     (lambda h: h.t_(), (3, 2)), (lambda h: h.transpose_(0, 1), (3, 2)), (lambda h: h.unsqueeze_(0), (1, 2, 3)),
     (lambda h: h.unsqueeze_(1).squeeze_(1), (2, 3)),

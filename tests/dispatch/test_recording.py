@@ -88,7 +88,7 @@ def test_edges_of_the_operands_that_need_a_gradient(name, first, second):
         assert leaf.grad is None if not leaf.requires_grad else leaf.grad[0].item() == single.grad.item()
 
 
-# ---------------------------------------------------------------------------------------------- writes
+# ---- writes ----------------------------------------------------------------------------------------------------------
 DATA = np.arange(1.0, 13.0)
 OPERANDS = {
     "a number": lambda x, array: 3,

@@ -44,7 +44,7 @@ class Fail(nbgrad.Function):
         raise ZeroDivisionError("in backward")
 
 
-# ---------------------------------------------------------------------------------------------- order
+# ---- order -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("swap", [False, True])
 def test_last_recorded_runs_first(swap):
     """Among ready nodes the one recorded last runs first, whichever operand it feeds."""
@@ -219,7 +219,7 @@ def test_diamond_sums_before_it_runs():
     assert log == list(range(7, -1, -1)) and x.grad.item() == 256.0
 
 
-# ---------------------------------------------------------------------------------------------- depth
+# ---- depth -----------------------------------------------------------------------------------------------------------
 def test_deep_chain_is_walked_and_freed():
     """A chain of 150 000 nodes is recorded, walked and destroyed without recursion."""
     x = leaf(1.0)
@@ -265,7 +265,7 @@ def test_deep_chain_with_create_graph():
     assert second.item() == 2.0
 
 
-# ---------------------------------------------------------------------------------------------- nested passes
+# ---- nested passes ---------------------------------------------------------------------------------------------------
 class Nested(nbgrad.Function):
     """Identity whose backward runs a pass of its own over ``depth`` further copies of itself."""
 
@@ -381,7 +381,7 @@ def test_grad_inside_forward_and_backward_of_a_function():
     assert (y.item(), x.grad.item()) == (12.0, 60.0)
 
 
-# ---------------------------------------------------------------------------------------------- exceptions
+# ---- exceptions ------------------------------------------------------------------------------------------------------
 def test_exception_from_a_hook_is_the_same_object():
     """What a hook raises reaches the caller as the same exception object."""
     error, y = KeyError("mine"), leaf(2.0) + 1
@@ -442,7 +442,7 @@ def test_no_rollback_after_an_exception():
     assert x.grad is None and w.grad.item() == 2.0
 
 
-# ---------------------------------------------------------------------------------------------- callbacks and ids
+# ---- callbacks and ids -----------------------------------------------------------------------------------------------
 def test_callbacks_run_after_all_nodes_in_order():
     """Queued callbacks see finished gradients, run in the order queued, and may queue further ones."""
     x, log = leaf(2.0), []
@@ -528,7 +528,7 @@ def test_the_running_node_can_be_asked_for():
     assert nbgrad.current_autograd_node() is None
 
 
-# ---------------------------------------------------------------------------------------------- sums and gaps
+# ---- sums and gaps ---------------------------------------------------------------------------------------------------
 def test_sum_of_gradients_leaves_the_summands_alone():
     """The engine adds up contributions without changing a tensor that a hook has kept."""
     x, kept = leaf([1.0, 2.0]), []
@@ -558,7 +558,7 @@ def test_undefined_gradient_beside_a_defined_one():
     assert x.grad.item() == 12.0
 
 
-# ---------------------------------------------------------------------------------------------- custom backwards in a pass
+# ---- custom backwards in a pass --------------------------------------------------------------------------------------
 def test_the_running_node_in_a_custom_backward_is_its_context():
     """``ctx`` of a Function is the node that the pass says it runs."""
     seen = []

@@ -43,7 +43,7 @@ def fresh(g):
     return g * 2.0
 
 
-# ---------------------------------------------------------------------------------------------- values
+# ---- values ----------------------------------------------------------------------------------------------------------
 LAYOUTS = {
     "one number": lambda x: x.sum(),
     "contiguous": lambda x: x * 1.0,
@@ -100,7 +100,7 @@ def test_layouts_that_differ():
     np.testing.assert_array_equal(x.grad.numpy(), 2 * weights + 1 + 2)
 
 
-# ---------------------------------------------------------------------------------------------- memory
+# ---- memory ----------------------------------------------------------------------------------------------------------
 @pytest.mark.skipif(not config.NATIVE, reason="the Python launcher adds nothing in place")
 def test_a_sum_takes_the_memory_of_a_cotangent():
     """Of cotangents that nobody else holds, the sum needs no memory of its own."""
@@ -236,7 +236,7 @@ def test_recorded_sums_keep_their_terms():
     assert g.tolist() == [4.0, 4.0] and [term.tolist() for term in terms] == [[2.0, 2.0]] * 2
 
 
-# ---------------------------------------------------------------------------------------------- steps
+# ---- steps -----------------------------------------------------------------------------------------------------------
 def test_edges_changed_during_a_pass():
     """A hook that gives a node other edges is refused where the new ones lead to nodes that the pass did not count."""
     x, y = leaf([1.0]), leaf([1.0])

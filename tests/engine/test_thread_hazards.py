@@ -68,7 +68,7 @@ def in_background(body: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-# ---- modes of others -----------------------------------------------------------------------------------------------
+# ---- modes of others -------------------------------------------------------------------------------------------------
 
 def dual() -> None:
     """A product in forward mode."""
@@ -112,7 +112,7 @@ def test_mode_of_another_thread_is_not_noticed(mode):
             assert x.grad.sum().item() == 4 * 2 + 12 + 1
 
 
-# ---- shared leaves and graphs --------------------------------------------------------------------------------------
+# ---- shared leaves and graphs ----------------------------------------------------------------------------------------
 
 def accumulators_seen(results: list) -> list:
     """What a thread for each result finds behind it, all of them at the same time."""
@@ -209,7 +209,7 @@ def test_walk_from_within_a_hook_of_a_leaf():
     assert leaves[0].grad.tolist() == [3 * (1 + 2 * 69)] * 2 and leaves[1].grad.tolist() == [3.0, 3.0]
 
 
-# ---- forks ---------------------------------------------------------------------------------------------------------
+# ---- forks -----------------------------------------------------------------------------------------------------------
 
 def exit_status_of_child(body: Callable[[], None]) -> int:
     """Run ``body`` in a forked child, which has ten seconds; 0 if it returned."""

@@ -42,7 +42,7 @@ def numbers(x):
 
 ORDER = nbgrad.tensor([2, 0, 1])
 
-# ---- forward mode --------------------------------------------------------------------------------------------------
+# ---- forward mode ----------------------------------------------------------------------------------------------------
 
 ROWS = sorted(name for name, row in SAMPLES.items() if isinstance(OPS.get(name), Elementwise) and row.differentiable)
 
@@ -241,7 +241,7 @@ def test_quick_runs_record_operands_without_tangents():
             assert np.array_equal(unpack_dual(mixed).tangent[1].detach().numpy(), t.numpy())
 
 
-# ---- reductions ----------------------------------------------------------------------------------------------------
+# ---- reductions ------------------------------------------------------------------------------------------------------
 
 REDUCED = sorted(name for name, op in OPS.items() if isinstance(op, Reduction) and op.vjps and not op.linear_groups())
 
@@ -384,7 +384,7 @@ def test_half_types_round_before_the_derivative():
     assert np.array_equal(got[1], want[1])
 
 
-# ---- batches -------------------------------------------------------------------------------------------------------
+# ---- batches ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("function", [
     lambda x, y: x * y, lambda x, y: x * 2 + y[0], lambda x, y: (x @ x.t()).tanh(), lambda x, y: nbgrad.where(x > 0, x, y.sum()),

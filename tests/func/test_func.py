@@ -42,7 +42,7 @@ def number(x):
     return (x.sin() * x.exp()).sum() + x[0] * x[1] ** 2
 
 
-# ---- every operation -----------------------------------------------------------------------------------------------
+# ---- every operation -------------------------------------------------------------------------------------------------
 
 # dropout draws; strides and offsets of memory are those of a batch; the last have complex operands or results only.
 OTHERS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "as_strided", "as_strided_from",
@@ -129,7 +129,7 @@ def test_jacobians_agree(name):
                 close(results((a,))[0], results((b,))[0], 1e-9, f"{name}{call}: result {k}")
 
 
-# ---- compositions --------------------------------------------------------------------------------------------------
+# ---- compositions ----------------------------------------------------------------------------------------------------
 
 JACOBIANS = {"jacrev": jacrev, "jacfwd": jacfwd}
 
@@ -210,7 +210,7 @@ def test_per_sample_gradients_of_shared_weights():
     agree(got, nbgrad.stack([grad(loss)(w, a, b) for a, b in zip(x, y)]))
 
 
-# ---- reverse mode --------------------------------------------------------------------------------------------------
+# ---- reverse mode ----------------------------------------------------------------------------------------------------
 
 def test_arguments_to_differentiate_by():
     """argnums names one argument, or several in any order; arguments may be nested."""
@@ -305,7 +305,7 @@ def test_arguments_are_left_alone():
     assert not x.requires_grad and x.grad is None
 
 
-# ---- forward mode --------------------------------------------------------------------------------------------------
+# ---- forward mode ----------------------------------------------------------------------------------------------------
 
 def test_products_with_tangents():
     """jvp takes and returns structures; what does not depend on the primals has zeros, or is refused."""
@@ -397,7 +397,7 @@ def test_products_of_one_linearisation_can_be_differentiated():
         agree(grad(lambda x: linearize(lambda y: y ** 3, x)[1](t).sum())(x), 6 * x * t)
 
 
-# ---- Jacobians -----------------------------------------------------------------------------------------------------
+# ---- Jacobians -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_structure_of_jacobians(name):
@@ -419,7 +419,7 @@ def test_chunks_of_pull_backs(chunk_size):
     agree(jacrev(nbgrad.sin, chunk_size=chunk_size)(x), nbgrad.eye(5, dtype=nbgrad.float64) * x.cos())
 
 
-# ---- modules -------------------------------------------------------------------------------------------------------
+# ---- modules ---------------------------------------------------------------------------------------------------------
 
 def test_module_as_a_function_of_its_parameters():
     """Other tensors stand in for one call; the module is as before, also after an error."""
@@ -462,7 +462,7 @@ def test_tied_parameters():
         functional_call(model, {"a.weight": w, "b.weight": w * 2}, x)
 
 
-# ---- errors --------------------------------------------------------------------------------------------------------
+# ---- errors ----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("program, error", [
     (lambda x: grad(nbgrad.sin)(x), RuntimeError), (lambda x: grad(lambda z: 1.0)(x), RuntimeError),

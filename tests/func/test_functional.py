@@ -186,7 +186,7 @@ def test_inputs_are_left_alone():
     assert seen[0] is not x and seen[0].requires_grad and not x.requires_grad
 
 
-# ---------------------------------------------------------------------------------------------- modes and histories
+# ---- modes and histories ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("program", [
     lambda x: jacobian(lambda z: z ** 3, x), lambda x: hessian(lambda z: (z ** 3).sum(), x),
     lambda x: vjp(lambda z: z ** 3, x, x)[1], lambda x: jvp(lambda z: z ** 3, x, x)[1],

@@ -33,7 +33,7 @@ RUNS = {
 RECORDING = sorted(set(RUNS) - {"vmap"})
 
 
-# ---- passes and leaves ---------------------------------------------------------------------------------------------
+# ---- passes and leaves -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("run", sorted(RUNS))
 def test_backward_is_refused(run):
     """A pass that accumulates belongs outside: the function's result would not depend on it."""
@@ -136,7 +136,7 @@ def test_passes_by_grad_are_allowed():
     assert found.tolist() == [6.0, 12.0]
 
 
-# ---- writes --------------------------------------------------------------------------------------------------------
+# ---- writes ----------------------------------------------------------------------------------------------------------
 WRITES = {
     "copy_": lambda c, x: c.copy_(x), "mul_": lambda c, x: c.mul_(x), "setitem": lambda c, x: c.__setitem__(0, x[1]),
     "view": lambda c, x: c[0].copy_(x[0]), "constant": lambda c, x: c.add_(1), "detached": lambda c, x: c.copy_(x.detach()),
@@ -279,7 +279,7 @@ def test_what_is_captured():
     assert np.allclose(func.grad(lambda x: f(x).sum())(vector(1.0)).numpy(), 0.0)
 
 
-# ---- results -------------------------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("run", ["vjp", "jacrev", "hessian"])
 def test_integers_have_no_cotangents(run):
     """A pull-back of integers would take nothing and give nothing: they are refused, as results beside them are not."""

@@ -18,7 +18,7 @@ def twice_in_place(x):
     return x.add_(1).mul_(2).sum()
 
 
-# ---- functionalize -------------------------------------------------------------------------------------------------
+# ---- functionalize ---------------------------------------------------------------------------------------------------
 
 def test_an_argument_gets_one_write():
     """What the function writes in two steps reaches the argument in one, with the same value."""
@@ -70,7 +70,7 @@ def test_other_words_are_refused():
         functionalize(twice_in_place, remove="views")
 
 
-# ---- debug_unwrap --------------------------------------------------------------------------------------------------
+# ---- debug_unwrap ----------------------------------------------------------------------------------------------------
 
 def seen_in(transform, x, **options):
     """What ``debug_unwrap`` shows of the argument of a transformed function."""
@@ -108,7 +108,7 @@ def test_ordinary_tensors_are_shown_as_they_are():
         debug_unwrap(3)
 
 
-# ---- modules and linear maps ---------------------------------------------------------------------------------------
+# ---- modules and linear maps -----------------------------------------------------------------------------------------
 
 class Tied(nbgrad.nn.Module):
     """Two layers of one weight."""

@@ -17,7 +17,7 @@ def leaf(data):
     return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
 
 
-# ---------------------------------------------------------------------------------------------- nodes
+# ---- nodes -----------------------------------------------------------------------------------------------------------
 def test_node_protocol():
     """A grad_fn is a Node with a name and one next function an input slot, None where no gradient goes."""
     x, c = leaf(2.0), nbgrad.tensor(3.0, dtype=nbgrad.float64)
@@ -86,7 +86,7 @@ def test_input_metadata():
     assert tuple(meta.shape) == (2, 3) and meta.dtype == nbgrad.float64
 
 
-# ---------------------------------------------------------------------------------------------- edges
+# ---- edges -----------------------------------------------------------------------------------------------------------
 def test_edge_of_a_non_leaf():
     """The edge of a recorded tensor is its node and output number."""
     _, b = leaf([1.0, 2.0]).split(1)
@@ -127,7 +127,7 @@ def test_edge_of_a_function_outlives_the_tensor():
     assert nbgrad.grad(edge, x, nbgrad.ones(1, dtype=nbgrad.float64))[0].item() == 2.0
 
 
-# ---------------------------------------------------------------------------------------------- what a node saved
+# ---- what a node saved -----------------------------------------------------------------------------------------------
 def test_saved_values_are_readable():
     """Saved tensors and numbers are attributes of the node."""
     x = leaf([2.0, 3.0])
@@ -164,7 +164,7 @@ def test_saved_leaf_stays_a_leaf():
     assert node._saved_self is x and node._saved_other is x
 
 
-# ---------------------------------------------------------------------------------------------- saved-tensor hooks
+# ---- saved-tensor hooks ----------------------------------------------------------------------------------------------
 def test_pack_once_unpack_at_each_access():
     """``pack`` runs when the op is recorded, ``unpack`` each time backward reads the value."""
     x, log = leaf([2.0, 3.0]), []
@@ -357,7 +357,7 @@ def test_increment_version_takes_many():
     assert [t._version for t in tensors] == [1, 1]
 
 
-# ---------------------------------------------------------------------------------------------- more of nodes and hooks
+# ---- more of nodes and hooks -----------------------------------------------------------------------------------------
 def test_what_is_a_node():
     """Nodes of operations, of leaves and of Functions are Nodes; other things are not."""
     x = leaf([1.0])
@@ -427,7 +427,7 @@ def test_what_a_node_shows_does_not_change():
         assert node.next_functions[0][0] is graph.get_gradient_edge(x).node
 
 
-# ---------------------------------------------------------------------------------------------- writes through views
+# ---- writes through views --------------------------------------------------------------------------------------------
 VIEW_WRITES = {
     "with a constant": (lambda h: h[0].mul_(nbgrad.tensor([5.0, 7.0], dtype=nbgrad.float64)), [[5.0, 7.0], [1.0, 1.0]]),
     "operand saved": (lambda h: h[0].sin_(), [[math.cos(1), math.cos(2)], [1.0, 1.0]]),

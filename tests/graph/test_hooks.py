@@ -35,7 +35,7 @@ class Stop(nbgrad.Function):
         return None
 
 
-# ---------------------------------------------------------------------------------------------- tensor hooks
+# ---- tensor hooks ----------------------------------------------------------------------------------------------------
 def test_hook_sees_the_complete_gradient():
     """A tensor hook is called once, with the sum over all uses."""
     x, seen = leaf(3.0), []
@@ -251,7 +251,7 @@ def test_hook_on_a_view_stays_with_its_old_history():
     assert log == [] and x.grad.tolist() == [15.0, 0.0]
 
 
-# ---------------------------------------------------------------------------------------------- retain_grad
+# ---- retain_grad -----------------------------------------------------------------------------------------------------
 def test_retain_grad_keeps_the_gradient_of_a_non_leaf():
     """``retain_grad`` fills ``.grad`` of an intermediate and is visible as ``retains_grad``."""
     x = leaf(3.0)
@@ -374,7 +374,7 @@ def test_retained_gradient_of_an_unused_output_stays_none():
     assert a.grad is None
 
 
-# ---------------------------------------------------------------------------------------------- hooks of nodes
+# ---- hooks of nodes --------------------------------------------------------------------------------------------------
 def test_node_hook_sees_inputs_and_outputs():
     """A node hook gets the gradients it made and the gradients it was given, absent ones as None."""
     x, seen = leaf(3.0), []
@@ -503,7 +503,7 @@ def test_hook_of_an_accumulate_node_has_nothing_to_replace(result, error):
     assert x.grad.item() == 2.0
 
 
-# ---------------------------------------------------------------------------------------------- the grad mode of a pass
+# ---- the grad mode of a pass -----------------------------------------------------------------------------------------
 def set_mode(enabled):
     """A hook of any kind that sets the grad mode, and changes nothing else."""
     def hook(*args):

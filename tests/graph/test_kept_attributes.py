@@ -66,7 +66,7 @@ def packed_by(call, x, index):
     return seen
 
 
-# ---- hooks ---------------------------------------------------------------------------------------------------------
+# ---- hooks -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NAMES)
 def test_hooks_see_the_index(name):
     """The index or mask of a recorded call is shown to ``pack``."""
@@ -184,7 +184,7 @@ def test_raw_saved_tensors_are_of_one_type():
         kind()
 
 
-# ---- passes --------------------------------------------------------------------------------------------------------
+# ---- passes ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NAMES)
 def test_a_second_pass_needs_retain_graph(name):
     """What a node keeps is freed by a pass, indices too."""
@@ -239,7 +239,7 @@ def test_checkpoint_recomputes_an_index():
     assert len(calls) == 2 and np.allclose(x.grad.numpy(), np.exp(x.detach().numpy()))
 
 
-# ---- memory that changes hands inside of the block -----------------------------------------------------------------
+# ---- memory that changes hands inside of the block -------------------------------------------------------------------
 def test_writes_through_data_are_seen_inside_of_the_block():
     """``.data`` shares the memory: what is saved of it is copied before such a write, too."""
     x = nbgrad.tensor([1.0, 2.0], dtype=F64, requires_grad=True)
@@ -270,7 +270,7 @@ def test_memory_of_a_new_tensor_may_grow(data):
     assert x.resize_(20).shape == (20,)
 
 
-# ---- lines of writes -----------------------------------------------------------------------------------------------
+# ---- lines of writes -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write", [
     lambda h: graph.increment_version(h), lambda h: h.t_(), lambda h: h.unsqueeze_(0), lambda h: h.detach().resize_(2),
 ], ids=["increment_version", "t_", "unsqueeze_", "resize_"])
@@ -286,7 +286,7 @@ def test_anomaly_mode_names_the_line_of_every_write(write):
             z.backward()
 
 
-# ---- gradients that look at a value through its pieces -------------------------------------------------------------
+# ---- gradients that look at a value through its pieces ---------------------------------------------------------------
 PIECES = {
     "relu": nbgrad.relu, "leaky_relu": nbgrad.nn.functional.leaky_relu, "hardtanh": nbgrad.nn.functional.hardtanh,
     "relu6": nbgrad.nn.functional.relu6, "hardsigmoid": nbgrad.nn.functional.hardsigmoid,

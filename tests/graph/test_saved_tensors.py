@@ -23,7 +23,7 @@ def const(data):
     return nbgrad.tensor(data, dtype=F64)
 
 
-# ---------------------------------------------------------------------------------------------- the counter
+# ---- the counter -----------------------------------------------------------------------------------------------------
 def test_version_starts_at_zero():
     """A new tensor is at version 0."""
     assert const([1.0, 2.0])._version == 0
@@ -82,7 +82,7 @@ def test_version_cannot_be_assigned():
         t._version = 3
 
 
-# ---------------------------------------------------------------------------------------------- the check
+# ---- the check -------------------------------------------------------------------------------------------------------
 def test_change_is_reported_by_backward():
     """Changing a saved tensor is no error in itself; the pass that needs it raises."""
     h = leaf([1.0, 2.0]) * 1
@@ -177,7 +177,7 @@ def test_saved_in_one_thread_walked_in_another():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-# ---------------------------------------------------------------------------------------------- what each op saves
+# ---- what each op saves ----------------------------------------------------------------------------------------------
 SAVES_NOTHING = {
     "add": lambda h: h + 1, "sub": lambda h: h - 1, "neg": lambda h: -h, "sum": lambda h: h.sum(),
     "mean": lambda h: h.mean(), "clone": lambda h: h.clone(), "times_number": lambda h: h * 2.0,
@@ -304,7 +304,7 @@ def test_index_is_guarded(op):
         y.backward()
 
 
-# ---------------------------------------------------------------------------------------------- in-place ops that save
+# ---- in-place ops that save ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write, slope", [
     (lambda h: h.sin_(), lambda v: np.cos(v)), (lambda h: h.pow_(2), lambda v: 2 * v),
     (lambda h: h.exp_(), lambda v: np.exp(v)), (lambda h: h.tanh_(), lambda v: 1 - np.tanh(v) ** 2),
@@ -344,7 +344,7 @@ def test_write_to_the_result_of_an_inplace_exp():
         h.sum().backward()
 
 
-# ---------------------------------------------------------------------------------------------- .data, detach_, flags
+# ---- .data, detach_, flags -------------------------------------------------------------------------------------------
 def test_assigning_data_swaps_the_contents():
     """``x.data = t`` changes value and shape of the same leaf, and not its version."""
     x = leaf([1.0, 2.0])
@@ -451,7 +451,7 @@ def test_out_under_no_grad():
     assert out.tolist() == [2.0, 3.0]
 
 
-# ---------------------------------------------------------------------------------------------- more of what is saved
+# ---- more of what is saved -------------------------------------------------------------------------------------------
 def test_matrix_product_saves_what_the_other_side_needs():
     """Of two matrices beside a constant only the constant is saved: it may not change, the other one may."""
     x, c = leaf([[1.0, 2.0], [3.0, 4.0]]), const([[5.0, 6.0], [7.0, 8.0]])
@@ -520,7 +520,7 @@ def test_saved_tensors_of_a_freed_node_that_saved_none():
         y.backward()
 
 
-# ---------------------------------------------------------------------------------------------- contexts of hooks
+# ---- contexts of hooks -----------------------------------------------------------------------------------------------
 def same(t):
     """A hook that changes nothing."""
     return t

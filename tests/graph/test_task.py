@@ -168,7 +168,7 @@ def test_set_multithreading_enabled_is_function_context_and_decorator():
     nbgrad.set_multithreading_enabled(True)
 
 
-# ---- where the pass is ----------------------------------------------------------------------------------------------
+# ---- where the pass is -----------------------------------------------------------------------------------------------
 
 def test_the_current_node_in_every_kind_of_hook():
     """It is the node whose hook is called: the leaf's AccumulateGrad for hooks of the leaf."""

@@ -203,7 +203,7 @@ def stepping():
     STEPPING.stop()
 
 
-# ---------------------------------------------------------------------------------------------------------- claims
+# ---- claims ----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_each_unit_is_done_once(sharing, threads):
@@ -269,7 +269,7 @@ def test_nested_launch_is_serial(sharing):
     assert (out == 1).all()
 
 
-# --------------------------------------------------------------------------------------------------------- threads
+# ---- threads ---------------------------------------------------------------------------------------------------------
 
 def test_launches_from_four_python_threads(sharing):
     """At once, each on its own array: one holds the pool, the others run serially, all are right."""
@@ -383,7 +383,7 @@ def test_two_hundred_thousand_launches(stepping):
     assert (out == 200_000).all()
 
 
-# ------------------------------------------------------------------------------------------------------------ fork
+# ---- fork ------------------------------------------------------------------------------------------------------------
 
 def fork(child) -> int:
     """Run ``child()`` in a forked process; its exit status, or -1 after 20 seconds."""
@@ -444,7 +444,7 @@ def test_child_may_set_its_number_of_threads(sharing):
     assert computes(3) and fork(child) == 0
 
 
-# ------------------------------------------------------------------------------------------------------- step aside
+# ---- step aside ------------------------------------------------------------------------------------------------------
 
 def pretend_busy_cores() -> None:
     """A launch whose worker keeps the caller waiting for 5 ms."""
@@ -480,7 +480,7 @@ def test_sharing_pool_does_not_step_aside(sharing):
     assert sharing.counters().owed == 0
 
 
-# -------------------------------------------------------------------------------------------------- number of threads
+# ---- number of threads -----------------------------------------------------------------------------------------------
 
 def tree(root, files: dict[str, str]) -> str:
     """A folder with these files."""
@@ -543,7 +543,7 @@ def test_default_threads_refuses_nonsense(monkeypatch, text):
         default_threads()
 
 
-# ------------------------------------------------------------------------------------------------------ other systems
+# ---- other systems ---------------------------------------------------------------------------------------------------
 
 def test_pool_without_workers(monkeypatch):
     """Where there are no POSIX semaphores the same entry points run everything serially."""

@@ -86,7 +86,7 @@ def code() -> bytes:
         }""")
 
 
-# ------------------------------------------------------------------------------------------------------- the files
+# ---- the files -------------------------------------------------------------------------------------------------------
 
 def test_read_returns_what_was_written(folder, code):
     """An object and its symbols come back from the disk as they were."""
@@ -170,7 +170,7 @@ def test_file_that_others_may_write_is_not_read(folder, code):
     assert kept.read("key") is None
 
 
-# ------------------------------------------------------------------------------------------------------ the folder
+# ---- the folder ------------------------------------------------------------------------------------------------------
 
 def test_folder_that_others_may_write_is_not_used(folder, code):
     """Loading from a folder that anybody can write would run anybody's code: one warning, and memory only."""
@@ -265,7 +265,7 @@ def test_default_directory(monkeypatch, variables, expected):
     assert store.default_directory() == expected
 
 
-# --------------------------------------------------------------------------------------------------------- objects
+# ---- objects ---------------------------------------------------------------------------------------------------------
 
 def section_header(code: bytes, wanted: int) -> int:
     """Offset in the file of the first section header of ELF type ``wanted`` with a size."""
@@ -359,7 +359,7 @@ def test_inspect_lists_symbols(code):
     assert (symbols.defined, symbols.strong, symbols.undefined) == ({"f"}, {"f"}, {"tanh"})
 
 
-# ---------------------------------------------------------------------------------------------------------- loading
+# ---- loading ---------------------------------------------------------------------------------------------------------
 
 def test_module_computes(folder):
     """LLVM IR text becomes functions and variables at addresses."""
@@ -462,7 +462,7 @@ def test_compiling_may_need_another_kernel(folder):
     assert call(loader.load("outer", outer)["g"], 0) == 100
 
 
-# -------------------------------------------------------------------------------------------------------- processes
+# ---- processes -------------------------------------------------------------------------------------------------------
 
 WRITER = """
 import ctypes, sys
@@ -566,7 +566,7 @@ def test_fork_while_compiling_in_the_same_thread(folder):
     assert call(loader.load("key", compile)["g"], 1) == 3 and results == [0]
 
 
-# --------------------------------------------------------------------------------------------------------- the key
+# ---- the key ---------------------------------------------------------------------------------------------------------
 
 def test_content_key_separates_its_parts():
     """Moving a letter from one part to the next is another key; bytes and text of one content are the same."""
@@ -612,7 +612,7 @@ def test_numba_version_is_right():
     assert store.numba_version() == version("numba") == store.numba_metadata_version()
 
 
-# ------------------------------------------------------------------------------------------------------- nbgrad.cache
+# ---- nbgrad.cache ----------------------------------------------------------------------------------------------------
 
 @pytest.fixture
 def own_loader(folder, monkeypatch):

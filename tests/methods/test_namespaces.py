@@ -16,7 +16,7 @@ import nbgrad
 from nbgrad.base.size import Size
 from nbgrad.methods.namespaces import PLACES
 
-# ---- module paths --------------------------------------------------------------------------------------------------
+# ---- module paths ----------------------------------------------------------------------------------------------------
 
 NAMED = (
     ("autograd.anomaly_mode", "detect_anomaly"), ("autograd.forward_ad", "make_dual"), ("autograd.function", "Function"),
@@ -90,7 +90,7 @@ def test_paths_that_lead_nowhere():
         exec("from nbgrad.autograd.graph import nothing")
 
 
-# ---- sizes, devices, dtypes ----------------------------------------------------------------------------------------
+# ---- sizes, devices, dtypes ------------------------------------------------------------------------------------------
 
 def test_shapes_are_sizes():
     """Tuples that know how many elements they make; slices and sums are Sizes too."""
@@ -135,7 +135,7 @@ def test_constants():
     assert (nbgrad.inf, nbgrad.pi, nbgrad.e, nbgrad.newaxis) == (math.inf, math.pi, math.e, None) and math.isnan(nbgrad.nan)
 
 
-# ---- functions -----------------------------------------------------------------------------------------------------
+# ---- functions -------------------------------------------------------------------------------------------------------
 
 def test_broadcast_tensors_are_views_with_gradients():
     """Every one of the common shape; the gradient is summed over what was added."""
@@ -193,7 +193,7 @@ def test_inplace_functions(name):
     assert nbgrad.fill_(nbgrad.zeros(2), 3).tolist() == [3.0, 3.0] and nbgrad.zero_(nbgrad.ones(1)).item() == 0
 
 
-# ---- methods -------------------------------------------------------------------------------------------------------
+# ---- methods ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name, args", [("cumsum", (0,)), ("cumprod", (0,)), ("tril", ()), ("triu", (1,)), ("nan_to_num", (1.0,))])
 def test_overwriting_forms(name, args):
@@ -265,7 +265,7 @@ def test_new_tensors_of_a_dtype():
     assert y.as_strided_((2, 2), (1, 2)) is y and y.tolist() == [[0.0, 2.0], [1.0, 3.0]]
 
 
-# ---- functions and settings that compute little --------------------------------------------------------------------
+# ---- functions and settings that compute little ----------------------------------------------------------------------
 
 def test_columns_and_copies():
     """``column_stack`` as NumPy's, with gradients; ``fill`` and ``detach`` as functions."""
@@ -319,7 +319,7 @@ def test_names_of_devices_in_checkpoints_and_graphs():
         """Not entered."""
 
 
-# ---- memory formats ------------------------------------------------------------------------------------------------
+# ---- memory formats --------------------------------------------------------------------------------------------------
 
 MADE = {
     "clone": lambda x, **options: x.clone(**options), "function": lambda x, **options: nbgrad.clone(x, **options),

@@ -36,7 +36,7 @@ def chi_square(counts: np.ndarray, expected: np.ndarray) -> float:
     return (((counts - expected) ** 2 / expected).sum() - freedom) / math.sqrt(2 * freedom)
 
 
-# ---------------------------------------------------------------------------------------------- the generator
+# ---- the generator ---------------------------------------------------------------------------------------------------
 PI = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0)
 VECTORS = [
     ((0,) * 6, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
@@ -144,7 +144,7 @@ def test_seeds():
         generator.set_state(nbgrad.zeros(3))
 
 
-# ---------------------------------------------------------------------------------------------- distributions
+# ---- distributions ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 def test_uniform_moments_and_range(generator, name):
     """Mean 1/2 and variance 1/12 within four standard errors, in [0, 1) also where few bits are left."""
@@ -290,7 +290,7 @@ def test_multinomial_without_replacement(generator):
     assert abs(chi_square(np.bincount(found[:, 0]), 4000 * np.array([1, 2, 5]) / 8)) < 4
 
 
-# ---------------------------------------------------------------------------------------------- dropout
+# ---- dropout ---------------------------------------------------------------------------------------------------------
 def test_dropout_scales_and_drops(generator):
     """Elements are dropped with probability p, the others divided by 1 - p, and gradients alike."""
     x = nbgrad.ones(N, requires_grad=True)
@@ -307,7 +307,7 @@ def test_dropout_that_drops_nothing_or_all():
     assert nbgrad.dropout(x, 0.5, False) is x is nbgrad.dropout(x, 0.0) and nbgrad.dropout(x, 1.0).tolist() == [0.0] * 3
 
 
-# ---------------------------------------------------------------------------------------------- in-place rules, errors
+# ---- in-place rules, errors ------------------------------------------------------------------------------------------
 FILLS = {"uniform_": (), "normal_": (), "bernoulli_": (0.5,), "exponential_": (), "random_": (5,)}
 
 

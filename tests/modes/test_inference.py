@@ -24,7 +24,7 @@ def inferred(make, *args):
         return make(*args)
 
 
-# ---------------------------------------------------------------------------------------------- the mode
+# ---- the mode --------------------------------------------------------------------------------------------------------
 def test_inference_mode_reads_as_no_grad():
     """Inside inference mode grad mode is off, and ``inference_mode(False)`` gives normal mode back."""
     with nbgrad.inference_mode():
@@ -192,7 +192,7 @@ def test_threads_have_their_own_mode():
     assert box == [True] and not y.is_inference() and y.requires_grad
 
 
-# ---------------------------------------------------------------------------------------------- what is marked
+# ---- what is marked --------------------------------------------------------------------------------------------------
 C = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=F64)
 FRESH = {
     "ones": lambda: nbgrad.ones(2), "tensor": lambda: nbgrad.tensor([1.0]), "rand": lambda: nbgrad.rand(2),
@@ -248,7 +248,7 @@ def test_copies_are_ordinary():
         assert not other.is_inference() and other.add_(1).tolist() == (C + 1).tolist()
 
 
-# ---------------------------------------------------------------------------------------------- values of known calls
+# ---- values of known calls -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("call", [
     lambda x, w: x * w, lambda x, w: x * 2.5, lambda x, w: x.exp(), lambda x, w: x.sum(), lambda x, w: x.sum(dim=1, keepdim=True),
     lambda x, w: x @ w, lambda x, w: x.t(), lambda x, w: x[1:], lambda x, w: x.t() * w, lambda x, w: nbgrad.where(x > 2, x, w),
@@ -313,7 +313,7 @@ def test_another_mode_at_the_same_time():
     assert not seen and all(r.is_inference() for r in results)
 
 
-# ---------------------------------------------------------------------------------------------- what autograd refuses
+# ---- what autograd refuses -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("write", [
     lambda t: t.zero_(), lambda t: t.copy_(C), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(), lambda t: t.mul_(C),
     lambda t: nbgrad.add(C, C, out=t), lambda t: t.masked_fill_(C > 1, 0.0), lambda t: t.index_fill_(0, nbgrad.tensor([0]), 1.0),
@@ -429,7 +429,7 @@ def test_a_parameter_is_no_inference_tensor():
     assert not nbgrad.Parameter(x, requires_grad=False).requires_grad
 
 
-# ---------------------------------------------------------------------------------------------- operations of several steps
+# ---- operations of several steps -------------------------------------------------------------------------------------
 GRID = nbgrad.tensor([[1, 2, 0], [3, 0, 5]], dtype=nbgrad.int32)
 REALS = nbgrad.arange(24, dtype=F64).reshape(2, 3, 4) / 7
 STEPWISE = {

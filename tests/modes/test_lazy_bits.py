@@ -23,7 +23,7 @@ def plain(data=DATA):
     return nbgrad.tensor(data, dtype=C128)
 
 
-# ---- what is lazy --------------------------------------------------------------------------------------------------
+# ---- what is lazy ----------------------------------------------------------------------------------------------------
 
 def test_conj_shares_memory_and_version():
     """No element moves: the conjugate has the memory, strides and version of the tensor."""
@@ -95,7 +95,7 @@ def test_what_changes_nothing_stays_lazy():
     assert c.contiguous() is c and c.to(C128) is c
 
 
-# ---- operations read through the bits ----------------------------------------------------------------------------------
+# ---- operations read through the bits --------------------------------------------------------------------------------
 
 FUNCTIONS = {
     "add": lambda m, c: c + 1, "mul": lambda m, c: c * c, "div": lambda m, c: 2 / c, "exp": lambda m, c: m.exp(c),
@@ -132,7 +132,7 @@ def test_operands_of_other_dtypes_and_shapes_go_with_a_conjugate():
     np.testing.assert_array_equal(got.numpy(), np.broadcast_to(DATA[0].conj(), (2, 3)))
 
 
-# ---- writes ------------------------------------------------------------------------------------------------------------
+# ---- writes ----------------------------------------------------------------------------------------------------------
 
 WRITES = {
     "add_": lambda c: c.add_(1j), "mul_": lambda c: c.mul_(2 - 1j), "copy_": lambda c: c.copy_(c.clone() * 1j),
@@ -211,7 +211,7 @@ def test_parts_of_a_base_that_was_transposed_in_place(part):
     np.testing.assert_array_equal(g.numpy(), want.numpy())
 
 
-# ---- histories ---------------------------------------------------------------------------------------------------------
+# ---- histories -------------------------------------------------------------------------------------------------------
 
 def test_nodes_are_named_as_torchs():
     """ConjBackward0 and NegViewBackward0, views of their operand."""
@@ -254,7 +254,7 @@ def test_double_backward_through_conjugates():
     np.testing.assert_allclose(nbgrad.grad(g.real.sum(), z)[0].numpy(), np.full((2, 3), 2 + 0j))
 
 
-# ---- doors -------------------------------------------------------------------------------------------------------------
+# ---- doors -----------------------------------------------------------------------------------------------------------
 
 def test_arrays_are_refused():
     """An array, DLPack and other readings of the memory cannot say that it is conjugated."""

@@ -48,7 +48,7 @@ def logged():
     return Logged.calls
 
 
-# ---------------------------------------------------------------------------------------------- subclasses
+# ---- subclasses ------------------------------------------------------------------------------------------------------
 OPERATIONS = {
     "operator": lambda m: m * 2 + 1, "reflected": lambda m: 2 - m, "reduction": lambda m: m.sum(0), "view": lambda m: m[1:],
     "matmul": lambda m: m @ m.T, "cat": lambda m: nbgrad.cat([m, m]), "function": lambda m: nbgrad.exp(m),
@@ -165,7 +165,7 @@ def test_methods_of_a_subclass():
     assert x.name == "width" and type(x * 2) is Named and not hasattr(x * 2, "name")
 
 
-# ---------------------------------------------------------------------------------------------- who is asked
+# ---- who is asked ----------------------------------------------------------------------------------------------------
 def test_every_call_is_asked_once(logged):
     """``__nbgrad_function__`` sees the calls that the user makes, with public functions, and none of the backward pass."""
     x = Logged([1.0, 2.0]).requires_grad_()
@@ -234,7 +234,7 @@ def test_function_written_in_others():
     assert area(Shape(), 2) == "area" and area(nbgrad.tensor(3.0), 2).item() == 6.0
 
 
-# ---------------------------------------------------------------------------------------------- modes
+# ---- modes -----------------------------------------------------------------------------------------------------------
 class Doubling(nbgrad.overrides.FunctionMode):
     """Doubles every product."""
 
@@ -266,7 +266,7 @@ def test_mode_leaves_on_error():
     assert (nbgrad.tensor([1.0]) * 3).item() == 3.0
 
 
-# ---- names of torch's module ---------------------------------------------------------------------------------------
+# ---- names of torch's module -----------------------------------------------------------------------------------------
 
 class Asked:
     """A type that is no tensor, and answers with what it was asked."""
@@ -300,7 +300,7 @@ def test_questions_about_arguments():
     assert nbgrad.add in functions[nbgrad] and nbgrad.Tensor.add_ in functions[nbgrad.Tensor]
 
 
-# ---------------------------------------------------------------------------------------------- passes and hooks
+# ---- passes and hooks ------------------------------------------------------------------------------------------------
 def test_passes_and_hooks_are_asked(logged):
     """``backward``, ``grad`` and what registers hooks go to the type of their tensors, as operations do."""
     x = Logged([1.0, 2.0]).requires_grad_()

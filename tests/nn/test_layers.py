@@ -270,7 +270,7 @@ def test_unknown_reduction():
         nn.MSELoss(reduction="max")
 
 
-# ---- settings, flags and places of arguments ---------------------------------------------------------------------------
+# ---- settings, flags and places of arguments -------------------------------------------------------------------------
 
 INPLACE = ("relu", "relu6", "elu", "celu", "selu", "silu", "mish", "leaky_relu", "hardtanh", "hardsigmoid", "hardswish")
 

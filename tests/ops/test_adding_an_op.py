@@ -64,7 +64,7 @@ def test_the_kernel_is_what_the_document_shows():
     assert run_script(script).strip() == block("", "def scalar_softsign").strip()
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------------
+# ---- what is refused -------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name, forward, partials, match", [
     ("tanh", lambda x: x, {}, "'tanh' is taken"),

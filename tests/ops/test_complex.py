@@ -195,7 +195,7 @@ def test_every_elementwise_operation_says_whether_it_is_complex():
             CALLS[name](*[nbgrad.ones(1, dtype=C64)] * len(op.operands))
 
 
-# ---- lazy operands -----------------------------------------------------------------------------------------------------
+# ---- lazy operands ---------------------------------------------------------------------------------------------------
 
 def lazily(x):
     """A tensor of the same values that holds their negatives, or conjugates, in memory; what has no bits stays as it is."""

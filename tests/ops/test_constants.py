@@ -73,7 +73,7 @@ def test_every_result_has_a_tangent(name):
                            {**ZERO, **ZERO_TANGENT})
 
 
-# ---- results of work on arrays -----------------------------------------------------------------------------------------
+# ---- results of work on arrays ---------------------------------------------------------------------------------------
 
 X = [1.0, 2.0, 2.0]
 REFUSED = {
@@ -128,7 +128,7 @@ def test_singular_values_of_least_squares_have_a_derivative():
     assert found.tolist() == wanted.tolist()
 
 
-# ---- tensors where numbers belong --------------------------------------------------------------------------------------
+# ---- tensors where numbers belong ------------------------------------------------------------------------------------
 
 def vector() -> nbgrad.Tensor:
     """Some numbers."""

@@ -99,7 +99,7 @@ def test_inplace_cannot_change_the_shape(name):
     assert x._version == version
 
 
-# ---- calls that are known ------------------------------------------------------------------------------------------
+# ---- calls that are known --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(OPS[n].operands) > 2 or any(OPS[n].fixed)])
 def test_known_calls_are_recorded_as_the_first(name):

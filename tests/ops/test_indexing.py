@@ -72,7 +72,7 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-# ---- x[key] --------------------------------------------------------------------------------------------------------
+# ---- x[key] ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("convert", [as_tensors, lambda key: key], ids=["tensors", "arrays"])
@@ -238,7 +238,7 @@ def test_foreign_keys_are_type_errors(key):
         nbgrad.zeros(2)[key]
 
 
-# ---- gather, scatter -----------------------------------------------------------------------------------------------
+# ---- gather, scatter -------------------------------------------------------------------------------------------------
 
 CASES = [
     ((3, 4), (2, 4), 0),
@@ -379,7 +379,7 @@ def test_large_gather_is_the_same_on_any_number_of_threads():
     np.testing.assert_array_equal(tensor(a).T.gather(1, tensor(index.T)).numpy(), np.take_along_axis(a, index, 0).T)
 
 
-# ---- index_*, take -------------------------------------------------------------------------------------------------
+# ---- index_*, take ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
@@ -531,7 +531,7 @@ def test_take_and_masked_select(f, expected):
     )
 
 
-# ---- masks, positions ----------------------------------------------------------------------------------------------
+# ---- masks, positions ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("inplace", [False, True])
@@ -599,7 +599,7 @@ def test_every_dtype(dtype):
     assert target.tolist() == expected.tolist()
 
 
-# ---- sizes, signs and dtypes at the edge ---------------------------------------------------------------------------
+# ---- sizes, signs and dtypes at the edge -----------------------------------------------------------------------------
 
 
 def test_masked_scatter_of_what_is_smaller_than_the_mask():
@@ -761,7 +761,7 @@ def test_a_number_of_uint8_is_a_truth_value(chosen):
     assert x.tolist() == ([7.0] * 3 if chosen else [0.0, 1.0, 2.0])
 
 
-# ---- kernels of masks --------------------------------------------------------------------------------------------------
+# ---- kernels of masks ------------------------------------------------------------------------------------------------
 
 SHAPES = [(1,), (0,), (16,), (1500,), (3, 0), (4, 4), (7, 1100), (2, 3, 5), (70, 80)]
 

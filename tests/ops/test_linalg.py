@@ -332,7 +332,7 @@ def test_the_zeroth_power_depends_on_the_matrix():
     assert out.tolist() == [[1, 0], [0, 1]] and nbgrad.grad(out.sum(), x)[0].tolist() == [[0, 0], [0, 0]]
 
 
-# ---- distances ---------------------------------------------------------------------------------------------------------
+# ---- distances -------------------------------------------------------------------------------------------------------
 
 def far_apart(scale: float, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Points of that scale, more than one block of them, one in both."""

@@ -178,7 +178,7 @@ def test_rules_are_shared():
     assert rule_of(OPS["mul"], 3, (False, False), False) is rule_of(OPS["mul"], 3, (False, False), False)
 
 
-# ---- the two launchers ---------------------------------------------------------------------------------------------
+# ---- the two launchers -----------------------------------------------------------------------------------------------
 
 TWINS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(row.op, (Elementwise, General)))
 

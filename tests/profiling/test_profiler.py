@@ -33,7 +33,7 @@ def x():
     return nbgrad.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
 
 
-# ---- what is collected ---------------------------------------------------------------------------------------------
+# ---- what is collected -----------------------------------------------------------------------------------------------
 
 def test_one_event_a_call(x):
     """In order, of every kind of operation and form."""
@@ -236,7 +236,7 @@ def test_profile_works_with_checkpoints(x):
     assert parents[0] is None and parents[1].name == "ExpBackward0" and len(parents) == 2
 
 
-# ---- regions -------------------------------------------------------------------------------------------------------
+# ---- regions ---------------------------------------------------------------------------------------------------------
 
 def test_record_function_decorates(x):
     """Every call is a region, also of a function that calls itself; without a profile it is the function alone."""
@@ -286,7 +286,7 @@ def test_annotations_for_absent_tools_do_nothing(x):
             assert inside is None
 
 
-# ---- how profiles are used -----------------------------------------------------------------------------------------
+# ---- how profiles are used -------------------------------------------------------------------------------------------
 
 def test_profile_is_entered_once(x):
     """Neither while it is active, nor again."""
@@ -314,7 +314,7 @@ def test_devices_are_refused_with_a_word():
         profile(use_cpu=False)
 
 
-# ---- tables, averages, files ---------------------------------------------------------------------------------------
+# ---- tables, averages, files -----------------------------------------------------------------------------------------
 
 def made(*spans):
     """Events of one thread, by name and time, put into a tree."""
@@ -420,7 +420,7 @@ def test_a_profile_prints_its_table(x):
     assert ("aten::sin" in table) is not ("aten::cos" in table)
 
 
-# ---- schedules and handlers ----------------------------------------------------------------------------------------
+# ---- schedules and handlers ------------------------------------------------------------------------------------------
 
 def test_names_are_torchs(x):
     """Parts of an operation and forms of it go by its name; Functions by theirs, nodes and regions by their own."""

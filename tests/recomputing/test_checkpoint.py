@@ -39,7 +39,7 @@ def run(function, *args, **kwargs):
     return checkpoint(function, *args, use_reentrant=False, **kwargs)
 
 
-# ---- results, gradients, numbers of runs ---------------------------------------------------------------------------
+# ---- results, gradients, numbers of runs -----------------------------------------------------------------------------
 
 @BOTH
 def test_gradients_are_those_of_the_plain_call(reentrant):
@@ -223,7 +223,7 @@ def test_pass_inside_of_the_function():
     np.testing.assert_allclose(x.grad.item(), math.cos(0.75) * 3.0, rtol=1e-14)
 
 
-# ---- memory --------------------------------------------------------------------------------------------------------
+# ---- memory ----------------------------------------------------------------------------------------------------------
 
 def test_intermediates_are_freed_after_forward():
     """Only inputs outlive the first run."""
@@ -282,7 +282,7 @@ def test_saved_tensor_can_be_read_outside_of_a_pass():
     y.backward()
 
 
-# ---- random numbers ------------------------------------------------------------------------------------------------
+# ---- random numbers --------------------------------------------------------------------------------------------------
 
 @BOTH
 def test_random_numbers_are_drawn_again(reentrant):
@@ -317,7 +317,7 @@ def test_random_state_is_not_kept_on_request():
     assert not nbgrad.equal(before, nbgrad.get_rng_state())
 
 
-# ---- errors --------------------------------------------------------------------------------------------------------
+# ---- errors ----------------------------------------------------------------------------------------------------------
 
 def changing(first, second):
     """A function whose first run differs from the others."""
@@ -495,7 +495,7 @@ def test_threads_walk_one_graph():
         np.testing.assert_allclose(g.numpy(), expected, rtol=1e-13)
 
 
-# ---- sequences -----------------------------------------------------------------------------------------------------
+# ---- sequences -------------------------------------------------------------------------------------------------------
 
 @BOTH
 @pytest.mark.parametrize("segments", [1, 2, 3, 5])
@@ -554,7 +554,7 @@ def test_sequence_refuses_impossible_segments():
         checkpoint_sequential([nbgrad.sin, nbgrad.cos], 2, leaf([1.0]))
 
 
-# ---- selective checkpointing ---------------------------------------------------------------------------------------
+# ---- selective checkpointing -----------------------------------------------------------------------------------------
 
 def keeping(*names, **options):
     """A context_fn that keeps the results of some operations."""
@@ -660,7 +660,7 @@ def test_selective_arguments_are_checked():
         run(nbgrad.sin, leaf([1.0]), context_fn=lambda: make(lambda ctx, op, *operands, **attributes: "save"))
 
 
-# ---- long loops ----------------------------------------------------------------------------------------------------
+# ---- long loops ------------------------------------------------------------------------------------------------------
 
 def walked(steps, slots):
     """How many steps a loop runs in all, its gradients, and the most states alive at a time."""
@@ -783,7 +783,7 @@ def test_loop_without_grad_and_of_no_steps():
             checkpoint_loop(lambda x, k: x, x, steps, slots)
 
 
-# ---- both designs alike --------------------------------------------------------------------------------------------
+# ---- both designs alike ----------------------------------------------------------------------------------------------
 
 @BOTH
 def test_results_that_are_no_tensors_pass_through(reentrant):

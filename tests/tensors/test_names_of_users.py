@@ -53,7 +53,7 @@ def test_every_slot_is_in_the_namespace_that_is_kept_for_it():
     assert not any(is_ours(name) or keyword.iskeyword(name) for name in NAMES)
 
 
-# ---------------------------------------------------------------------------------------------- ctx
+# ---- ctx -------------------------------------------------------------------------------------------------------------
 def scaled(name, value, when):
     """A Function that multiplies by 10, and sets ``ctx.name`` in its forward, after it, or in its backward."""
     class Scale(Function):
@@ -169,7 +169,7 @@ def test_the_program_of_a_graph_network():
     assert grad(Gather.apply(x, edges).sum(), x)[0].tolist() == [5.0, 4.0, 3.0]
 
 
-# ---------------------------------------------------------------------------------------------- tensors
+# ---- tensors ---------------------------------------------------------------------------------------------------------
 def made(kind):
     """A leaf of each kind of tensor, with values 1, 2, 3."""
     x = nbgrad.tensor([1.0, 2.0, 3.0])
@@ -263,7 +263,7 @@ def test_nodes_of_operations_take_no_attributes(name):
     assert isinstance(y.grad_fn, Node)
 
 
-# ---------------------------------------------------------------------------------------------- classes of users
+# ---- classes of users ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["kinds", "hooks", "_kinds", "_hooks", "names", "step", "state", "children_", "mask", "cache"])
 def test_attributes_of_modules_are_the_programs(name):
     """A Module keeps its parameters and its hooks whatever else it is given."""

@@ -28,7 +28,7 @@ def tensor_of(name, *values):
     return nbgrad.tensor(values or [1, 1], dtype=dtype(name))
 
 
-# ---------------------------------------------------------------------------------------------- construction
+# ---- construction ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("data, expected", [
     (1.5, "float32"), ([1.0, 2], "float32"), (3, "int64"), ([1, 2], "int64"), (True, "bool"), ([True, False], "bool"),
     (1j, "complex64"), ([1, 2.0, 3j], "complex64"), ([], "float32"), ([True, 2], "int64"), ([[]], "float32"),
@@ -134,7 +134,7 @@ def test_requires_grad_at_construction():
         assert t.requires_grad and t.is_leaf and t.grad is None
 
 
-# ---------------------------------------------------------------------------------------------- dtypes
+# ---- dtypes ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ALL)
 def test_dtype_survives_a_round_trip(name):
     """Small integers are exact in every dtype."""
@@ -240,7 +240,7 @@ def test_integer_arithmetic_wraps():
     assert (tensor_of("uint8", 255) + 1).tolist() == [0] and (tensor_of("int8", 127) + 1).tolist() == [-128]
 
 
-# ---------------------------------------------------------------------------------------------- Python values
+# ---- Python values ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("data, kind", [(1.5, float), (3, int), (True, bool), (1j, complex)], ids=str)
 def test_item_gives_a_python_number(data, kind):
     """``item`` gives the Python number of the tensor's category."""
@@ -327,7 +327,7 @@ def test_equal_and_allclose():
     assert nbgrad.equal(x, x.clone()) and not nbgrad.equal(x, y) and nbgrad.allclose(x, y)
 
 
-# ---------------------------------------------------------------------------------------------- operators
+# ---- operators -------------------------------------------------------------------------------------------------------
 OPERATORS = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "truediv": lambda a, b: a / b,
     "pow": lambda a, b: a ** b, "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "lt": lambda a, b: a < b,
@@ -364,7 +364,7 @@ def test_broadcasting(a, b, expected):
     assert tuple((nbgrad.ones(a) + nbgrad.ones(b)).shape) == expected
 
 
-# ---------------------------------------------------------------------------------------------- shape and memory
+# ---- shape and memory ------------------------------------------------------------------------------------------------
 def test_strides_and_offset():
     """Strides count elements, row-major; views carry an offset."""
     t = nbgrad.zeros(2, 3, 4)
@@ -405,7 +405,7 @@ def test_indexing_against_numpy(key):
     assert nbgrad.tensor(array)[given].tolist() == array[key].tolist()
 
 
-# ---------------------------------------------------------------------------------------------- errors
+# ---- errors ----------------------------------------------------------------------------------------------------------
 ERRORS = {
     "shapes": (lambda t: t + nbgrad.ones(4), RuntimeError), "matmul": (lambda t: t @ nbgrad.ones(2, 2), RuntimeError),
     "index": (lambda t: t[5], IndexError), "many_indices": (lambda t: t[0, 0, 0], IndexError),
@@ -431,7 +431,7 @@ def test_type_of_errors(call, error):
         call(nbgrad.ones(2, 3))
 
 
-# ---------------------------------------------------------------------------------------------- printing
+# ---- printing --------------------------------------------------------------------------------------------------------
 REPRS = {
     "scalar": (lambda: nbgrad.tensor(1.5), "tensor(1.5000)"),
     "integer": (lambda: nbgrad.tensor(3), "tensor(3)"),
@@ -494,7 +494,7 @@ def test_repr_of_a_large_matrix_is_summarised():
     assert lines[3] == "        ...,"
 
 
-# ---------------------------------------------------------------------------------------------- copies
+# ---- copies ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
 def test_pickle_keeps_values_and_dtype(name, protocol):

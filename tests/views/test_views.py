@@ -49,7 +49,7 @@ class TwoViewsOf(nbgrad.Function):
         return nbgrad.cat([g, h])
 
 
-# ---------------------------------------------------------------------------------------------- what is a view
+# ---- what is a view --------------------------------------------------------------------------------------------------
 VIEWS = {
     "view": lambda t: t.view(6), "reshape": lambda t: t.reshape(3, 2), "t": lambda t: t.t(),
     "transpose": lambda t: t.transpose(0, 1), "permute": lambda t: t.permute(1, 0), "select": lambda t: t[1],
@@ -125,7 +125,7 @@ def test_view_refuses_incompatible_strides():
         grid(2, 3).t().view(6)
 
 
-# ---------------------------------------------------------------------------------------------- writes and histories
+# ---- writes and histories --------------------------------------------------------------------------------------------
 def test_write_through_a_view_rewrites_the_base():
     """The base's new history mixes changed and unchanged parts."""
     x = leaf([1.0, 2.0, 3.0])
@@ -252,7 +252,7 @@ def test_write_through_as_strided_of_a_transposed_base():
     assert x.grad.tolist() == [[1.0, 1.0, 10.0], [10.0, 1.0, 1.0]]
 
 
-# ---------------------------------------------------------------------------------------------- complex views
+# ---- complex views ---------------------------------------------------------------------------------------------------
 def test_real_part_is_a_view():
     """A write into ``.real`` changes the complex base and its gradient."""
     z = nbgrad.tensor([1 + 2j], dtype=nbgrad.complex128, requires_grad=True)
@@ -280,7 +280,7 @@ def test_imag_of_conj_is_a_lazy_negative():
     assert z.tolist() == [1 - 5j]
 
 
-# ---------------------------------------------------------------------------------------------- views that refuse
+# ---- views that refuse -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("pick", [
     lambda h: h.unbind()[0], lambda h: next(iter(h)), lambda h: h.split(1)[0], lambda h: h.chunk(2)[0],
 ], ids=["unbind", "iteration", "split", "chunk"])
@@ -439,7 +439,7 @@ def test_view_of_other_dtype_does_not_require_grad():
     assert not v.requires_grad and v.tolist() == [0x3FF0000000000000]
 
 
-# ---------------------------------------------------------------------------------------------- unrecorded writes
+# ---- unrecorded writes -----------------------------------------------------------------------------------------------
 def test_view_gets_a_new_node_after_an_unrecorded_write_to_its_base():
     """The base keeps its history; the view's is made again, since the version moved, and means the same."""
     x = leaf([1.0, 2.0])
@@ -504,7 +504,7 @@ def test_write_through_a_view_of_an_expanded_base():
     assert base.tolist() == [[3.0, 3.0, 1.0]] * 2
 
 
-# ---------------------------------------------------------------------------------------------- as_strided beyond its operand
+# ---- as_strided beyond its operand -----------------------------------------------------------------------------------
 # ``as_strided`` goes wherever the storage goes. (operand in memory 0, 1, ..., size, stride, offset in the storage)
 BEYOND = {
     "behind": (lambda m: m[:4], (4,), (3,), 0), "before": (lambda m: m[3:6], (2, 2), (1, 2), 0),
@@ -578,7 +578,7 @@ def test_as_strided_of_a_transposed_operand_in_jacfwd():
     assert jacobian.sum(0).flatten().tolist() == [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]
 
 
-# ---------------------------------------------------------------------------------------------- a base that was cut off
+# ---- a base that was cut off -----------------------------------------------------------------------------------------
 CUTS = {"detach_": lambda base: base.detach_(), "requires_grad_": lambda base: base.requires_grad_(False)}
 AGAIN = {"view": lambda v: v.view(2), "unsqueeze": lambda v: v.unsqueeze(0), "index": lambda v: v[0],
          "split": lambda v: v.split(1)[0], "alias": lambda v: v.view_as(v),
