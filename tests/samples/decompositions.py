@@ -94,7 +94,7 @@ def solution_by_factors(x, y, pivots, adjoint):
     return np.linalg.solve(whole.T if adjoint else whole, y)
 
 
-# ---- the work ----------------------------------------------------------------------------------------------------------
+# ---- the work --------------------------------------------------------------------------------------------------------
 
 row("inverse_matrix", np.linalg.inv, REAL, case(A), case(B), case(Z), unlike=HALF, saves="out")
 row("singular_order", lambda x: np.array([0, 2, 1]), REAL, case(np.stack([A, np.diag([1.0, 0.0, 1.0]), 0 * A])), unlike=NONE)
@@ -136,7 +136,7 @@ row("solve_by_factors", solution_by_factors, REAL, case(A, RIGHT, pivots=STEPS, 
 row("complete_qr_row", lambda x: np.concatenate([part.ravel() for part in np.linalg.qr(x, "complete")]), REAL, case(TALL),
     unlike={**HALF, "gradient": "refused", "formula": "it refuses"})
 
-# ---- systems, inverses, determinants -----------------------------------------------------------------------------------
+# ---- systems, inverses, determinants ---------------------------------------------------------------------------------
 
 ROWS = {
     "inv": (np.linalg.inv, case(A), case(B)),
@@ -205,7 +205,7 @@ def as_complex(x):
     return np.asarray(x, complex)
 
 
-# ---- torch's older names -----------------------------------------------------------------------------------------------
+# ---- torch's older names ---------------------------------------------------------------------------------------------
 
 row("det", np.linalg.det, REAL, case(A), unlike=HALF)
 row("logdet", lambda x: np.log(np.linalg.det(x)), REAL, case(A), unlike=HALF)

@@ -23,7 +23,7 @@ def scaled(*shapes, **numbers):
     return case(*shapes, *numbers.values())
 
 
-# ---- arithmetic ----------------------------------------------------------------------------------------------------
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 row("add", np.add, saves="")
 row("add_scaled", lambda x, y, alpha: x + alpha * y, REAL, scaled((2, 3), (3,), alpha=2), saves="alpha",
@@ -49,7 +49,7 @@ row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2,
     unlike=FACTOR)
 row("addcdiv_scaled", lambda x, y, z, value: x + value * y / z, NONZERO, scaled((2, 3), (3,), (2, 1), value=2))
 
-# ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
+# ---- powers, exponentials, logarithms --------------------------------------------------------------------------------
 
 row("sqrt", np.sqrt, POSITIVE, saves="out")
 row("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, saves="out")
@@ -70,7 +70,7 @@ def logaddexp(x, y):
 
 row("logaddexp", logaddexp, saves="x y")
 
-# ---- trigonometry --------------------------------------------------------------------------------------------------
+# ---- trigonometry ----------------------------------------------------------------------------------------------------
 
 row("sin", np.sin, saves="x")
 row("cos", np.cos, saves="x")
@@ -89,7 +89,7 @@ row("atanh", np.arctanh, UNIT, saves="x")
 row("hypot", np.hypot, NONZERO)
 row("erf", erf)
 
-# ---- rounding ------------------------------------------------------------------------------------------------------
+# ---- rounding --------------------------------------------------------------------------------------------------------
 
 row("floor", np.floor)
 row("ceil", np.ceil)
@@ -97,7 +97,7 @@ row("round", np.round)
 row("trunc", np.trunc)
 row("frac", lambda x: x - np.trunc(x))
 
-# ---- comparison, logic, bits ---------------------------------------------------------------------------------------
+# ---- comparison, logic, bits -----------------------------------------------------------------------------------------
 
 row("eq", np.equal)
 row("ne", np.not_equal)
@@ -119,7 +119,7 @@ row("isnan", np.isnan, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -
 row("isinf", np.isinf, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -np.inf, 0.0])))
 row("isfinite", np.isfinite, REAL, case((2, 3)), case(np.array([1.0, np.nan, np.inf, -np.inf, 0.0])))
 
-# ---- choice --------------------------------------------------------------------------------------------------------
+# ---- choice ----------------------------------------------------------------------------------------------------------
 
 row("where", np.where, saves="condition")
 row("maximum", np.maximum, at={(1.0, 1.0): (0.5, 0.5)})
@@ -128,7 +128,7 @@ row("clamp_both", np.clip, domains={"min": ((-1.0, 0.0),), "max": ((0.3, 1.0),)}
 row("clamp_min", np.maximum, at={(1.0, 1.0): (1.0, 0.0)})
 row("clamp_max", np.minimum, at={(1.0, 1.0): (1.0, 0.0)})
 
-# ---- activations ---------------------------------------------------------------------------------------------------
+# ---- activations -----------------------------------------------------------------------------------------------------
 
 row("relu", lambda x: np.maximum(x, 0), at={(0.0,): (0.0,)}, saves="out")
 row("sigmoid", sigmoid, saves="out")
@@ -143,7 +143,7 @@ row("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)), REAL, c
 row("gelu_erf", lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))))
 row("gelu_tanh", lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
-# ---- copies and writes ---------------------------------------------------------------------------------------------
+# ---- copies and writes -----------------------------------------------------------------------------------------------
 
 row("clone", np.copy, saves="")
 row("copy", lambda x, y: np.broadcast_to(y, x.shape), saves="")

@@ -78,7 +78,7 @@ def masked_scatter(x, mask, source):
     return changed(x, lambda out: out.__setitem__(mask, source.ravel()[:mask.sum()]))
 
 
-# ---- by index tensors ----------------------------------------------------------------------------------------------
+# ---- by index tensors ------------------------------------------------------------------------------------------------
 
 INDICES = (I, np.array([1, 3, 1]))
 row("index", lambda x, indices: x[np_index(indices)], REAL, case((3, 4), indices=INDICES),
@@ -98,7 +98,7 @@ row("getitem", lambda x, key: x[key], REAL, case((3, 4), 1), case((3, 4), key=(s
 row("setitem", lambda x, key, value: changed(x, lambda out: out.__setitem__(key, value)), REAL, case((3, 4), 1, (4,)),
     case((3, 4), DISTINCT, (2, 4)), case((2, 3), MASK, ()))
 
-# ---- along one dimension -------------------------------------------------------------------------------------------
+# ---- along one dimension ---------------------------------------------------------------------------------------------
 
 row("gather", gather, REAL, case((3, 4), 0, GRID), case((4, 3), 1, GRID.T))
 row("gather_backward", lambda g, shape, dim, index: zeros_and(shape, scatter_add, dim, index, g), REAL,
@@ -133,7 +133,7 @@ row("put_source", lambda x, source, index, accumulate: put(x.ravel(), (index,), 
 row("take_along_dim", lambda x, indices, dim: gather(x, dim, indices), REAL, case((3, 4), GRID, 0))
 row("repeat_interleave", np.repeat, REAL, case((2, 3), 2), case((2, 3), 2, 1))
 
-# ---- masks ---------------------------------------------------------------------------------------------------------
+# ---- masks -----------------------------------------------------------------------------------------------------------
 
 row("masked_fill", lambda x, mask, value: np.where(mask, value, x), REAL, case((2, 3), (2, 3), ()),
     case((2, 3), (3,), 1.5))

@@ -39,7 +39,7 @@ def logits_loss(x, y, p=1.0):
     return p * y * np.logaddexp(0, -x) + (1 - y) * np.logaddexp(0, x)
 
 
-# ---- elements ------------------------------------------------------------------------------------------------------
+# ---- elements --------------------------------------------------------------------------------------------------------
 
 ONE_OR_ZERO = {"bool": "a difference of truth values"}
 row("squared_difference", lambda x, y: (x - y) ** 2, saves="x y", unlike=ONE_OR_ZERO)
@@ -55,7 +55,7 @@ row("probability_difference", probability_loss, PROBABILITY)
 row("entropy_difference", lambda x, y: y * (np.log(y) - x), domains={"y": PROBABILITY})
 row("log_entropy_difference", lambda x, y: np.exp(y) * (y - x))
 
-# ---- reduced -------------------------------------------------------------------------------------------------------
+# ---- reduced ---------------------------------------------------------------------------------------------------------
 
 
 def loss(name, function, domain=REAL, *cases, y_domain=None, **options):
@@ -79,7 +79,7 @@ loss("binary_cross_entropy_with_logits", lambda x, y, weight=1.0: weight * logit
 loss("kl_div", lambda x, y, log_target=False: np.exp(y) * (y - x) if log_target else y * (np.log(y) - x), REAL,
      case((2, 3), (2, 3), log_target=True), y_domain=PROBABILITY)
 
-# ---- by class index ------------------------------------------------------------------------------------------------
+# ---- by class index --------------------------------------------------------------------------------------------------
 
 
 def picked(log_p, target, ignore_index=-100):

@@ -51,7 +51,7 @@ def equal_pieces(x, size, dim=0):
     return tuple(np.split(x, range(size, x.shape[dim], size), dim))
 
 
-# ---- the movements -------------------------------------------------------------------------------------------------
+# ---- the movements ---------------------------------------------------------------------------------------------------
 
 row("alias", lambda x: x, REAL, case((2, 3)), case(()), case((0, 3)))
 row("primal", lambda x: x, REAL, case((2, 3)))
@@ -85,7 +85,7 @@ row("split_with_sizes", pieces, REAL, case((5, 2), split_sizes=(2, 3)), case((2,
 row("unsafe_split", equal_pieces, REAL, case((5, 2), 2), case((2, 3), 2, 1))
 row("unbind", lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)), REAL, case((2, 3)), case((2, 3), 1))
 
-# ---- their transposes ----------------------------------------------------------------------------------------------
+# ---- their transposes ------------------------------------------------------------------------------------------------
 
 row("slice_backward", lambda x, shape, dim, start, end, step: zeros_with(
         x, shape, lambda out, x: out[(slice(None),) * dim + (slice(start, end, step),)].__iadd__(x)),
@@ -105,7 +105,7 @@ row("reshape_copy", np.reshape, REAL, case((2, 3), shape=(3, 2)))
 row("contiguous_copy", np.copy, REAL, case((2, 3)), case(()))
 row("to_dtype", lambda x, dtype: x, REAL, case((2, 3), dtype=nbgrad.float64))
 
-# ---- spellings -----------------------------------------------------------------------------------------------------
+# ---- spellings -------------------------------------------------------------------------------------------------------
 
 for _name in ("view_as", "reshape_as"):
     row(_name, lambda x, other: x.reshape(other.shape), REAL, case((2, 3), (3, 2)), unlike=MEMORY)
@@ -142,7 +142,7 @@ row("mT", lambda x: np.swapaxes(x, -1, -2), REAL, case((2, 3)), case((2, 2, 3)),
 row("movedim", np.moveaxis, REAL, case((2, 3, 4), 0, 2), case((2, 3, 4), source=(0, 1), destination=(1, 2)))
 row("iterate", lambda x: tuple(x), REAL, case((2, 3)))
 
-# ---- joining and rearranging ---------------------------------------------------------------------------------------
+# ---- joining and rearranging -----------------------------------------------------------------------------------------
 
 row("cat", lambda tensors, dim=0: np.concatenate(tensors, dim), REAL, case([(2, 3), (1, 3)]),
     case([(2, 3), (2, 1), (2, 2)], dim=1),

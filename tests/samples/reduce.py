@@ -84,7 +84,7 @@ row("standardise", standardised, REAL, case((2, 3), 1, 0.1), case((2, 2, 3), 2, 
 row("standardise_backward", standardised_backward, REAL, case((2, 3), (2, 3), 1, 0.1), case((2, 2, 3), (2, 2, 3), 2, 0.1))
 row("logsumexp", logsumexp, REAL, case((2, 3), 1), case((2, 3), dim=(0, 1)), case((2, 3), dim=0, keepdim=True))
 
-# ---- extrema, truth, counts ----------------------------------------------------------------------------------------
+# ---- extrema, truth, counts ------------------------------------------------------------------------------------------
 
 
 def of_dims(name, function, *cases, **options):
@@ -130,7 +130,7 @@ def placed(x, index, dim, size):
     return out
 
 
-# ---- variance and norms --------------------------------------------------------------------------------------------
+# ---- variance and norms ----------------------------------------------------------------------------------------------
 
 
 def spread_of(function):
@@ -167,7 +167,7 @@ row("norm", lambda x, p=2, dim=None, keepdim=False: p_norm(x, p, dim, keepdim), 
     case((2, 3), 3.0, 0, True),
     case((2, 3), np.inf, 1), case((2, 3), dim=(0, 1)), errors=[fails(nbgrad.RangeError, "^norm: ", (2, 3), "nuclear")])
 
-# ---- scans, products, orders ---------------------------------------------------------------------------------------
+# ---- scans, products, orders -----------------------------------------------------------------------------------------
 
 ZEROS = np.array([[2.0, 0.0, -1.5], [0.5, 3.0, 0.0]])
 

@@ -43,7 +43,7 @@ for _name, _function, _shape in (("hsplit", np.hsplit, (3, 4)), ("vsplit", np.vs
         case(_shape, indices_or_sections=[1, 3]),
         errors=[fails(ShapeError, "equal pieces", _shape, 3), fails(DimError, "at least", (), 1)])
 
-# ---- parts of a copy ---------------------------------------------------------------------------------------------------
+# ---- parts of a copy -------------------------------------------------------------------------------------------------
 
 
 def written(x, src, place):
@@ -85,7 +85,7 @@ for _name in ("put", "put_"):
     row(_name, put, REAL, case((2, 3), AT, (3,)), case((2, 3), AT, (3,), accumulate=True),
         errors=[fails(ShapeError, "put: 2 elements", (2, 3), AT, (2,))])
 
-# ---- orders ------------------------------------------------------------------------------------------------------------
+# ---- orders ----------------------------------------------------------------------------------------------------------
 
 
 def kthvalue(x, k, dim=-1, keepdim=False):
@@ -112,7 +112,7 @@ for _name in ("quantile", "nanquantile"):
 row("running_logsumexp", lambda x, dim: np.logaddexp.accumulate(x, dim), REAL, case((2, 4), 1))
 row("logcumsumexp", lambda x, dim: np.logaddexp.accumulate(x, dim), REAL, case((2, 4), 1), case((3, 2), 0))
 
-# ---- differences, covariances ------------------------------------------------------------------------------------------
+# ---- differences, covariances ----------------------------------------------------------------------------------------
 
 POINTS = np.array([0.0, 1.0, 2.5, 4.0])
 row("diff", lambda x, n=1, dim=-1: np.diff(x, n, dim), REAL, case((3, 4)), case((3, 4), 2, 0),
@@ -158,7 +158,7 @@ def renorm(x, p, dim, maxnorm):
 row("renorm", renorm, NONZERO, case((3, 4), 2, 0, 1.0), case((3, 4), 3, 1, 2.0),
     errors=[fails(RangeError, "p is 0", (2, 3), 0, 0, 1.0), fails(ShapeError, "at least 2", (3,), 2, 0, 1.0)])
 
-# ---- counts --------------------------------------------------------------------------------------------------------------
+# ---- counts ----------------------------------------------------------------------------------------------------------
 
 row("bin_counts", lambda x, bins, low, high: np.histogram(x, bins, (low, high))[0], REAL, case((2, 3), 3, -2.0, 2.5),
     unlike=NONE)
@@ -168,7 +168,7 @@ row("histogram", lambda x, bins, density=False: np.histogram(x, bins, density=de
     case((3, 4), np.array([-2.0, 0.0, 1.0]), density=True), unlike=NONE)
 row("unique_consecutive", lambda x: x[np.append(True, x[1:] != x[:-1])], REAL, case(np.array([1, 1, 2, 2, 3, 1])), unlike=NONE)
 
-# ---- parts of numbers --------------------------------------------------------------------------------------------------
+# ---- parts of numbers ------------------------------------------------------------------------------------------------
 
 row("gcd", np.gcd)
 row("lcm", np.lcm)
@@ -186,7 +186,7 @@ row("load_exponent", lambda x, other: x * 2.0 ** other, REAL, case((2, 3), 3), c
 row("mantissa_of", lambda x, exponent: x / 2.0 ** exponent, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
 row("broadcast_tensors", lambda *xs: tuple(np.broadcast_arrays(*xs)), REAL, case((2, 1), (3,)))
 
-# ---- reductions by index, in place -------------------------------------------------------------------------------------
+# ---- reductions by index, in place -----------------------------------------------------------------------------------
 
 TO, SLICES = np.array([[0, 1, 0], [2, 0, 0]]), np.array([0, 2, 0])
 ZEROS = np.array([[2.0, 0.0, -1.5], [0.0, 3.0, 0.0], [1.0, -1.0, 0.5]])
