@@ -28,3 +28,45 @@ class Square(nbgrad.Function):
     def backward(ctx, g):
         x, = ctx.saved_tensors
         return 2 * x * g
+
+
+class Stop(nbgrad.Function):
+    """Identity whose gradient is undefined."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
+
+
+class Returns(nbgrad.Function):
+    """Identity whose backward returns the result of ``make(g)``."""
+
+    @staticmethod
+    def forward(ctx, x, make):
+        ctx.make = make
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.make(g), None
+
+
+class Nested(nbgrad.Function):
+    """Identity whose backward runs a pass of its own over ``depth`` further copies of itself."""
+
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth, ctx.inner = depth, x.detach().requires_grad_()
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.depth:
+            with nbgrad.enable_grad():
+                y = Nested.apply(ctx.inner, ctx.depth - 1)
+            nbgrad.backward(y, g)
+        return ctx.inner.grad if ctx.depth else g, None

@@ -7,34 +7,13 @@ import threading
 import pytest
 
 import nbgrad
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64)
+from tests.functions import Returns
+from tests.helpers import const, leaf
 
 
 def ones(*shape):
     """Float64 ones."""
     return nbgrad.ones(shape, dtype=nbgrad.float64)
-
-
-class Returns(nbgrad.Function):
-    """Identity whose backward returns the result of ``make(g)``."""
-
-    @staticmethod
-    def forward(ctx, x, make):
-        ctx.make = make
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        return ctx.make(g), None
 
 
 # ---- the node --------------------------------------------------------------------------------------------------------

@@ -14,11 +14,7 @@ import pytest
 import nbgrad
 from nbgrad import anomaly
 from nbgrad.base.errors import ArgumentError, GradError, VersionError
-
-
-def leaf(data=(1.0, 2.0), dtype=nbgrad.float32):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
+from tests.helpers import float32_leaf
 
 
 @pytest.fixture
@@ -100,7 +96,7 @@ def written_view(x):
 @pytest.mark.parametrize("maker", MAKERS)
 def test_every_kind_of_node_knows_its_place(watched, maker):
     """The forward stack is there for every way of recording, and says where the operation was called."""
-    node = MAKERS[maker](leaf()).grad_fn
+    node = MAKERS[maker](float32_leaf()).grad_fn
     assert "test_anomaly.py" in last_line(node)
     assert here(-2) in "".join(node.metadata["traceback_"])
 
@@ -108,19 +104,19 @@ def test_every_kind_of_node_knows_its_place(watched, maker):
 @pytest.mark.parametrize("maker", MAKERS)
 def test_nodes_recorded_outside_have_no_place(maker):
     """Without the mode a node's metadata is empty."""
-    assert MAKERS[maker](leaf()).grad_fn.metadata == {}
+    assert MAKERS[maker](float32_leaf()).grad_fn.metadata == {}
 
 
 def test_place_is_the_stack_of_the_call(watched):
     """It is what traceback.format_stack shows on that line."""
-    x = leaf()
+    x = float32_leaf()
     y, expected = x * 2, traceback.format_stack()
     assert y.grad_fn.metadata["traceback_"] == expected
 
 
 def test_lines_of_a_loop_and_of_two_callers_differ(watched):
     """One line called from two places has two stacks, two lines of one function have two."""
-    x = leaf()
+    x = float32_leaf()
 
     def double():
         first = x * 2
@@ -136,7 +132,7 @@ def test_lines_of_a_loop_and_of_two_callers_differ(watched):
 
 def test_place_of_a_generator_names_who_resumed_it(watched):
     """A generator's frame is the same in all its steps, its callers are not."""
-    x = leaf()
+    x = float32_leaf()
 
     def products():
         while True:
@@ -154,7 +150,7 @@ def test_place_of_a_generator_names_who_resumed_it(watched):
 
 def test_place_at_the_bottom_of_a_deep_stack(watched):
     """A stack of more frames than are walked keeps the innermost ones; repeated ones are counted."""
-    x = leaf()
+    x = float32_leaf()
 
     def descend(depth):
         return descend(depth - 1) if depth else x * 2
@@ -173,7 +169,7 @@ def test_native_walk_agrees_with_the_interpreter():
 
 def test_places_are_found_in_python_where_frames_are_unknown():
     """Without the native walk every place is made by Python, with the same text."""
-    x = leaf()
+    x = float32_leaf()
     _, *others = anomaly.watcher()
     with nbgrad.set_detect_anomaly(True):
         anomaly.native.watch((None, *others))
@@ -183,7 +179,7 @@ def test_places_are_found_in_python_where_frames_are_unknown():
 
 def test_a_place_holds_nothing_alive(watched):
     """Tensors of a frame that recorded die with it."""
-    x = leaf()
+    x = float32_leaf()
 
     def record():
         local = nbgrad.ones(2)
@@ -196,14 +192,14 @@ def test_a_place_holds_nothing_alive(watched):
 
 def test_metadata_is_the_users_dict(watched):
     """The stack is an entry beside those of the user."""
-    node = (leaf() * 2).grad_fn
+    node = (float32_leaf() * 2).grad_fn
     node.metadata["mine"] = 1
     assert set(node.metadata) == {"mine", "traceback_"}
 
 
 def test_a_node_recorded_in_a_pass_knows_its_parent(watched):
     """The parent is the node that the pass was running; outside of passes there is none."""
-    x = leaf()
+    x = float32_leaf()
     y = x.exp()
     g, = nbgrad.grad(y.sum(), x, create_graph=True)
     assert g.grad_fn.metadata["parent_"] is y.grad_fn
@@ -213,10 +209,10 @@ def test_a_node_recorded_in_a_pass_knows_its_parent(watched):
 
 def test_parents_of_threads_do_not_mix(watched):
     """A node recorded in one thread while another runs a pass has no parent."""
-    x, found = leaf(), []
+    x, found = float32_leaf(), []
 
     def elsewhere():
-        found.append((leaf() * 2).grad_fn.metadata)
+        found.append((float32_leaf() * 2).grad_fn.metadata)
 
     y = x * 2
     y.register_hook(lambda g: (thread := threading.Thread(target=elsewhere)).start() or thread.join())
@@ -228,7 +224,7 @@ def test_parents_of_threads_do_not_mix(watched):
 
 def test_nan_is_an_error_that_names_node_and_output(watched):
     """The first node that returns NaN is named, with the position of its operand."""
-    x = leaf()
+    x = float32_leaf()
     a, b = Poison.apply(x, x)
     error, texts = failure((a + b).sum().backward, GradError)
     assert "Function 'PoisonBackward' returned nan values in its 1th output" in str(error)
@@ -237,14 +233,14 @@ def test_nan_is_an_error_that_names_node_and_output(watched):
 
 def test_outputs_are_counted_by_operands(watched):
     """A product of a constant and a leaf has one gradient, in place 1."""
-    x = leaf()
+    x = float32_leaf()
     error, _ = failure((nbgrad.tensor([float("nan"), 1.0]) * x).sum().backward)
     assert "MulBackward0" in str(error) and "1th output" in str(error)
 
 
 def test_infinity_is_no_error(watched):
     """Only NaN is looked for."""
-    x = leaf()
+    x = float32_leaf()
     (x * 2).backward(nbgrad.tensor([float("inf"), -float("inf")]))
     assert np.isinf(x.grad.numpy()).all()
 
@@ -252,7 +248,7 @@ def test_infinity_is_no_error(watched):
 @pytest.mark.parametrize("check_nan", [True, False])
 def test_nan_passes_without_the_mode_or_the_check(check_nan):
     """The same program runs where nothing looks."""
-    x = leaf()
+    x = float32_leaf()
     with nbgrad.set_detect_anomaly(not check_nan, check_nan):
         (x * float("nan")).sum().backward()
     assert np.isnan(x.grad.numpy()).all()
@@ -260,7 +256,7 @@ def test_nan_passes_without_the_mode_or_the_check(check_nan):
 
 def test_a_leaf_that_gets_nan_is_no_error(watched):
     """Accumulation returns nothing."""
-    x = leaf()
+    x = float32_leaf()
     x.backward(nbgrad.tensor([float("nan"), 1.0]))
     assert np.isnan(x.grad.numpy()).tolist() == [True, False]
 
@@ -268,7 +264,7 @@ def test_a_leaf_that_gets_nan_is_no_error(watched):
 @pytest.mark.parametrize("hook", ["tensor", "node"])
 def test_nan_from_a_hook_is_found(watched, hook):
     """What hooks make of gradients is looked at where the node returns it."""
-    x = leaf()
+    x = float32_leaf()
     y = x * 2
     if hook == "tensor":
         y.register_hook(lambda g: g * float("nan"))
@@ -280,7 +276,7 @@ def test_nan_from_a_hook_is_found(watched, hook):
 
 def test_nan_in_a_captured_gradient_is_found(watched):
     """``grad`` is watched like ``backward``."""
-    x = leaf()
+    x = float32_leaf()
     y = x * float("nan")
     error, _ = failure(lambda: nbgrad.grad(y.sum(), x))
     assert "MulBackward0" in str(error)
@@ -288,7 +284,7 @@ def test_nan_in_a_captured_gradient_is_found(watched):
 
 def test_what_a_captured_pass_does_not_run_is_not_searched(watched):
     """A branch that leads to no input stays unrun."""
-    x, z = leaf(), leaf()
+    x, z = float32_leaf(), float32_leaf()
     y = (x * 2 + z * float("nan")).sum()
     assert nbgrad.grad(y, x)[0].tolist() == [2.0, 2.0]
 
@@ -332,7 +328,7 @@ def test_search_sees_every_element(count):
 
 def test_search_looks_into_a_whole_batch(watched):
     """A NaN in one element of a batch that vmap hides is found."""
-    x = leaf()
+    x = float32_leaf()
 
     def pull(g):
         return nbgrad.grad(x * 2, x, g)[0]
@@ -346,7 +342,7 @@ def test_search_looks_into_a_whole_batch(watched):
 
 def test_a_failure_is_reported_and_raised_as_it_is(watched):
     """Any error of a node is raised unchanged, after a warning with its forward stack."""
-    x = leaf()
+    x = float32_leaf()
     y = Broken.apply(x)
     error, texts = failure(y.sum().backward, KeyError)
     assert error.args == ("broken",)
@@ -355,7 +351,7 @@ def test_a_failure_is_reported_and_raised_as_it_is(watched):
 
 def test_a_failing_hook_is_reported_with_its_node(watched):
     """Hooks belong to the node that they are called for."""
-    x = leaf()
+    x = float32_leaf()
     y = x.exp()
     y.register_hook(lambda g: 1 / 0)
     _, texts = failure(y.sum().backward, ZeroDivisionError)
@@ -364,7 +360,7 @@ def test_a_failing_hook_is_reported_with_its_node(watched):
 
 def test_a_failing_leaf_is_reported(watched):
     """A leaf has no forward operation."""
-    x = leaf()
+    x = float32_leaf()
     x.register_post_accumulate_grad_hook(lambda p: 1 / 0)
     _, texts = failure((x * 2).sum().backward, ZeroDivisionError)
     assert "Error detected in AccumulateGrad" in texts[0]
@@ -372,7 +368,7 @@ def test_a_failing_leaf_is_reported(watched):
 
 def test_a_node_from_outside_is_reported_without_a_stack():
     """The report says what is missing."""
-    x = leaf()
+    x = float32_leaf()
     y = Broken.apply(x).sum()
     with nbgrad.set_detect_anomaly(True):
         _, texts = failure(y.backward, KeyError)
@@ -393,7 +389,7 @@ def test_a_failing_double_backward_reports_parents(watched):
         def backward(ctx, g):
             return Broken.apply(2 * ctx.saved_tensors[0] * g)
 
-    x = leaf()
+    x = float32_leaf()
     y = Outer.apply(x)
     g, = nbgrad.grad(y.sum(), x, create_graph=True)
     _, texts = failure(g.sum().backward, KeyError)
@@ -413,16 +409,16 @@ def test_a_nested_pass_reports_both_nodes(watched):
         @staticmethod
         def backward(ctx, g):
             with nbgrad.enable_grad():
-                Broken.apply(leaf()).sum().backward()
+                Broken.apply(float32_leaf()).sum().backward()
 
-    _, texts = failure(Nested.apply(leaf()).sum().backward, KeyError)
+    _, texts = failure(Nested.apply(float32_leaf()).sum().backward, KeyError)
     names = [text.split(".")[0].split()[-1] for text in texts]
     assert names == ["BrokenBackward", "NestedBackward", "NestedBackward"]
 
 
 def test_warnings_point_at_the_users_line(watched):
     """The warning is attributed to the call of backward, not to the engine."""
-    y = Broken.apply(leaf()).sum()
+    y = Broken.apply(float32_leaf()).sum()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(KeyError):
@@ -432,7 +428,7 @@ def test_warnings_point_at_the_users_line(watched):
 
 def test_where_warnings_are_errors_the_first_error_stays(watched):
     """The report is then a note on the error that it is about."""
-    y = Broken.apply(leaf()).sum()
+    y = Broken.apply(float32_leaf()).sum()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(KeyError) as raised:
@@ -442,7 +438,7 @@ def test_where_warnings_are_errors_the_first_error_stays(watched):
 
 def test_the_engine_is_sound_after_a_failure(watched):
     """The next pass runs, and recording is as it was."""
-    x = leaf()
+    x = float32_leaf()
     failure(Broken.apply(x).sum().backward, KeyError)
     assert nbgrad.is_grad_enabled() and nbgrad.current_autograd_node() is None
     (x * 2).sum().backward()
@@ -453,7 +449,7 @@ def test_the_engine_is_sound_after_a_failure(watched):
 
 def test_a_version_error_names_the_line_that_wrote(watched):
     """Of several writes after the saving, the first; writes before it do not count."""
-    x = leaf()
+    x = float32_leaf()
     y = x * 1
     y.mul_(2)
     z = y.exp()
@@ -482,7 +478,7 @@ WRITERS = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_kind_of_write_is_found(watched, writer):
     """Whatever writes to the saved tensor is named by its line."""
-    x = leaf()
+    x = float32_leaf()
     y = nbgrad.tensor([1.0, 2.0])
     z = (x * y).sum()
     WRITERS[writer](y)
@@ -492,7 +488,7 @@ def test_every_kind_of_write_is_found(watched, writer):
 
 def test_a_version_error_without_the_mode_says_how_to_find_the_line():
     """The hint names the mode."""
-    x = leaf()
+    x = float32_leaf()
     y = x.exp()
     y.add_(1)
     with pytest.raises(VersionError, match="detect_anomaly"):
@@ -532,7 +528,7 @@ def test_the_mode_is_one_for_all_threads(watched):
     found = []
 
     def other():
-        y = leaf() * float("nan")
+        y = float32_leaf() * float("nan")
         error, texts = failure(y.sum().backward)
         found.extend([nbgrad.is_anomaly_enabled(), "traceback_" in y.grad_fn.metadata, "MulBackward0" in str(error)])
 
@@ -545,7 +541,7 @@ def test_the_mode_is_one_for_all_threads(watched):
 def test_results_are_the_same_with_the_mode(watched):
     """Values, gradients and freeing of the graph do not depend on it."""
     def run():
-        x, w = leaf(np.arange(6.0).reshape(2, 3)), leaf(np.ones((3, 2)))
+        x, w = float32_leaf(np.arange(6.0).reshape(2, 3)), float32_leaf(np.ones((3, 2)))
         y = (x @ w).tanh().sum() + (x * x).mean()
         y.backward()
         return y, x.grad.tolist(), w.grad.tolist()
@@ -568,7 +564,7 @@ def test_calls_keep_their_native_path(watched):
 
 def test_explain_tells_node_place_versions_and_writer(watched):
     """All that is known of a version error, in one text."""
-    x = leaf()
+    x = float32_leaf()
     y = x.exp()
     y.add_(1)
     error, _ = failure(y.sum().backward, VersionError)
@@ -579,7 +575,7 @@ def test_explain_tells_node_place_versions_and_writer(watched):
 
 def test_explain_without_the_mode_says_what_is_missing():
     """Node and versions are known anyway."""
-    x = leaf()
+    x = float32_leaf()
     y = x.exp()
     y.add_(1)
     with pytest.raises(VersionError) as raised:
@@ -600,7 +596,7 @@ def test_explain_of_an_error_without_a_node():
 def test_places_are_kept_where_nan_is_not_looked_for():
     """With ``check_nan=False`` nodes still know their place, and other failures are still reported."""
     with nbgrad.set_detect_anomaly(True, check_nan=False):
-        y = Broken.apply(leaf())
+        y = Broken.apply(float32_leaf())
         assert "traceback_" in y.grad_fn.metadata
         _, texts = failure(y.sum().backward, KeyError)
     assert "BrokenBackward" in texts[0] and here(-3) in texts[0]
@@ -608,13 +604,13 @@ def test_places_are_kept_where_nan_is_not_looked_for():
 
 def test_nan_of_the_forward_pass_is_blamed_on_the_node_that_passes_it_on(watched):
     """sqrt(-1) is NaN already forward; its node is the first whose gradient is."""
-    x = leaf((-1.0, 1.0))
+    x = float32_leaf((-1.0, 1.0))
     error, _ = failure(((x * 2).sqrt() * 3).sum().backward)
     assert "SqrtBackward0" in str(error) and "0th output" in str(error)
 
 
 def test_nan_in_the_seed_is_blamed_on_the_root(watched):
     """The first node that hands a NaN on is the root's."""
-    y = leaf() * 2 + 1
+    y = float32_leaf() * 2 + 1
     error, _ = failure(lambda: y.backward(nbgrad.tensor([float("nan"), 1.0])))
     assert "AddBackward0" in str(error)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import const, leaf
 
 C128, F64 = nbgrad.complex128, nbgrad.float64
 Z = np.array([1 + 2j, -3 + 0.5j, 0.25 - 1j])
@@ -12,17 +13,7 @@ W = np.array([2 - 1j, 0.5j, -1 + 3j])
 G = np.array([1 - 1j, 2 + 0.5j, -0.5 + 0.25j])
 
 
-def leaf(data=Z, dtype=C128):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
-
-
-def const(data, dtype=C128):
-    """A tensor without history."""
-    return nbgrad.tensor(data, dtype=dtype)
-
-
-def gradient(f, *inputs, g=None):
+def pulled_back(f, *inputs, g=None):
     """The gradients of ``f(*inputs)`` for the cotangent ``g``, ones where none is given, as arrays."""
     y = f(*inputs)
     return [each.numpy() for each in nbgrad.grad(y, inputs, nbgrad.ones_like(y) if g is None else const(g, y.dtype))]
@@ -38,7 +29,7 @@ REAL_LOSSES = {
 @pytest.mark.parametrize("f, expected", REAL_LOSSES.values(), ids=REAL_LOSSES)
 def test_gradient_of_a_real_loss(f, expected):
     """It points up the slope in the plane of x and y."""
-    np.testing.assert_allclose(gradient(f, leaf())[0], expected, rtol=1e-14)
+    np.testing.assert_allclose(pulled_back(f, leaf(Z, C128))[0], expected, rtol=1e-14)
 
 
 HOLOMORPHIC = {
@@ -51,16 +42,16 @@ HOLOMORPHIC = {
 @pytest.mark.parametrize("f, slope", HOLOMORPHIC.values(), ids=HOLOMORPHIC)
 def test_gradient_of_a_holomorphic_function(f, slope):
     """The cotangent times the conjugate of the derivative."""
-    np.testing.assert_allclose(gradient(f, leaf(), g=G)[0], G * slope.conj(), rtol=1e-13)
+    np.testing.assert_allclose(pulled_back(f, leaf(Z, C128), g=G)[0], G * slope.conj(), rtol=1e-13)
 
 
 def test_gradient_of_products():
     """Each factor gets the cotangent times the conjugate of the other, transposed in a matrix product."""
-    a, b = gradient(lambda a, b: a * b, leaf(Z), leaf(W), g=G)
+    a, b = pulled_back(lambda a, b: a * b, leaf(Z, C128), leaf(W, C128), g=G)
     np.testing.assert_allclose(a, G * W.conj(), rtol=1e-14)
     np.testing.assert_allclose(b, G * Z.conj(), rtol=1e-14)
     x, y, g = np.outer(Z, W), np.outer(W, G), np.outer(G, Z)
-    a, b = gradient(lambda a, b: a @ b, leaf(x), leaf(y), g=g)
+    a, b = pulled_back(lambda a, b: a @ b, leaf(x, C128), leaf(y, C128), g=g)
     np.testing.assert_allclose(a, g @ y.conj().T, rtol=1e-13)
     np.testing.assert_allclose(b, x.conj().T @ g, rtol=1e-13)
 
@@ -68,38 +59,39 @@ def test_gradient_of_products():
 def test_gradient_of_a_conjugate_is_the_conjugate():
     """For both the lazy one and the computed one."""
     for f in (lambda z: z.conj(), lambda z: z.conj_physical()):
-        np.testing.assert_array_equal(gradient(f, leaf(), g=G)[0], G.conj())
+        np.testing.assert_array_equal(pulled_back(f, leaf(Z, C128), g=G)[0], G.conj())
 
 
 def test_gradient_of_sign():
     """z / |z| changes only across the ray from 0: the cotangent's part along z is lost, the rest divided by |z|."""
     u = Z / np.abs(Z)
-    np.testing.assert_allclose(gradient(lambda z: z.sgn(), leaf(), g=G)[0], (G - (G * u.conj()).real * u) / np.abs(Z), rtol=1e-13)
+    np.testing.assert_allclose(pulled_back(lambda z: z.sgn(), leaf(Z, C128), g=G)[0], (G - (G * u.conj()).real * u) / np.abs(Z),
+                               rtol=1e-13)
 
 
 def test_gradient_of_the_pair_of_parts():
     """``view_as_real`` and ``view_as_complex`` are each other's inverse, forward and backward."""
-    z = leaf()
+    z = leaf(Z, C128)
     pair = nbgrad.view_as_real(z)
-    g, = nbgrad.grad(pair, z, const(np.stack([G.real, G.imag], -1), F64), retain_graph=True)
+    g, = nbgrad.grad(pair, z, const(np.stack([G.real, G.imag], -1)), retain_graph=True)
     np.testing.assert_array_equal(g.numpy(), G)
     back = nbgrad.view_as_complex(pair)
-    np.testing.assert_array_equal(nbgrad.grad(back, z, const(G))[0].numpy(), G)
+    np.testing.assert_array_equal(nbgrad.grad(back, z, const(G, C128))[0].numpy(), G)
     assert pair._is_view() and back._is_view() and back.tolist() == Z.tolist()
 
 
 def test_linear_operations():
     """A sum passes the cotangent on, a mean divides it, a product of all multiplies by the conjugates of the others."""
-    np.testing.assert_array_equal(gradient(lambda z: z.sum(), leaf(), g=2j)[0], np.full(3, 2j))
-    np.testing.assert_allclose(gradient(lambda z: z.mean(), leaf(), g=3j)[0], np.full(3, 1j), rtol=1e-15)
+    np.testing.assert_array_equal(pulled_back(lambda z: z.sum(), leaf(Z, C128), g=2j)[0], np.full(3, 2j))
+    np.testing.assert_allclose(pulled_back(lambda z: z.mean(), leaf(Z, C128), g=3j)[0], np.full(3, 1j), rtol=1e-15)
     others = np.array([Z[1] * Z[2], Z[0] * Z[2], Z[0] * Z[1]])
-    np.testing.assert_allclose(gradient(lambda z: z.prod(), leaf(), g=1j)[0], 1j * others.conj(), rtol=1e-14)
+    np.testing.assert_allclose(pulled_back(lambda z: z.prod(), leaf(Z, C128), g=1j)[0], 1j * others.conj(), rtol=1e-14)
 
 
 def test_real_operand_gets_the_real_part():
     """In its own dtype, of what a complex operand would get."""
-    x, z = leaf(Z.real, F64), leaf(W)
-    a, b = gradient(lambda x, z: x * z, x, z, g=G)
+    x, z = leaf(Z.real), leaf(W, C128)
+    a, b = pulled_back(lambda x, z: x * z, x, z, g=G)
     assert a.dtype == np.float64
     np.testing.assert_allclose(a, (G * W.conj()).real, rtol=1e-14)
     np.testing.assert_allclose(b, G * Z.real, rtol=1e-14)
@@ -108,16 +100,16 @@ def test_real_operand_gets_the_real_part():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_cast_to_real_drops_the_imaginary_part():
     """Of the value, and of the gradient that comes back."""
-    z = leaf()
+    z = leaf(Z, C128)
     y = z.to(F64)
-    y.backward(const(G.real, F64))
+    y.backward(const(G.real))
     assert y.tolist() == Z.real.tolist() and z.grad.dtype is C128
     np.testing.assert_array_equal(z.grad.numpy(), G.real + 0j)
 
 
 def test_parts_of_real_tensors():
     """A real tensor is its own real part and conjugate, and has no imaginary part."""
-    x = leaf([1.0], F64)
+    x = leaf([1.0])
     assert x.real is x and x.conj() is x
     with pytest.raises(RuntimeError):
         x.imag
@@ -125,7 +117,7 @@ def test_parts_of_real_tensors():
 
 def test_gradient_of_a_gradient():
     """The real part of the gradient of |z|^4 / 4 is x |z|^2; its gradient holds the second derivatives by x and y."""
-    z = leaf()
+    z = leaf(Z, C128)
     g, = nbgrad.grad(((z * z.conj()).real ** 2 / 4).sum(), z, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), Z * np.abs(Z) ** 2, rtol=1e-14)
     second, = nbgrad.grad(g.real.sum(), z)
@@ -135,8 +127,8 @@ def test_gradient_of_a_gradient():
 
 def test_descent_goes_down():
     """A step against the gradient lowers the loss to the square of its length."""
-    z = leaf()
-    target = const(W)
+    z = leaf(Z, C128)
+    target = const(W, C128)
 
     def loss(z):
         return ((z - target) * (z - target).conj()).real.sum()

@@ -7,18 +7,9 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import const, leaf
 
 F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=F64)
 
 
 def mixture(x):

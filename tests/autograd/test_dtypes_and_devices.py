@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import leaf
 
 F16, F32, F64 = nbgrad.float16, nbgrad.float32, nbgrad.float64
-
-
-def leaf(data, dtype=F64):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
 
 
 def slope(f, x):

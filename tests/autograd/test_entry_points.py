@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-
-
-def leaf(data, dtype=nbgrad.float64):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=dtype, requires_grad=True)
-
-
-def const(data, dtype=nbgrad.float64):
-    """A tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=dtype)
+from tests.helpers import const, leaf
 
 
 # ---- the seed of a root ----------------------------------------------------------------------------------------------

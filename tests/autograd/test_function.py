@@ -12,18 +12,7 @@ from nbgrad.autograd.function import vmap_rule
 from nbgrad.base.grad_mode import special
 from nbgrad.modes.interpreters import Presence
 from tests.functions import Square
-
-F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=F64)
+from tests.helpers import const, leaf
 
 
 def function(forward, backward=None, **methods):
@@ -1009,21 +998,9 @@ def flagged(forward, backward, **flags):
     return made
 
 
-def keeping(ctx, x):
-    """A forward that saves its argument."""
-    ctx.save_for_backward(x)
-    return x * x
-
-
-def doubled(ctx, g):
-    """The backward of the square, by one access."""
-    x, = ctx.saved_tensors
-    return 2 * x * g
-
-
 def test_saved_tensors_that_are_freed_at_the_first_access():
     """With ``clear_saved_tensors_on_access`` one access works and frees what was saved; the next is an error that says so."""
-    F, held = flagged(keeping, doubled, clear_saved_tensors_on_access=True), []
+    F, held = flagged(Square.forward, Square.backward, clear_saved_tensors_on_access=True), []
 
     def freeing(ctx, g):
         x, = ctx.saved_tensors
@@ -1031,9 +1008,11 @@ def test_saved_tensors_that_are_freed_at_the_first_access():
         return 2 * x * g
     x = leaf([1.0, 2.0])
     assert nbgrad.grad(F.apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
-    assert nbgrad.grad(flagged(keeping, freeing, clear_saved_tensors_on_access=True).apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
+    looking = flagged(Square.forward, freeing, clear_saved_tensors_on_access=True)
+    assert nbgrad.grad(looking.apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
     assert held == [()]
-    twice = flagged(keeping, lambda ctx, g: (ctx.saved_tensors, doubled(ctx, g))[1], clear_saved_tensors_on_access=True)
+    twice = flagged(Square.forward, lambda ctx, g: (ctx.saved_tensors, Square.backward(ctx, g))[1],
+                    clear_saved_tensors_on_access=True)
     with pytest.raises(RuntimeError, match="accessed before"):
         nbgrad.grad(twice.apply(x).sum(), x)
     y = F.apply(x)

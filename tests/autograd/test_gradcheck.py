@@ -5,26 +5,17 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.functions import Square
+from tests.helpers import leaf
 from tests.ops.test_gradients import COMPLEX, DIFFERENTIABLE, SMOOTH
 from tests.samples import SAMPLES
 from tests.samples.checking import flatten, run, tensors
-
-
-def leaf(values, dtype=nbgrad.float64):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def function(forward, backward, **static):
     """A Function of these two."""
     members = {name: staticmethod(f) for name, f in {"forward": forward, "backward": backward, **static}.items()}
     return type("Own", (nbgrad.Function,), members).apply
-
-
-def saved_square(ctx, x):
-    """x squared, with x saved."""
-    ctx.save_for_backward(x)
-    return x * x
 
 
 RIGHT = {
@@ -236,7 +227,7 @@ def test_second_derivatives():
 
 def test_wrong_second_derivative():
     """First derivatives that are right and detached fail the second check."""
-    func = function(saved_square, lambda ctx, g: 2 * ctx.saved_tensors[0].detach() * g)
+    func = function(Square.forward, lambda ctx, g: 2 * ctx.saved_tensors[0].detach() * g)
     x = leaf([1.0, 2.0])
     assert nbgrad.gradcheck(func, x)
     with pytest.raises(nbgrad.GradcheckError):

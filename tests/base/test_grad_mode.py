@@ -4,27 +4,13 @@ from __future__ import annotations
 import asyncio
 import dis
 import signal
-import threading
 
 import pytest
 
 import nbgrad
+from tests.helpers import in_thread, leaf
 
 F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
-
-
-def in_thread(f):
-    """The result of ``f()`` run in a new thread."""
-    box = []
-    thread = threading.Thread(target=lambda: box.append(f()))
-    thread.start()
-    thread.join()
-    return box[0]
 
 
 # ---- no_grad, enable_grad --------------------------------------------------------------------------------------------

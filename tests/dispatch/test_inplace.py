@@ -4,18 +4,9 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
+from tests.helpers import const, leaf
 
 F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=F64)
 
 
 # ---- leaves ----------------------------------------------------------------------------------------------------------
@@ -245,7 +236,6 @@ def test_write_with_the_tensor_itself():
     t = const([1.0, 2.0])
     t.add_(t).mul_(t)
     assert t.tolist() == [4.0, 16.0]
-
 
 
 # ---- metadata ops ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.errors import InplaceError
+from tests.helpers import in_thread
 
 CALLS = {
     "x * y": lambda x, y: x * y,
@@ -15,15 +16,6 @@ CALLS = {
     "2.0 - x": lambda x, y: 2.0 - x,
     "tanh(x)": lambda x, y: x.tanh(),
 }
-
-
-def in_thread(work):
-    """The result of ``work()``, run to its end in a thread of its own."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(work()))
-    thread.start()
-    thread.join()
-    return results[0]
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)

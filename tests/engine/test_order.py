@@ -7,29 +7,14 @@ import random
 import pytest
 
 import nbgrad
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
+from tests.functions import Nested, Stop
+from tests.helpers import leaf
 
 
 def logged(t, name, log):
     """``t``, with a hook on its node that appends ``name`` to ``log`` when the node has run."""
     t.grad_fn.register_hook(lambda grad_inputs, grad_outputs: log.append(name))
     return t
-
-
-class Stop(nbgrad.Function):
-    """Identity whose gradient is undefined."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        return None
 
 
 class Fail(nbgrad.Function):
@@ -266,23 +251,6 @@ def test_deep_chain_with_create_graph():
 
 
 # ---- nested passes ---------------------------------------------------------------------------------------------------
-class Nested(nbgrad.Function):
-    """Identity whose backward runs a pass of its own over ``depth`` further copies of itself."""
-
-    @staticmethod
-    def forward(ctx, x, depth):
-        ctx.depth = depth
-        ctx.inner = x.detach().requires_grad_()
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        if ctx.depth == 0:
-            return g * 1, None
-        with nbgrad.enable_grad():
-            y = Nested.apply(ctx.inner, ctx.depth - 1)
-        nbgrad.backward(y, g)
-        return ctx.inner.grad, None
 
 
 def test_nested_two_thousand_deep():

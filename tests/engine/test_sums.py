@@ -9,24 +9,8 @@ import pytest
 
 import nbgrad
 from nbgrad.base import config
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
-
-
-class Returns(nbgrad.Function):
-    """Identity whose backward returns the result of ``make(g)``."""
-
-    @staticmethod
-    def forward(ctx, x, make):
-        ctx.make = make
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        return ctx.make(g), None
+from tests.functions import Returns
+from tests.helpers import leaf
 
 
 def middle_and_uses(x, makes):

@@ -6,11 +6,7 @@ import gc
 import pytest
 
 import nbgrad
-
-
-def leaf():
-    """A leaf with two elements."""
-    return nbgrad.tensor([1.0, 2.0], requires_grad=True)
+from tests.helpers import float32_leaf
 
 
 def node_of(x):
@@ -27,7 +23,7 @@ def log_on(x):
 
 def test_a_graph_keeps_the_hooks():
     """A graph that existed when the hook was registered runs it, in every pass."""
-    x = leaf()
+    x = float32_leaf()
     y = (x * x).sum()
     log = log_on(x)
     y.backward(retain_graph=True)
@@ -37,7 +33,7 @@ def test_a_graph_keeps_the_hooks():
 
 def test_a_graph_recorded_while_the_node_lived_keeps_the_hooks():
     """It need not be the graph through which the node was found."""
-    x = leaf()
+    x = float32_leaf()
     view = x.view_as(x)
     log = []
     view.grad_fn.next_functions[0][0].register_prehook(lambda grads: log.append(1))
@@ -50,7 +46,7 @@ def test_a_graph_recorded_while_the_node_lived_keeps_the_hooks():
 @pytest.mark.parametrize("keeps_graph", [True, False])
 def test_hooks_without_a_graph_are_gone(keeps_graph):
     """A graph that is recorded after the node's death knows nothing of its hooks; those of another graph do not run in it."""
-    x = leaf()
+    x = float32_leaf()
     older = (x * 2).sum() if keeps_graph else None
     log = log_on(x)
     (x * 3).sum().backward()
@@ -62,7 +58,7 @@ def test_hooks_without_a_graph_are_gone(keeps_graph):
 
 def test_a_prehook_changes_the_gradient():
     """What a resting pre-hook returns is accumulated."""
-    x = leaf()
+    x = float32_leaf()
     y = (x * x).sum()
     node_of(x).register_prehook(lambda grads: (grads[0] * 10,))
     y.backward()
@@ -71,7 +67,7 @@ def test_a_prehook_changes_the_gradient():
 
 def test_whoever_looks_from_the_graph_finds_the_hooks():
     """The node that the graph shows has the hooks of the one that died, and takes more."""
-    x = leaf()
+    x = float32_leaf()
     y = x * 2
     log = log_on(x)
     y.grad_fn.next_functions[0][0].register_hook(lambda grad_inputs, grad_outputs: log.append("second"))
@@ -81,7 +77,7 @@ def test_whoever_looks_from_the_graph_finds_the_hooks():
 
 def test_a_handle_still_removes_a_hook():
     """Its node is gone, its hook is not until it is removed."""
-    x = leaf()
+    x = float32_leaf()
     y = (x * x).sum()
     handle = node_of(x).register_hook(lambda grad_inputs, grad_outputs: pytest.fail("it was removed"))
     handle.remove()
@@ -90,7 +86,7 @@ def test_a_handle_still_removes_a_hook():
 
 def test_passes_that_return_the_gradient_do_not_run_them():
     """``grad`` accumulates nothing."""
-    x = leaf()
+    x = float32_leaf()
     y = (x * x).sum()
     log = log_on(x)
     assert nbgrad.grad(y, x)[0].tolist() == [2.0, 4.0] and log == []
@@ -98,7 +94,7 @@ def test_passes_that_return_the_gradient_do_not_run_them():
 
 def test_the_running_node_is_known_to_the_hook():
     """Inside of a hook that came to life again the pass names its node."""
-    x, names = leaf(), []
+    x, names = float32_leaf(), []
     y = (x * x).sum()
     node_of(x).register_prehook(lambda grads: names.append(nbgrad._C._current_autograd_node().name()))
     for _ in range(2):
@@ -108,7 +104,7 @@ def test_the_running_node_is_known_to_the_hook():
 
 def test_leaves_without_hooks_remember_nothing():
     """An AccumulateGrad that was only looked at leaves nothing behind."""
-    x = leaf()
+    x = float32_leaf()
     assert node_of(x).variable is x
     gc.collect()
     assert x._meta_.accumulator() is None and type(x._meta_.accumulator).__name__ != "Resting"

@@ -10,13 +10,14 @@ import warnings
 import pytest
 
 import nbgrad
+from tests.functions import Nested
 
 DEPTH = 4_000           # the interpreter allows 1,000 nested calls
 # 3.13 lets the destruction of any objects, a tuple of tuples too, nest 10,000 deep before it puts the rest off; earlier ones 50.
 STACK = 1 << (20 if sys.version_info >= (3, 13) else 19)
 
 
-def leaf():
+def bottom():
     """The leaf at the bottom."""
     return nbgrad.ones(1, requires_grad=True)
 
@@ -99,7 +100,7 @@ STEPS = {
 def test_chain_of(step, walk):
     """Recorded, walked if asked for, and freed."""
     def body(depth=DEPTH):
-        x = leaf()
+        x = bottom()
         y = chain(x, step, depth)
         if walk:
             y.backward()
@@ -112,7 +113,7 @@ def test_chain_of(step, walk):
 
 def test_chain_deeper_than_destructors_nest():
     """Freeing a chain of 30,000 nodes takes no more stack than one of 4,000."""
-    on_a_small_stack(lambda: chain(leaf(), depth=30_000))
+    on_a_small_stack(lambda: chain(bottom(), depth=30_000))
 
 
 CONTEXTS = {
@@ -126,7 +127,7 @@ CONTEXTS = {
 def test_chain_in(context):
     """The same where something looks at every node or at what it saves."""
     def body(depth=DEPTH):
-        x = leaf()
+        x = bottom()
         with context():
             chain(x, lambda h: h * x, depth).backward()
         assert x.grad.tolist() == [depth + 1]
@@ -135,28 +136,11 @@ def test_chain_in(context):
     on_a_small_stack(body)
 
 
-class Nested(nbgrad.Function):
-    """Identity whose backward runs a pass of its own over ``depth`` further copies of itself."""
-
-    @staticmethod
-    def forward(ctx, x, depth):
-        ctx.depth, ctx.inner = depth, x.detach().requires_grad_()
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        if ctx.depth:
-            with nbgrad.enable_grad():
-                y = Nested.apply(ctx.inner, ctx.depth - 1)
-            nbgrad.backward(y, g)
-        return ctx.inner.grad if ctx.depth else g, None
-
-
 @pytest.mark.parametrize("watched", [False, True], ids=["plain", "anomaly"])
 def test_passes_within_passes(watched):
     """Passes that begin in one another, in the backward of Functions, take Python's frames and not the thread's stack."""
     def body(depth=DEPTH):
-        x = leaf()
+        x = bottom()
         with nbgrad.set_detect_anomaly(watched):
             Nested.apply(x, depth).backward()
         assert x.grad.tolist() == [1.0]
@@ -168,7 +152,7 @@ def test_passes_within_passes(watched):
 def test_inputs_at_every_depth():
     """Gradients of all steps, and a hook that waits for all of them, in one pass."""
     def body(depth=DEPTH):
-        steps, seen = [leaf() * 1.0], []
+        steps, seen = [bottom() * 1.0], []
         for _ in range(depth):
             steps.append(steps[-1] * 1.0)
         nbgrad.graph.register_multi_grad_hook(steps, lambda gradients: seen.append(len(gradients)))
@@ -183,7 +167,7 @@ def test_inputs_at_every_depth():
 def test_checkpoint_of_a_chain():
     """A chain recomputed in one piece, and a chain of pieces."""
     def body(depth=DEPTH, pieces=300):
-        x = leaf()
+        x = bottom()
         nbgrad.checkpoint(lambda a: chain(a, depth=depth), x, use_reentrant=False).backward()
         chain(x, lambda h: nbgrad.checkpoint(lambda a: a * x, h, use_reentrant=False), pieces).backward()
         assert x.grad.tolist() == [1 + pieces + 1]
@@ -206,7 +190,7 @@ def test_transforms_of_a_chain():
 
 def test_copies_of_the_top_are_refused_or_flat():
     """A deep copy is the usual error and a pickle a leaf: neither follows the graph."""
-    y = chain(leaf())
+    y = chain(bottom())
     with pytest.raises(RuntimeError, match="deepcopy"):
         copy.deepcopy(y)
     assert pickle.loads(pickle.dumps(y)).is_leaf
@@ -214,7 +198,7 @@ def test_copies_of_the_top_are_refused_or_flat():
 
 def test_gradients_with_a_history_on_a_leaf():
     """A gradient that grows with create_graph, pass after pass, is walked and freed like any other result."""
-    x = leaf()
+    x = bottom()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(500):

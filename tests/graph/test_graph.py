@@ -10,11 +10,7 @@ import pytest
 import nbgrad
 from nbgrad import graph
 from tests.functions import Double, Square
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
+from tests.helpers import leaf
 
 
 # ---- nodes -----------------------------------------------------------------------------------------------------------

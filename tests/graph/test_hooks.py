@@ -6,33 +6,13 @@ import gc
 import pytest
 
 import nbgrad
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64)
+from tests.functions import Stop
+from tests.helpers import const, leaf
 
 
 def append(log, name):
     """A hook of any kind that appends ``name`` to ``log`` and changes nothing."""
     return lambda *args: log.append(name)
-
-
-class Stop(nbgrad.Function):
-    """Identity whose gradient is undefined."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * 1
-
-    @staticmethod
-    def backward(ctx, g):
-        return None
 
 
 # ---- tensor hooks ----------------------------------------------------------------------------------------------------
@@ -584,4 +564,3 @@ def test_the_grad_mode_of_a_leafs_hooks_does_not_reach_accumulation(enabled):
         with pytest.warns(UserWarning, match="cycle"):
             (x * 7).backward(create_graph=True)
     assert (x.grad.item(), old.item(), nbgrad.is_grad_enabled()) == (8.0, 8.0 if enabled else 1.0, True)
-

@@ -14,12 +14,12 @@ F64 = nbgrad.float64
 ROWS = [2, 0]
 
 
-def leaf():
+def matrix_leaf():
     """A 3 x 2 float64 leaf: 1 to 6."""
     return nbgrad.tensor(np.arange(1.0, 7).reshape(3, 2), requires_grad=True)
 
 
-def grid():
+def index_grid():
     """An index of the shape (2, 2) with values 0 to 2."""
     return nbgrad.tensor([[0, 2], [1, 0]])
 
@@ -28,18 +28,18 @@ def grid():
 KEEPERS = {
     "subscript": (lambda: nbgrad.tensor(ROWS), lambda x, i: x[i]),
     "subscript_behind": (lambda: nbgrad.tensor([1, 0]), lambda x, i: x[:, i]),
-    "gather": (grid, lambda x, i: x.gather(0, i)),
+    "gather": (index_grid, lambda x, i: x.gather(0, i)),
     "index_select": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.index_select(0, i)),
     "take": (lambda: nbgrad.tensor([5, 0, 5]), lambda x, i: x.take(i)),
-    "take_along_dim": (grid, lambda x, i: x.take_along_dim(i, 0)),
+    "take_along_dim": (index_grid, lambda x, i: x.take_along_dim(i, 0)),
     "index_add": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.index_add(0, i, 3 * x[:2])),
     "index_copy": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.index_copy(0, i, 3 * x[:2])),
     "index_fill": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.index_fill(0, i, 7.0)),
     "index_put": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.index_put((i,), 3 * x[:2])),
     "index_put_": (lambda: nbgrad.tensor(ROWS), lambda x, i: x.clone().index_put_((i,), 3 * x[:2], True)),
-    "scatter": (grid, lambda x, i: x.scatter(0, i, 3 * x[:2])),
-    "scatter_value": (grid, lambda x, i: x.scatter(0, i, 2.0)),
-    "scatter_add_": (grid, lambda x, i: x.clone().scatter_add_(0, i, 3 * x[:2])),
+    "scatter": (index_grid, lambda x, i: x.scatter(0, i, 3 * x[:2])),
+    "scatter_value": (index_grid, lambda x, i: x.scatter(0, i, 2.0)),
+    "scatter_add_": (index_grid, lambda x, i: x.clone().scatter_add_(0, i, 3 * x[:2])),
     "masked_select": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]), lambda x, m: x.masked_select(m)),
     "masked_fill": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]), lambda x, m: x.masked_fill(m, 0.0)),
     "masked_scatter": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]),
@@ -48,10 +48,10 @@ KEEPERS = {
 NAMES = sorted(KEEPERS)
 
 
-def gradient(name, change=lambda index: None):
+def gradient_after(name, change=lambda index: None):
     """The gradient of a sum of squares of the operation's result, after something was done to its index."""
     make, call = KEEPERS[name]
-    x, index = leaf(), make()
+    x, index = matrix_leaf(), make()
     y = (call(x, index) ** 2).sum()
     change(index)
     y.backward()
@@ -72,59 +72,59 @@ def test_hooks_see_the_index(name):
     """The index or mask of a recorded call is shown to ``pack``."""
     make, call = KEEPERS[name]
     index = make()
-    assert any(t.dtype is index.dtype and t.tolist() == index.tolist() for t in packed_by(call, leaf(), index))
+    assert any(t.dtype is index.dtype and t.tolist() == index.tolist() for t in packed_by(call, matrix_leaf(), index))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_unpack_returns_is_used(name):
     """Packed as a copy, the index may be overwritten: backward uses what ``unpack`` brings back."""
     make, call = KEEPERS[name]
-    x, index = leaf(), make()
+    x, index = matrix_leaf(), make()
     with graph.saved_tensors_hooks(lambda t: t.detach().numpy().copy(), nbgrad.from_numpy):
         y = (call(x, index) ** 2).sum()
     index.zero_()
     y.backward()
-    assert x.grad.tolist() == gradient(name)
+    assert x.grad.tolist() == gradient_after(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_written_index_is_an_error(name):
     """An index that changed before the pass is reported as any other saved tensor."""
     with pytest.raises(RuntimeError, match=r"modified in place(.|\n)*version 1, expected 0"):
-        gradient(name, lambda index: index.zero_())
+        gradient_after(name, lambda index: index.zero_())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_write_is_forgiven_inside_of_the_block(name):
     """``allow_mutation_on_saved_tensors`` keeps a copy of the index that a write would have destroyed."""
     with graph.allow_mutation_on_saved_tensors():
-        allowed = gradient(name, lambda index: index.zero_())
-    assert allowed == gradient(name)
+        allowed = gradient_after(name, lambda index: index.zero_())
+    assert allowed == gradient_after(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_save_on_cpu_keeps_indices(name):
     """With pinned copies the index is the node's own."""
     with graph.save_on_cpu(pin_memory=True):
-        kept = gradient(name, lambda index: index.zero_())
-    assert kept == gradient(name)
+        kept = gradient_after(name, lambda index: index.zero_())
+    assert kept == gradient_after(name)
 
 
 def test_nothing_is_packed_without_a_gradient():
     """A call that records nothing keeps no index."""
-    assert packed_by(lambda x, i: x.detach()[i], leaf(), nbgrad.tensor(ROWS)) == []
+    assert packed_by(lambda x, i: x.detach()[i], matrix_leaf(), nbgrad.tensor(ROWS)) == []
 
 
 def test_several_indices_are_packed_in_order():
     """``x[i, j]`` shows both, from left to right."""
     i, j = nbgrad.tensor([0, 1]), nbgrad.tensor([1, 0])
-    seen = packed_by(lambda x, i: x[i, j], leaf(), i)
+    seen = packed_by(lambda x, i: x[i, j], matrix_leaf(), i)
     assert seen[0] is i and seen[1] is j
 
 
 def test_operands_are_packed_by_their_names():
     """Of a product the second factor is shown first, as the names self and other sort; a result comes last."""
-    x, y = leaf(), leaf()
+    x, y = matrix_leaf(), matrix_leaf()
     seen = packed_by(lambda x, y: x * y, x, y)
     assert seen[0] is y and seen[1] is x
     out = []
@@ -133,16 +133,16 @@ def test_operands_are_packed_by_their_names():
 
 def test_index_of_another_shape_is_refused():
     """``unpack`` must bring back an index of the shape that was saved."""
-    x = leaf()
+    x = matrix_leaf()
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t[:1] if not t.is_floating_point() else t):
-        y = x.gather(0, grid()).sum()
+        y = x.gather(0, index_grid()).sum()
     with pytest.raises(nbgrad.ShapeError, match="expected \\[2, 2\\]"):
         y.backward()
 
 
 def test_index_beyond_what_was_saved_is_refused():
     """Positions outside of those that were saved might lie outside of the tensor."""
-    x = leaf()
+    x = matrix_leaf()
     with graph.saved_tensors_hooks(lambda t: t, lambda t: t + 100):
         y = x[nbgrad.tensor(ROWS)].sum()
     with pytest.raises(nbgrad.DimError, match="100 to 102 where 0 to 2"):
@@ -151,7 +151,7 @@ def test_index_beyond_what_was_saved_is_refused():
 
 def test_hooks_on_a_kept_index():
     """``_raw_saved_index`` takes hooks once, which protects the index from writes."""
-    x, index, seen = leaf(), grid(), []
+    x, index, seen = matrix_leaf(), index_grid(), []
     y = x.gather(0, index)
     y.grad_fn._raw_saved_index.register_hooks(lambda t: seen.append("pack") or t.clone(), lambda t: seen.append("unpack") or t)
     with pytest.raises(RuntimeError, match="hooks already"):
@@ -164,7 +164,7 @@ def test_hooks_on_a_kept_index():
 def test_raw_indices_of_a_subscript_are_a_tuple():
     """``x[i, j]`` shows its indices as a tuple, saved and raw; None stands for a whole dimension."""
     i = nbgrad.tensor([1, 0])
-    node = leaf()[:, i].grad_fn
+    node = matrix_leaf()[:, i].grad_fn
     assert node._saved_indices[0] is None and node._saved_indices[1] is i
     nothing, raw = node._raw_saved_indices
     assert raw.unpack() is i and raw.data is i and raw.unpack_hook is None
@@ -175,8 +175,8 @@ def test_raw_indices_of_a_subscript_are_a_tuple():
 
 def test_raw_saved_tensors_are_of_one_type():
     """Slots, attributes and what a Function saved show themselves alike; nobody else makes such an object."""
-    kind, x = nbgrad._C._autograd.SavedTensor, leaf()
-    raws = [x.sin().grad_fn._raw_saved_self, x.gather(0, grid()).grad_fn._raw_saved_index,
+    kind, x = nbgrad._C._autograd.SavedTensor, matrix_leaf()
+    raws = [x.sin().grad_fn._raw_saved_self, x.gather(0, index_grid()).grad_fn._raw_saved_index,
             Square.apply(x).grad_fn._raw_saved_tensors[0]]
     assert all(isinstance(raw, kind) for raw in raws)
     assert raws[0].unpack() is x and raws[2].unpack() is x and raws[2].data is x and raws[2].unpack_hook is None
@@ -189,7 +189,7 @@ def test_raw_saved_tensors_are_of_one_type():
 def test_a_second_pass_needs_retain_graph(name):
     """What a node keeps is freed by a pass, indices too."""
     make, call = KEEPERS[name]
-    y = call(leaf(), make()).sum()
+    y = call(matrix_leaf(), make()).sum()
     y.backward(retain_graph=True)
     y.backward()
     with pytest.raises(RuntimeError, match="second time"):
@@ -198,7 +198,7 @@ def test_a_second_pass_needs_retain_graph(name):
 
 def test_freed_indices_cannot_be_read():
     """Introspection of a freed node says that the pass freed it."""
-    y = leaf().gather(0, grid())
+    y = matrix_leaf().gather(0, index_grid())
     node = y.grad_fn
     raw = node._raw_saved_index
     y.sum().backward()
@@ -209,8 +209,8 @@ def test_freed_indices_cannot_be_read():
 
 def test_a_pass_lets_go_of_the_index():
     """The memory of an index is released by the pass, though the graph lives."""
-    index = grid()
-    y = leaf().gather(0, index)
+    index = index_grid()
+    y = matrix_leaf().gather(0, index)
     reference = weakref.ref(index)
     del index
     assert reference() is not None
@@ -220,7 +220,7 @@ def test_a_pass_lets_go_of_the_index():
 
 def test_hooks_and_double_backward():
     """A pass that is recorded unpacks indices once, its own pass those that it saved itself."""
-    x, index = leaf(), nbgrad.tensor(ROWS)
+    x, index = matrix_leaf(), nbgrad.tensor(ROWS)
     with graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         g, = nbgrad.grad((x[index] ** 3).sum(), x, create_graph=True)
         index.zero_()
@@ -230,7 +230,7 @@ def test_hooks_and_double_backward():
 
 def test_checkpoint_recomputes_an_index():
     """An index that a checkpointed function computes is not kept, but computed again."""
-    x, calls = leaf(), []
+    x, calls = matrix_leaf(), []
 
     def function(x):
         calls.append(1)

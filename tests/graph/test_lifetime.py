@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 import nbgrad
+from tests.helpers import leaf
 
 F64 = nbgrad.float64
 
@@ -17,11 +18,6 @@ def no_collector():
     gc.disable()
     yield
     gc.enable()
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
 
 
 class Token:

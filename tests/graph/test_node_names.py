@@ -11,7 +11,7 @@ from nbgrad import nn
 from nbgrad.graph.node import Node
 
 
-def leaf(*shape):
+def ramp(*shape):
     """Numbers that differ, in (0, 1), requiring grad."""
     size = nbgrad.Size(shape).numel()
     return ((nbgrad.arange(float(size)) + 1) / (size + 1)).reshape(shape).requires_grad_()
@@ -19,7 +19,7 @@ def leaf(*shape):
 
 def test_the_class_of_a_node_is_named_after_the_operation():
     """One class for all nodes of a name, a subclass of Node; what nobody has looked at stays a Node."""
-    x = leaf(2)
+    x = ramp(2)
     y = x.exp()
     z = (y * 2).sum()
     product, = (node for node, _ in z.grad_fn.next_functions)
@@ -36,7 +36,7 @@ def test_looking_at_nodes_changes_no_gradient():
         a, b = (x * x).unbind()
         return (a.exp() * b + a.cumsum(0)).sum()
 
-    x = leaf(2, 3)
+    x = ramp(2, 3)
     y = function(x)
     expected, = nbgrad.grad(function(x), x)
     stack = [y.grad_fn]
@@ -49,7 +49,7 @@ def test_looking_at_nodes_changes_no_gradient():
 def test_hooks_see_named_nodes():
     """The node that runs, and those that will."""
     seen = []
-    x = leaf(2)
+    x = ramp(2)
     y = x.sin()
     y.register_hook(lambda g: seen.append(type(nbgrad._C._current_autograd_node()).__name__))
     y.sum().backward()
@@ -80,15 +80,15 @@ SHOWN = [
     (lambda a, b: a.roll(1, 0), "RollBackward0", {"shifts": (1,), "dims": (0,)}),
     (lambda a, b: nn.functional.gelu(a, approximate="tanh"), "GeluBackward0", {"self": (2, 3), "approximate": "tanh"}),
     (lambda a, b: nn.functional.elu(a), "EluBackward0", {"alpha": 1.0, "scale": 1, "input_scale": 1}),
-    (lambda a, b: a @ leaf(3), "MvBackward0", {"self": (2, 3)}),
-    (lambda a, b: nbgrad.mv(a, leaf(3)), "MvBackward0", {"self": (2, 3), "vec": (3,)}),
+    (lambda a, b: a @ ramp(3), "MvBackward0", {"self": (2, 3)}),
+    (lambda a, b: nbgrad.mv(a, ramp(3)), "MvBackward0", {"self": (2, 3), "vec": (3,)}),
     (lambda a, b: nbgrad.dot(a[0], b[0]), "DotBackward0", {"self": (3,), "tensor": (3,)}),
-    (lambda a, b: nn.functional.linear(a, b, leaf(2)), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 1}),
-    (lambda a, b: nbgrad.addmm(leaf(2, 2), a, leaf(3, 2), beta=0.5), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 0.5}),
-    (lambda a, b: nbgrad.addmv(leaf(2), a, leaf(3)), "AddmvBackward0", {"mat": (2, 3), "vec": (3,), "alpha": 1, "beta": 1}),
-    (lambda a, b: nbgrad.addr(a, leaf(2), leaf(3), alpha=2), "AddrBackward0", {"vec1": (2,), "vec2": (3,), "alpha": 2}),
-    (lambda a, b: nbgrad.baddbmm(a[None], leaf(1, 2, 4), leaf(1, 4, 3)), "BaddbmmBackward0", {"batch1": (1, 2, 4)}),
-    (lambda a, b: nbgrad.addbmm(a, leaf(5, 2, 4), leaf(5, 4, 3)), "AddbmmBackward0", {"batch2": (5, 4, 3)}),
+    (lambda a, b: nn.functional.linear(a, b, ramp(2)), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 1}),
+    (lambda a, b: nbgrad.addmm(ramp(2, 2), a, ramp(3, 2), beta=0.5), "AddmmBackward0", {"mat1": (2, 3), "alpha": 1, "beta": 0.5}),
+    (lambda a, b: nbgrad.addmv(ramp(2), a, ramp(3)), "AddmvBackward0", {"mat": (2, 3), "vec": (3,), "alpha": 1, "beta": 1}),
+    (lambda a, b: nbgrad.addr(a, ramp(2), ramp(3), alpha=2), "AddrBackward0", {"vec1": (2,), "vec2": (3,), "alpha": 2}),
+    (lambda a, b: nbgrad.baddbmm(a[None], ramp(1, 2, 4), ramp(1, 4, 3)), "BaddbmmBackward0", {"batch1": (1, 2, 4)}),
+    (lambda a, b: nbgrad.addbmm(a, ramp(5, 2, 4), ramp(5, 4, 3)), "AddbmmBackward0", {"batch2": (5, 4, 3)}),
     (lambda a, b: nbgrad.trace(a), "TraceBackward0", {}),
     (lambda a, b: nbgrad.block_diag(a, b), "BlockDiagBackward0", {}),
     (lambda a, b: nn.functional.pad(a, (1, 2)), "ConstantPadNdBackward0", {"pad": (1, 2)}),
@@ -98,7 +98,7 @@ SHOWN = [
 @pytest.mark.parametrize("function, name, shown", SHOWN, ids=[f"{k}-{name}" for k, (_, name, _) in enumerate(SHOWN)])
 def test_what_nodes_show(function, name, shown):
     """Under torch's names, which ``dir`` lists where they are values that are kept."""
-    node = function(leaf(2, 3), leaf(2, 3)).grad_fn
+    node = function(ramp(2, 3), ramp(2, 3)).grad_fn
     assert node.name() == name == type(node).__name__
     for attribute, expected in shown.items():
         value = getattr(node, f"_saved_{attribute}")
@@ -111,7 +111,7 @@ def test_what_nodes_show(function, name, shown):
 def test_nodes_are_not_copied(take):
     """A graph belongs to its program: a TypeError, as of other things that cannot be pickled."""
     with pytest.raises(TypeError, match="neither pickled nor copied"):
-        take(leaf(2).exp().grad_fn)
+        take(ramp(2).exp().grad_fn)
 
 
 def test_hooks_that_stay_behind():
@@ -121,7 +121,7 @@ def test_hooks_that_stay_behind():
     def hook(g):
         return g
 
-    x = leaf(2)
+    x = ramp(2)
     handle = x.register_hook(hook)
     with pytest.warns(UserWarning, match="'hook' stays behind"):
         again = pickle.loads(pickle.dumps(x))

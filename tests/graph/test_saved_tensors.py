@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import const, leaf, same
 
 F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
-
-
-def const(data):
-    """A float64 tensor that does not require grad."""
-    return nbgrad.tensor(data, dtype=F64)
 
 
 # ---- the counter -----------------------------------------------------------------------------------------------------
@@ -521,9 +512,6 @@ def test_saved_tensors_of_a_freed_node_that_saved_none():
 
 
 # ---- contexts of hooks -----------------------------------------------------------------------------------------------
-def same(t):
-    """A hook that changes nothing."""
-    return t
 
 
 def noting(log, name):

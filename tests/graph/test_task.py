@@ -10,16 +10,13 @@ import pytest
 import nbgrad
 from nbgrad import _C, graph
 from nbgrad.graph import get_gradient_edge, task as graph_task
+from tests.functions import Stop
+from tests.helpers import leaf
 
 LEAF = "torch::autograd::AccumulateGrad"        # the name of a leaf's node
 
 
-def leaf(*values):
-    """A leaf of float64."""
-    return nbgrad.tensor(list(values) or [1.0, 2.0], dtype=nbgrad.float64, requires_grad=True)
-
-
-def names(nodes):
+def names_of(nodes):
     """The names of nodes."""
     return [node.name() for node in nodes]
 
@@ -141,7 +138,7 @@ def test_execution_order_leaves_out_what_does_not_run(run, expected):
     answers, _ = ask(z, _C._current_graph_task_execution_order)
     with nbgrad.set_multithreading_enabled(False):
         run(x, y, w, z)
-    assert names(answers[0]) == expected
+    assert names_of(answers[0]) == expected
 
 
 def test_execution_order_asks_for_one_thread():
@@ -362,15 +359,6 @@ def test_logging_hooks_on_a_graph_of_ones_choice(monkeypatch):
 
 def test_an_undefined_gradient_in_the_log(caplog):
     """A node that runs on no gradient says so."""
-    class Stop(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return None
-
     with caplog.at_level(logging.DEBUG, logger="nbgrad.graph"):
         Stop.apply(leaf() * 2).sum().backward()
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["[f64[]]", "[f64[2]]", "[None]", "[None]"]

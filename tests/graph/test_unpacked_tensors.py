@@ -6,6 +6,7 @@ import pytest
 
 import nbgrad
 from nbgrad.graph import saved_tensors_hooks
+from tests.helpers import same
 
 X = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.2]])
 
@@ -17,7 +18,7 @@ OPERATIONS = {
 }
 
 
-def gradient(f, pack, unpack):
+def gradient_behind(f, pack, unpack):
     """The gradient of ``sum(f(x) * weights)`` with what ``f`` saves behind hooks."""
     x = nbgrad.tensor(X, requires_grad=True)
     with saved_tensors_hooks(pack, unpack):
@@ -27,24 +28,19 @@ def gradient(f, pack, unpack):
     return g.numpy()
 
 
-def same(t):
-    """A hook that does nothing."""
-    return t
-
-
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_saved_in_single_precision(name):
     """A hook that keeps float32 and brings that back costs precision, nothing else."""
-    exact = gradient(OPERATIONS[name], same, same)
-    rough = gradient(OPERATIONS[name], lambda t: t.float() if t.is_floating_point() else t, same)
+    exact = gradient_behind(OPERATIONS[name], same, same)
+    rough = gradient_behind(OPERATIONS[name], lambda t: t.float() if t.is_floating_point() else t, same)
     np.testing.assert_allclose(rough, exact, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_saved_with_other_strides(name):
     """Strides of what a hook brings back do not matter, also where the same kernel served a usual pass before."""
-    exact = gradient(OPERATIONS[name], same, same)
-    strided = gradient(OPERATIONS[name], same, lambda t: nbgrad.stack([t, t + 7], -1)[..., 0])
+    exact = gradient_behind(OPERATIONS[name], same, same)
+    strided = gradient_behind(OPERATIONS[name], same, lambda t: nbgrad.stack([t, t + 7], -1)[..., 0])
     np.testing.assert_array_equal(strided, exact)
 
 
@@ -52,12 +48,12 @@ def test_saved_with_other_strides(name):
 def test_another_shape_is_refused(name):
     """Kernels never read beyond the end of what a hook brought back."""
     with pytest.raises(RuntimeError, match="unpack_hook returned a tensor"):
-        gradient(OPERATIONS[name], same, lambda t: t.reshape(-1)[:1])
+        gradient_behind(OPERATIONS[name], same, lambda t: t.reshape(-1)[:1])
 
 
 def test_a_single_element_is_broadcast():
     """cos(x[0]) for every element: elementwise operations broadcast what a hook brings back."""
-    g = gradient(lambda x: x.sin(), same, lambda t: t[:1])
+    g = gradient_behind(lambda x: x.sin(), same, lambda t: t[:1])
     weights = np.arange(1.0, 7.0).reshape(2, 3)
     np.testing.assert_allclose(g, weights * np.cos(X[:1]))
 

@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import leaf
 
 F64 = nbgrad.float64
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=F64, requires_grad=True)
 
 
 def inferred(make, *args):

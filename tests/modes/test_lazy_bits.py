@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import leaf
 
 C128 = nbgrad.complex128
 DATA = np.array([[1 + 2j, -3 + 0.5j, 0.25 - 1j], [2j, 4.0, -1 - 1j]])
-
-
-def leaf(data=DATA):
-    """A complex leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=C128, requires_grad=True)
 
 
 def plain(data=DATA):
@@ -159,7 +155,7 @@ def test_writes_through_a_conjugate_are_recorded(name):
     """Gradients of the written base are those of the same write to a computed conjugate."""
     grads = []
     for lazily in (True, False):
-        z = leaf()
+        z = leaf(DATA, C128)
         base = z * 1 if lazily else z.conj_physical()
         WRITES[name](base.conj() if lazily else base)
         weights = plain(DATA[::-1].copy() + 1)
@@ -170,7 +166,7 @@ def test_writes_through_a_conjugate_are_recorded(name):
 
 def test_a_write_to_the_base_reaches_its_conjugate():
     """The conjugate of a written base has the new history: its gradient goes through the write."""
-    z = leaf()
+    z = leaf(DATA, C128)
     base = z * 1
     c = base.conj()
     base.mul_(2j)
@@ -188,7 +184,7 @@ def test_out_into_a_lazy_tensor():
 
 def test_writing_parts_of_a_recorded_tensor():
     """``y.real.mul_(2)`` doubles the real parts' gradients and leaves the imaginary parts' alone."""
-    z = leaf()
+    z = leaf(DATA, C128)
     y = z * 1
     y.real.mul_(2)
     (y.abs() ** 2).sum().backward()
@@ -198,14 +194,14 @@ def test_writing_parts_of_a_recorded_tensor():
 @pytest.mark.parametrize("part", [lambda y: y.real, lambda y: y.imag, lambda y: y.conj(), lambda y: y.conj().imag[:, 1:]])
 def test_parts_of_a_base_that_was_transposed_in_place(part):
     """After ``y.t_()`` a part that was taken before lies where it lay, and its gradient with it."""
-    z = leaf()
+    z = leaf(DATA, C128)
     y = z * 1
     v = part(y)
     y.t_()
     weights = nbgrad.tensor(np.arange(v.numel()).reshape(v.shape) + 1.0)
     value = (v * weights).sum()
     g, = nbgrad.grad(value.real if value.is_complex() else value, z)
-    other = leaf()
+    other = leaf(DATA, C128)
     value = (part(other * 1) * weights).sum()
     want, = nbgrad.grad(value.real if value.is_complex() else value, other)
     np.testing.assert_array_equal(g.numpy(), want.numpy())
@@ -215,14 +211,14 @@ def test_parts_of_a_base_that_was_transposed_in_place(part):
 
 def test_nodes_are_named_as_torchs():
     """ConjBackward0 and NegViewBackward0, views of their operand."""
-    z = leaf()
+    z = leaf(DATA, C128)
     assert z.conj().grad_fn.name() == "ConjBackward0" and z._neg_view().grad_fn.name() == "NegViewBackward0"
     assert z.conj()._base is z and z.conj().imag._base is z
 
 
 def test_gradients_are_computed_numbers():
     """No gradient that a user gets is lazy: it can be handed to NumPy."""
-    z = leaf()
+    z = leaf(DATA, C128)
     for out in (z.conj(), z.conj().imag, z._neg_view().real, z.mH, z.conj().t() @ z.conj()):
         g, = nbgrad.grad(out.sum() if not out.is_complex() else out.real.sum(), z)
         assert not g.is_conj() and not g.is_neg() and g.numpy().shape == (2, 3)
@@ -238,7 +234,7 @@ def test_a_lazy_leaf():
 
 def test_saved_conjugates_are_checked_for_writes():
     """A conjugate saved for backward shares its base's version: a later write is noticed."""
-    z = leaf()
+    z = leaf(DATA, C128)
     base = z * 1
     out = base.conj() * plain().requires_grad_()
     base.mul_(2)
@@ -248,7 +244,7 @@ def test_saved_conjugates_are_checked_for_writes():
 
 def test_double_backward_through_conjugates():
     """z conj(z) has the gradient 2z, and that has the gradient 2."""
-    z = leaf()
+    z = leaf(DATA, C128)
     g, = nbgrad.grad((z * z.conj()).real.sum(), z, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), 2 * DATA)
     np.testing.assert_allclose(nbgrad.grad(g.real.sum(), z)[0].numpy(), np.full((2, 3), 2 + 0j))

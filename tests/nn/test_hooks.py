@@ -7,6 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
+from tests.helpers import float32_leaf
 
 
 class Both(nn.Module):
@@ -16,11 +17,6 @@ class Both(nn.Module):
         return a * b * factor, a + b
 
 
-def leaf(*values):
-    """A leaf that requires grad."""
-    return nbgrad.tensor(values, requires_grad=True)
-
-
 def test_order_of_all_hooks():
     """Pre-hook, forward, forward hook; then, going back, the pre-hook of the outputs and the hook of the inputs."""
     module, seen = nn.Tanh(), []
@@ -28,7 +24,7 @@ def test_order_of_all_hooks():
     module.register_forward_hook(lambda m, args, out: seen.append("after"))
     module.register_full_backward_pre_hook(lambda m, go: seen.append("before backward"))
     module.register_forward_pre_hook(lambda m, args: seen.append("before"))
-    module(leaf(1.0)).backward()
+    module(float32_leaf([1.0])).backward()
     assert seen == ["before", "after", "before backward", "backward"]
 
 
@@ -75,7 +71,7 @@ def test_gradients_of_inputs_and_outputs():
     """d(3ab)/da = 3b: the hook sees it at the place of ``a``, and the gradients of both outputs."""
     module, seen = Both(), []
     module.register_full_backward_hook(lambda m, gi, go: seen.append(([g and g.tolist() for g in gi], [g.tolist() for g in go])))
-    a, b = leaf(2.0), leaf(5.0)
+    a, b = float32_leaf([2.0]), float32_leaf([5.0])
     product, total = module(a, b)
     (product * 3 + total).sum().backward()
     assert seen == [([[16.0], [7.0]], [[3.0], [1.0]])]
@@ -86,13 +82,13 @@ def test_arguments_that_are_no_tensors():
     """Their places hold None."""
     module, seen = Both(), []
     module.register_full_backward_hook(lambda m, gi, go: seen.append([g and g.tolist() for g in gi]))
-    module(leaf(2.0), 5)[0].backward()
+    module(float32_leaf([2.0]), 5)[0].backward()
     assert seen == [[[5.0], None]]
 
 
 def test_backward_hooks_replace_gradients():
     """A tuple that the pre-hook returns goes into the module, one that the hook returns goes on from it."""
-    module, x = nn.Identity(), leaf(1.0)
+    module, x = nn.Identity(), float32_leaf([1.0])
     module.register_full_backward_pre_hook(lambda m, go: (go[0] * 3,))
     module.register_full_backward_hook(lambda m, gi, go: (gi[0] + go[0],))
     module(x * 1).backward(nbgrad.tensor([2.0]))
@@ -105,7 +101,7 @@ def test_a_wrong_number_of_gradients(kind):
     module = nn.Identity()
     getattr(module, kind)(lambda m, *grads: (None, None))
     with pytest.raises(RuntimeError, match="expected as many"):
-        module(leaf(1.0)).backward()
+        module(float32_leaf([1.0])).backward()
 
 
 def test_inputs_without_gradients():
@@ -125,7 +121,7 @@ def test_removed_hooks_leave_nothing():
                module.register_forward_hook(lambda m, args, out: seen.append(1))]
     for handle in handles:
         handle.remove()
-    y = module(leaf(1.0))
+    y = module(float32_leaf([1.0]))
     y.backward()
     assert not seen and y.grad_fn.name() == "TanhBackward0"
 
@@ -135,7 +131,7 @@ def test_no_graph_no_backward_hooks():
     module = nn.Tanh()
     module.register_full_backward_hook(lambda m, gi, go: None)
     with nbgrad.no_grad():
-        assert not module(leaf(1.0)).requires_grad
+        assert not module(float32_leaf([1.0])).requires_grad
 
 
 def test_a_result_that_is_no_tensor():
@@ -147,12 +143,12 @@ def test_a_result_that_is_no_tensor():
     module = Named()
     module.register_full_backward_hook(lambda m, gi, go: None)
     with pytest.warns(UserWarning, match="dict"):
-        module(leaf(1.0))
+        module(float32_leaf([1.0]))
 
 
 def test_hooks_of_a_checkpointed_module():
     """The backward hook of a module that is computed again fires once."""
-    module, seen, x = nn.Tanh(), [], leaf(0.5)
+    module, seen, x = nn.Tanh(), [], float32_leaf([0.5])
     module.register_full_backward_hook(lambda m, gi, go: seen.append(gi[0].tolist()))
     nbgrad.checkpoint(module, x, use_reentrant=False).backward()
     assert seen == [x.grad.tolist()]
@@ -194,7 +190,7 @@ def test_results_in_a_list_have_gradients():
         def forward(self, x):
             return [x * 2, x]
 
-    module, x = Pair(), leaf(1.0)
+    module, x = Pair(), float32_leaf([1.0])
     module.register_full_backward_hook(lambda m, gi, go: (gi[0] * 10,))
     module(x)[0].backward()
     assert x.grad.tolist() == [2.0]

@@ -13,15 +13,11 @@ import nbgrad
 from nbgrad import nn
 from nbgrad.base.errors import RangeError, ShapeError
 from nbgrad.nn import functional as F
+from tests.helpers import leaf
 
 RNG = np.random.default_rng(0)
 # Positive, negative, zero, and large enough for a careless exponential to overflow.
 POINTS = np.concatenate([np.linspace(-6.0, 6.0, 25), [-800.0, 800.0]])
-
-
-def of(array):
-    """A float64 tensor that requires grad."""
-    return nbgrad.tensor(np.asarray(array, dtype=np.float64), requires_grad=True)
 
 
 def log_sigmoid(x):
@@ -61,7 +57,7 @@ ACTIVATIONS = [
 def test_activation_values(module, reference):
     """Every activation, with its settings, is what its formula says in NumPy."""
     # Beyond its threshold softplus is the identity: exp(-20) = 2e-9 away.
-    np.testing.assert_allclose(module(of(POINTS)).detach().numpy(), reference(POINTS), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(module(leaf(POINTS)).detach().numpy(), reference(POINTS), rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("module", [nn.GELU("tanh"), nn.Softplus(2.0, 10.0), nn.LeakyReLU(0.2), nn.ELU(0.5),
@@ -73,7 +69,7 @@ def test_settings_are_shown(module):
 
 def test_linear_is_an_affine_map():
     """Values and all three gradients are those of ``x @ W.T + b``."""
-    layer, x = nn.Linear(3, 2, dtype=nbgrad.float64), of(RNG.normal(size=(5, 3)))
+    layer, x = nn.Linear(3, 2, dtype=nbgrad.float64), leaf(RNG.normal(size=(5, 3)))
     g = RNG.normal(size=(5, 2))
     weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
     out = layer(x)
@@ -99,21 +95,21 @@ def test_layer_norm_values():
     layer.load_state_dict({"weight": scale, "bias": shift})
     centred = x - x.mean((1, 2), keepdims=True)
     expected = centred / np.sqrt(x.var((1, 2), keepdims=True) + 1e-5) * scale + shift
-    np.testing.assert_allclose(layer(of(x)).detach().numpy(), expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(layer(leaf(x)).detach().numpy(), expected, rtol=1e-12, atol=1e-13)
 
 
 def test_layer_norm_gradient():
     """The gradient for the input is the finite difference of a weighted sum of the output."""
     x, w, step = RNG.normal(size=(2, 4)), RNG.normal(size=(2, 4)), 1e-6
-    layer, leaf = nn.LayerNorm(4, dtype=nbgrad.float64), of(x)
-    (layer(leaf) * nbgrad.tensor(w)).sum().backward()
+    layer, moving = nn.LayerNorm(4, dtype=nbgrad.float64), leaf(x)
+    (layer(moving) * nbgrad.tensor(w)).sum().backward()
 
     def loss(moved):
         return (layer(nbgrad.tensor(moved)).detach().numpy() * w).sum()
 
     moves = np.eye(8).reshape(8, 2, 4) * step
     numeric = np.array([loss(x + move) - loss(x - move) for move in moves]).reshape(2, 4) / (2 * step)
-    np.testing.assert_allclose(leaf.grad.numpy(), numeric, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(moving.grad.numpy(), numeric, rtol=1e-6, atol=1e-8)
 
 
 def test_layer_norm_without_parameters():
@@ -225,40 +221,40 @@ REDUCE = {"mean": np.mean, "sum": np.sum, "none": np.asarray}
 ])
 def test_loss_values(module, x, target, each, reduction):
     """Every loss is the reduction of its formula."""
-    out = module(reduction=reduction)(of(x), nbgrad.tensor(target))
+    out = module(reduction=reduction)(leaf(x), nbgrad.tensor(target))
     np.testing.assert_allclose(out.detach().numpy(), REDUCE[reduction](each), rtol=1e-12)
 
 
 def test_class_weights_make_a_weighted_mean():
     """Cross-entropy with class weights divides by the weights of the samples' classes."""
     weights = WEIGHT[CLASSES]
-    out = nn.CrossEntropyLoss(weight=nbgrad.tensor(WEIGHT))(of(X), nbgrad.tensor(CLASSES))
+    out = nn.CrossEntropyLoss(weight=nbgrad.tensor(WEIGHT))(leaf(X), nbgrad.tensor(CLASSES))
     np.testing.assert_allclose(out.item(), (weights * NLL).sum() / weights.sum(), rtol=1e-12)
 
 
 def test_ignored_samples_do_not_count():
     """The mean is over the samples whose target is not ``ignore_index``."""
-    out = nn.NLLLoss(ignore_index=1)(of(log_softmax(X)), nbgrad.tensor(CLASSES))
+    out = nn.NLLLoss(ignore_index=1)(leaf(log_softmax(X)), nbgrad.tensor(CLASSES))
     np.testing.assert_allclose(out.item(), NLL[CLASSES != 1].mean(), rtol=1e-12)
 
 
 def test_label_smoothing_mixes_in_the_uniform_distribution():
     """A part of the loss is the mean over all classes."""
-    out = nn.CrossEntropyLoss(label_smoothing=0.2)(of(X), nbgrad.tensor(CLASSES))
+    out = nn.CrossEntropyLoss(label_smoothing=0.2)(leaf(X), nbgrad.tensor(CLASSES))
     np.testing.assert_allclose(out.item(), (0.8 * NLL - 0.2 * log_softmax(X).mean(1)).mean(), rtol=1e-12)
 
 
 def test_positive_weight():
     """``pos_weight`` multiplies the positive part of the binary cross-entropy."""
     target = (Y > 0).astype(float)
-    out = nn.BCEWithLogitsLoss(pos_weight=nbgrad.tensor(3.0, dtype=nbgrad.float64))(of(X), nbgrad.tensor(target))
+    out = nn.BCEWithLogitsLoss(pos_weight=nbgrad.tensor(3.0, dtype=nbgrad.float64))(leaf(X), nbgrad.tensor(target))
     expected = -(3 * target * log_sigmoid(X) + (1 - target) * log_sigmoid(-X)).mean()
     np.testing.assert_allclose(out.item(), expected, rtol=1e-12)
 
 
 def test_cross_entropy_gradient():
     """The gradient is the probability minus the target, over the number of samples."""
-    x = of(X)
+    x = leaf(X)
     nn.CrossEntropyLoss()(x, nbgrad.tensor(CLASSES)).backward()
     expected = (np.exp(log_softmax(X)) - np.eye(4)[CLASSES]) / 6
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12, atol=1e-15)

@@ -9,18 +9,14 @@ import pytest
 
 import nbgrad
 from nbgrad.base.errors import DimError, DTypeError, RangeError, ShapeError
+from tests.helpers import leaf
 
 RNG = np.random.default_rng(0)
 
 
-def random(*shape: int) -> np.ndarray:
+def drawn(*shape: int) -> np.ndarray:
     """Normal numbers in float64."""
     return RNG.standard_normal(shape)
-
-
-def leaf(array) -> nbgrad.Tensor:
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(np.asarray(array, np.float64), requires_grad=True)
 
 
 def gradient(function, array, weights=None) -> np.ndarray:
@@ -46,13 +42,13 @@ def slopes(function, array, step=1e-6) -> np.ndarray:
 def check_gradients(function, array, tolerance=1e-7) -> None:
     """First and second derivatives of a random projection against central differences of value and gradient."""
     array = np.asarray(array, np.float64)
-    weights = random(*function(nbgrad.tensor(array)).shape)
+    weights = drawn(*function(nbgrad.tensor(array)).shape)
 
     def value(a):
         return float((function(nbgrad.tensor(a)).numpy() * weights).sum())
 
     np.testing.assert_allclose(gradient(function, array, weights), slopes(value, array), rtol=tolerance, atol=tolerance)
-    direction = random(*array.shape)
+    direction = drawn(*array.shape)
     x = leaf(array)
     first, = nbgrad.grad((function(x) * nbgrad.tensor(weights)).sum(), [x], create_graph=True)
     if not first.requires_grad:         # linear: no second derivative
@@ -76,7 +72,7 @@ VALUES = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_reduction_equals_numpys_on_every_layout(name, dim, keepdim):
     """Every reduction agrees with NumPy on permuted, sliced and expanded operands."""
-    array = np.where(random(3, 4, 5) > 1, 0, random(3, 4, 5))
+    array = np.where(drawn(3, 4, 5) > 1, 0, drawn(3, 4, 5))
     for order in ORDERS:
         for whole in (array.transpose(order), array.transpose(order)[:, 1:]):
             x = nbgrad.tensor(array).permute(order)
@@ -89,7 +85,7 @@ def test_reduction_equals_numpys_on_every_layout(name, dim, keepdim):
 @pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.float32, nbgrad.int32, nbgrad.uint8, nbgrad.bool_])
 def test_sum_dtypes(dtype):
     """Integers and bools add up in int64, half types in float32 with one rounding at the end."""
-    array = (random(40, 30) * 9).astype(dtype.numpy)
+    array = (drawn(40, 30) * 9).astype(dtype.numpy)
     total = nbgrad.tensor(array).sum(1)
     assert total.dtype is (dtype if dtype.differentiable else nbgrad.int64)
     expected = array.astype(np.float64 if dtype.differentiable else np.int64).sum(1)
@@ -120,7 +116,7 @@ def test_float64_sum_is_compensated():
 
 def test_results_do_not_depend_on_the_number_of_threads():
     """One and two threads give the same bits, for rows, columns and one result of many blocks."""
-    array = random(2100, 1100).astype(np.float32)
+    array = drawn(2100, 1100).astype(np.float32)
 
     def results():
         x = nbgrad.tensor(array)
@@ -216,7 +212,7 @@ def test_topk_of_a_number_is_the_number():
 @pytest.mark.parametrize("name", SMOOTH)
 def test_first_and_second_derivatives(name):
     """Derivatives of both orders agree with central differences."""
-    check_gradients(SMOOTH[name], random(2, 3, 2), 2e-6)
+    check_gradients(SMOOTH[name], drawn(2, 3, 2), 2e-6)
 
 
 @pytest.mark.parametrize("zeros", [0, 1, 2, 3])
@@ -244,7 +240,7 @@ def test_extrema_rules_of_nan():
 @pytest.mark.parametrize("width", [1, 3, 300])
 def test_extrema_of_every_kind(dtype, width):
     """Extrema and their first places along both walks, negative zero and infinities included."""
-    array = (random(70, width) * 50).astype(dtype)
+    array = (drawn(70, width) * 50).astype(dtype)
     if array.dtype.kind == "f":
         array[3], array[5] = math.inf, -math.inf
     x = nbgrad.tensor(array)
@@ -296,7 +292,7 @@ def test_logsumexp_of_infinities():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_softmax_family_equals_numpy(dim, dtype):
     """Softmax, its logarithm and logsumexp, at 1e4 where exp alone would overflow, along both walks."""
-    array = (random(150, 170) * 3 + (1e4 if dtype != "float16" else 0)).astype(dtype)
+    array = (drawn(150, 170) * 3 + (1e4 if dtype != "float16" else 0)).astype(dtype)
     wide = array.astype(np.float64)
     top = wide.max(dim, keepdims=True)
     total = np.exp(wide - top).sum(dim, keepdims=True)
@@ -309,7 +305,7 @@ def test_softmax_family_equals_numpy(dim, dtype):
 @pytest.mark.parametrize("correction", [0, 1, 3])
 def test_variance_equals_numpys(correction):
     """Variance and deviation with a correction; NaN or infinite where nothing is left."""
-    array = random(4, 3, 5) + 1e6
+    array = drawn(4, 3, 5) + 1e6
     x = nbgrad.tensor(array)
     for dim in (0, 2, (0, 2), (1, 2)):
         variance, deviation = x.var(dim, correction=correction), x.std(dim, correction=correction)
@@ -325,7 +321,7 @@ def test_variance_equals_numpys(correction):
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_scans_equal_numpys(dim):
     """Cumulative sums and products; of integers in int64."""
-    array = random(6, 5, 4)
+    array = drawn(6, 5, 4)
     np.testing.assert_allclose(nbgrad.tensor(array).cumsum(dim).numpy(), array.cumsum(dim), rtol=1e-13)
     np.testing.assert_allclose(nbgrad.tensor(array).cumprod(dim).numpy(), array.cumprod(dim), rtol=1e-13)
     whole = (array * 3).astype(np.int8)
@@ -360,7 +356,7 @@ def test_topk_takes_the_extreme_elements(size, largest):
 def test_sum_to_is_the_transpose_of_expand():
     """<expand(x), y> = <x, sum_to(y)> for shapes that broadcast."""
     for small, large in [((3, 1), (3, 4)), ((4,), (2, 3, 4)), ((1, 1), (5, 6)), ((), (2, 2)), ((2, 1, 3), (2, 4, 3))]:
-        x, y = nbgrad.tensor(random(*small)), nbgrad.tensor(random(*large))
+        x, y = nbgrad.tensor(drawn(*small)), nbgrad.tensor(drawn(*large))
         summed = y.sum_to(small)
         assert summed.shape == small
         assert (x.expand(large) * y).sum().item() == pytest.approx((x * summed).sum().item())

@@ -15,13 +15,9 @@ import pytest
 import nbgrad
 from nbgrad import CheckpointError, CheckpointPolicy, checkpoint, checkpoint_loop, checkpoint_sequential
 from nbgrad.recomputing.revolve import fewest_steps, split
+from tests.helpers import leaf
 
 BOTH = pytest.mark.parametrize("reentrant", [True, False])
-
-
-def leaf(values, dtype=nbgrad.float64):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def counted(function):
@@ -34,7 +30,7 @@ def counted(function):
     return wrapper, runs
 
 
-def run(function, *args, **kwargs):
+def recomputed(function, *args, **kwargs):
     """A checkpoint of the design of saved-tensor hooks."""
     return checkpoint(function, *args, use_reentrant=False, **kwargs)
 
@@ -62,14 +58,14 @@ def test_function_runs_once_forward_and_once_backward(reentrant):
 def test_recomputation_happens_once_for_many_saved_tensors():
     """All tensors of a pass come from one second run."""
     function, runs = counted(lambda x: x.sin().cos().exp().tanh().sin())
-    run(function, leaf([1.0, 2.0])).sum().backward()
+    recomputed(function, leaf([1.0, 2.0])).sum().backward()
     assert len(runs) == 2
 
 
 def test_keyword_arguments_and_other_values_pass_through():
     """Arguments of any kind arrive in both runs; results that are no tensors come back."""
     x, y = leaf([2.0]), leaf([3.0])
-    out, note = run(lambda x, n, *, y, scale: ((x * y).exp() * scale, n), x, "note", y=y, scale=0.5)
+    out, note = recomputed(lambda x, n, *, y, scale: ((x * y).exp() * scale, n), x, "note", y=y, scale=0.5)
     out.backward()
     assert note == "note"
     np.testing.assert_allclose([x.grad.item(), y.grad.item()], [1.5 * math.exp(6), math.exp(6)], rtol=1e-14)
@@ -78,19 +74,19 @@ def test_keyword_arguments_and_other_values_pass_through():
 def test_tensors_inside_of_containers_are_closed_over():
     """A dict or list argument is passed on as it is, and its tensors get gradients."""
     x, w = leaf([2.0]), leaf([3.0])
-    run(lambda x, options: (x * options["w"]).sin(), x, {"w": w}).backward()
+    recomputed(lambda x, options: (x * options["w"]).sin(), x, {"w": w}).backward()
     np.testing.assert_allclose([x.grad.item(), w.grad.item()], [3 * math.cos(6), 2 * math.cos(6)], rtol=1e-14)
 
 
 def test_grad_with_inputs_and_second_order():
     """The design of hooks serves grad, inputs= and create_graph."""
     x, w = leaf([2.0]), leaf([3.0])
-    y = run(lambda x: (x ** 3 * w).sin(), x)
+    y = recomputed(lambda x: (x ** 3 * w).sin(), x)
     g, = nbgrad.grad(y.sum(), x, create_graph=True)
     (h,) = nbgrad.grad(g.sum(), x)
     s, u = 24.0, 36.0       # x**3 w and its derivative by x
     np.testing.assert_allclose([g.item(), h.item()], [u * math.cos(s), 36 * math.cos(s) - u * u * math.sin(s)], rtol=1e-13)
-    run(lambda x: x * w * x, x).backward(inputs=[w])
+    recomputed(lambda x: x * w * x, x).backward(inputs=[w])
     assert x.grad is None and w.grad.item() == 4.0
 
 
@@ -98,7 +94,7 @@ def test_graph_that_is_kept_is_recomputed_in_every_pass():
     """And a pass that frees it makes the next an error."""
     function, runs = counted(lambda x: x.sin().cos())
     x = leaf([1.0])
-    y = run(function, x)
+    y = recomputed(function, x)
     y.backward(retain_graph=True)
     y.backward()
     assert len(runs) == 3
@@ -111,7 +107,7 @@ def test_calls_nest():
     """A checkpoint inside of another: both designs of gradients agree with the chain rule; the inner one runs thrice."""
     inner, runs = counted(lambda x: x.sin().cos())
     x = leaf([0.7])
-    run(lambda x: run(lambda x: run(inner, x) * x, x).exp(), x).backward()
+    recomputed(lambda x: recomputed(lambda x: recomputed(inner, x) * x, x).exp(), x).backward()
     f, d = math.cos(math.sin(0.7)), -math.sin(math.sin(0.7)) * math.cos(0.7)
     np.testing.assert_allclose(x.grad.item(), math.exp(f * 0.7) * (d * 0.7 + f), rtol=1e-14)
     assert 3 <= len(runs) <= 4
@@ -144,18 +140,18 @@ def test_custom_functions_are_recomputed():
 
     strict = False
     x = leaf([3.0])
-    run(lambda x: Square.apply(x.sin()), x).backward()
+    recomputed(lambda x: Square.apply(x.sin()), x).backward()
     np.testing.assert_allclose(x.grad.item(), 2 * math.sin(3) * math.cos(3), rtol=1e-14)
     strict = True
     with pytest.raises(CheckpointError, match="unpacked once"):
-        run(lambda x: Square.apply(x.sin()), x).backward()
+        recomputed(lambda x: Square.apply(x.sin()), x).backward()
 
 
 def test_several_results_used_in_separate_passes():
     """Each pass recomputes what it needs."""
     function, runs = counted(lambda x: (x.sin(), x.cos()))
     x = leaf([1.0])
-    s, c = run(function, x)
+    s, c = recomputed(function, x)
     s.backward()
     c.backward()
     assert len(runs) == 3
@@ -166,7 +162,7 @@ def test_group_of_passes_recomputes_once():
     """Inside GraphExecGroup two passes over different parts share one second run."""
     function, runs = counted(lambda x: (x.sin(), x.cos()))
     x = leaf([1.0])
-    s, c = run(function, x, early_stop=False)
+    s, c = recomputed(function, x, early_stop=False)
     with nbgrad.GraphExecGroup() as group:
         s.backward()
         c.backward()
@@ -188,7 +184,7 @@ def test_early_stop_and_its_settings():
                                           ({"early_stop": False}, nbgrad.set_checkpoint_early_stop(True), 1)):
         ends = []
         with context:
-            y = run(function, leaf([1.0]), **options)
+            y = recomputed(function, leaf([1.0]), **options)
         y.backward()
         assert len(ends) == runs_to_end, options
 
@@ -197,7 +193,7 @@ def test_nothing_is_recorded_without_grad():
     """Under no_grad the function runs once, plainly."""
     function, runs = counted(lambda x: x.sin())
     with nbgrad.no_grad():
-        assert not run(function, leaf([1.0])).requires_grad
+        assert not recomputed(function, leaf([1.0])).requires_grad
     assert runs == [False]
 
 
@@ -206,9 +202,9 @@ def test_forward_mode_and_vmap_go_through():
     x = leaf([0.5, 2.0])
     with nbgrad.forward_ad.dual_level():
         dual = nbgrad.forward_ad.make_dual(x, nbgrad.ones(2, dtype=nbgrad.float64))
-        tangent = nbgrad.forward_ad.unpack_dual(run(lambda x: x.sin().exp(), dual)).tangent
+        tangent = nbgrad.forward_ad.unpack_dual(recomputed(lambda x: x.sin().exp(), dual)).tangent
         np.testing.assert_allclose(tangent.detach().numpy(), np.cos([0.5, 2]) * np.exp(np.sin([0.5, 2])), rtol=1e-14)
-    y = nbgrad.vmap(lambda x: run(lambda x: x.sin().exp(), x))(x)
+    y = nbgrad.vmap(lambda x: recomputed(lambda x: x.sin().exp(), x))(x)
     np.testing.assert_allclose(y.detach().numpy(), np.exp(np.sin([0.5, 2])), rtol=1e-14)
 
 
@@ -219,7 +215,7 @@ def test_pass_inside_of_the_function():
         return g.sin()
 
     x = leaf([0.5])
-    run(function, x).backward()
+    recomputed(function, x).backward()
     np.testing.assert_allclose(x.grad.item(), math.cos(0.75) * 3.0, rtol=1e-14)
 
 
@@ -234,7 +230,7 @@ def test_intermediates_are_freed_after_forward():
         alive.append(weakref.ref(h._storage_))
         return h.cos().exp()
 
-    y = run(function, leaf([1.0]))
+    y = recomputed(function, leaf([1.0]))
     gc.collect()
     assert alive[0]() is None
     y.backward()
@@ -250,7 +246,7 @@ def test_recomputed_tensors_go_as_the_pass_proceeds():
         return (h * w).exp() + w.exp()
 
     x, w = leaf([1.0]), leaf([2.0])
-    y = run(function, x, w)
+    y = recomputed(function, x, w)
     nbgrad.grad(y, w, retain_graph=True)
     gc.collect()
     assert [store() for store in stores] == [None, None]
@@ -262,7 +258,7 @@ def test_inputs_are_freed_with_the_graph():
     x = leaf([1.0])
     h = x.exp()
     store = weakref.ref(h._storage_)
-    y = run(lambda h: h.sin().cos(), h)
+    y = recomputed(lambda h: h.sin().cos(), h)
     del h
     gc.collect()
     assert store() is not None
@@ -275,7 +271,7 @@ def test_inputs_are_freed_with_the_graph():
 def test_saved_tensor_can_be_read_outside_of_a_pass():
     """It is recomputed on the spot, again and again, and not kept."""
     function, runs = counted(lambda x: x.sin().cos())
-    y = run(function, leaf([1.0]))
+    y = recomputed(function, leaf([1.0]))
     for _ in range(2):
         np.testing.assert_allclose(y.grad_fn._saved_self.item(), math.sin(1), rtol=1e-15)
     assert len(runs) == 3
@@ -300,7 +296,7 @@ def test_generators_among_the_arguments_are_replayed():
     """A generator that is passed to the function is returned to its state, and afterwards to where it was."""
     generator = nbgrad.Generator().manual_seed(1)
     x = leaf([1.0, 1.0])
-    y = run(lambda x, generator: x * nbgrad.rand(2, generator=generator, dtype=nbgrad.float64) * x, x, generator=generator)
+    y = recomputed(lambda x, generator: x * nbgrad.rand(2, generator=generator, dtype=nbgrad.float64) * x, x, generator=generator)
     y.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), 2 * y.detach().numpy())
     assert repr(generator) == "Generator(seed=1, calls=1)"
@@ -310,7 +306,7 @@ def test_random_state_is_not_kept_on_request():
     """With preserve_rng_state=False the second run draws other numbers, and moves the generator on."""
     nbgrad.manual_seed(5)
     x = leaf([1.0, 1.0])
-    y = run(lambda x: x * nbgrad.rand(2, dtype=nbgrad.float64) * x, x, preserve_rng_state=False)
+    y = recomputed(lambda x: x * nbgrad.rand(2, dtype=nbgrad.float64) * x, x, preserve_rng_state=False)
     before = nbgrad.get_rng_state()
     y.sum().backward()
     assert not np.array_equal(x.grad.numpy(), 2 * y.detach().numpy())
@@ -332,7 +328,7 @@ def changing(first, second):
 @pytest.mark.parametrize("check", ["default", "none"])
 def test_fewer_saved_tensors_are_found_out(check):
     """Numbers are compared whatever the determinism check."""
-    y = run(changing(lambda x: x.sin().cos(), lambda x: x * 2), leaf([1.0]), determinism_check=check)
+    y = recomputed(changing(lambda x: x.sin().cos(), lambda x: x * 2), leaf([1.0]), determinism_check=check)
     with pytest.raises(CheckpointError, match="2 during forward, 0 during recomputation"):
         y.backward()
 
@@ -342,9 +338,9 @@ def test_more_saved_tensors_are_found_out_without_early_stop():
     def function():
         return changing(lambda x: x.sin().cos(), lambda x: x.sin().cos().exp())
 
-    run(function(), leaf([1.0])).backward()
+    recomputed(function(), leaf([1.0])).backward()
     with pytest.raises(CheckpointError, match="more tensors"):
-        run(function(), leaf([1.0]), early_stop=False).backward()
+        recomputed(function(), leaf([1.0]), early_stop=False).backward()
 
 
 def test_other_shapes_are_found_out():
@@ -353,9 +349,9 @@ def test_other_shapes_are_found_out():
         return changing(lambda x: x.sin().exp().sum(), lambda x: nbgrad.cat([x, x]).sin().exp().sum())
 
     with pytest.raises(CheckpointError, match=r"position 0:\n  saved: .*\(2,\).*\n  recomputed: .*\(4,\)"):
-        run(function(), leaf([1.0, 2.0])).backward()
+        recomputed(function(), leaf([1.0, 2.0])).backward()
     with pytest.raises(RuntimeError) as caught:
-        run(function(), leaf([1.0, 2.0]), determinism_check="none").backward()
+        recomputed(function(), leaf([1.0, 2.0]), determinism_check="none").backward()
     assert not isinstance(caught.value, CheckpointError)
 
 
@@ -364,7 +360,7 @@ def test_debug_shows_the_operations_of_both_runs(by_context):
     """The error tells what ran, and where it was called."""
     function = changing(lambda x: x.sin().cos(), lambda x: x * 2)
     with nbgrad.set_checkpoint_debug_enabled(True) if by_context else contextlib.nullcontext():
-        y = run(function, leaf([1.0]), debug=not by_context)
+        y = recomputed(function, leaf([1.0]), debug=not by_context)
     with pytest.raises(CheckpointError) as caught:
         y.backward()
     text = str(caught.value)
@@ -372,7 +368,7 @@ def test_debug_shows_the_operations_of_both_runs(by_context):
     assert "sin(float64[1]) -> float64[1]" in forward and "mul(float64[1], 2) -> float64[1]" in again
     assert "test_checkpoint.py" in text and "nbgrad/recomputing/frames.py" not in text
     with nbgrad.set_checkpoint_debug_enabled(False):
-        run(function, leaf([1.0]), debug=True).backward()
+        recomputed(function, leaf([1.0]), debug=True).backward()
 
 
 def test_write_to_an_input_is_found_out():
@@ -419,7 +415,7 @@ def test_function_that_swallows_exceptions_still_stops_early():
             raise AssertionError("caught the signal") from None
         return y
 
-    run(function, leaf([1.0])).backward()
+    recomputed(function, leaf([1.0])).backward()
 
 
 def test_restrictions_of_the_reentrant_design():
@@ -444,9 +440,9 @@ def test_arguments_are_checked():
     """Unknown determinism checks; debug with a context_fn; no design named."""
     x = leaf([1.0])
     with pytest.raises(ValueError, match="determinism_check"):
-        run(nbgrad.sin, x, determinism_check="strict")
+        recomputed(nbgrad.sin, x, determinism_check="strict")
     with pytest.raises(ValueError, match="context_fn"):
-        run(nbgrad.sin, x, debug=True, context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext()))
+        recomputed(nbgrad.sin, x, debug=True, context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext()))
     with pytest.warns(UserWarning, match="use_reentrant"):
         assert checkpoint(nbgrad.sin, x).grad_fn.name() == "CheckpointFunctionBackward"
 
@@ -472,7 +468,7 @@ def test_contexts_around_both_runs():
         def __exit__(self, *error):
             log.append("end " + self.name)
 
-    y = run(lambda x: x.sin().cos(), leaf([1.0]), context_fn=lambda: (Tag("first"), Tag("again")))
+    y = recomputed(lambda x: x.sin().cos(), leaf([1.0]), context_fn=lambda: (Tag("first"), Tag("again")))
     y.backward(retain_graph=True)
     y.backward()
     assert log == ["first", "end first", *["again", "end again"] * 2]
@@ -481,7 +477,7 @@ def test_contexts_around_both_runs():
 def test_threads_walk_one_graph():
     """Passes of several threads recompute for themselves."""
     x = leaf(np.linspace(0, 1, 50).tolist())
-    y = run(lambda x: x.sin().cos().exp(), x).sum()
+    y = recomputed(lambda x: x.sin().cos().exp(), x).sum()
     results = []
     threads = [threading.Thread(target=lambda: results.append(nbgrad.grad(y, x, retain_graph=True)[0])) for _ in range(4)]
     for thread in threads:
@@ -583,7 +579,7 @@ def block(x, w):
 def test_kept_results_do_not_change_gradients(names):
     """Whatever is kept, the gradients are the plain call's."""
     x, w, x2, w2 = (leaf(a) for a in 2 * (np.arange(4.).reshape(2, 2).tolist(), np.eye(2).tolist()))
-    run(block, x, w, context_fn=keeping(*names)).sum().backward()
+    recomputed(block, x, w, context_fn=keeping(*names)).sum().backward()
     block(x2, w2).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), x2.grad.numpy(), rtol=1e-13)
     np.testing.assert_allclose(w.grad.numpy(), w2.grad.numpy(), rtol=1e-13)
@@ -592,7 +588,7 @@ def test_kept_results_do_not_change_gradients(names):
 @pytest.mark.parametrize("names, expected", [(("matmul",), 2), ((nbgrad.matmul, "sin"), 2), (("sin",), 4), ((), 4)])
 def test_kept_products_are_not_computed_again(launches, names, expected):
     """Two products forward; two more in the second run where they are not kept."""
-    run(block, leaf(np.eye(2).tolist()), leaf(np.eye(2).tolist()), context_fn=keeping(*names)).sum().backward()
+    recomputed(block, leaf(np.eye(2).tolist()), leaf(np.eye(2).tolist()), context_fn=keeping(*names)).sum().backward()
     assert len(launches) == expected
 
 
@@ -605,7 +601,8 @@ def test_policy_sees_operation_operands_and_result():
         return CheckpointPolicy.MUST_SAVE if op == "matmul" else CheckpointPolicy.PREFER_RECOMPUTE
 
     x = leaf(np.eye(2).tolist())
-    y = run(lambda x: (x @ x).sin().sum(), x, context_fn=functools.partial(nbgrad.create_selective_checkpoint_contexts, policy))
+    y = recomputed(lambda x: (x @ x).sin().sum(), x,
+                   context_fn=functools.partial(nbgrad.create_selective_checkpoint_contexts, policy))
     y.backward()
     assert asked == [("matmul", 2, False, (2, 2)), ("sin", 1, False, (2, 2)), ("sum", 1, False, ())]
 
@@ -613,7 +610,7 @@ def test_policy_sees_operation_operands_and_result():
 def test_kept_results_serve_one_pass():
     """A second pass is refused; so is a kept result that was written to, unless that is allowed."""
     x = leaf([0.5, 1.0])
-    y = run(lambda x: x.exp().sin(), x, context_fn=keeping("exp")).sum()
+    y = recomputed(lambda x: x.exp().sin(), x, context_fn=keeping("exp")).sum()
     y.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="an extra time"):
         y.backward()
@@ -624,8 +621,8 @@ def test_kept_results_serve_one_pass():
         return h.sin().exp()
 
     with pytest.raises(RuntimeError, match="mutated"):
-        run(writing, x, context_fn=keeping("mul")).sum().backward()
-    run(writing, x, context_fn=keeping("mul", allow_cache_entry_mutation=True)).sum().backward()
+        recomputed(writing, x, context_fn=keeping("mul")).sum().backward()
+    recomputed(writing, x, context_fn=keeping("mul", allow_cache_entry_mutation=True)).sum().backward()
 
 
 def test_custom_functions_are_asked_about_by_what_they_call():
@@ -643,7 +640,7 @@ def test_custom_functions_are_asked_about_by_what_they_call():
 
     asked = []
     x = leaf([2.0])
-    run(lambda x: Cube.apply(x.exp()).sin(), x, context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(
+    recomputed(lambda x: Cube.apply(x.exp()).sin(), x, context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(
         lambda ctx, op, *operands, **attributes: asked.append(op) or CheckpointPolicy.MUST_SAVE)).backward()
     assert asked == ["exp", "mul", "mul", "sin"]
     np.testing.assert_allclose(x.grad.item(), 3 * math.exp(6) * math.cos(math.exp(6)), rtol=1e-12)
@@ -657,7 +654,7 @@ def test_selective_arguments_are_checked():
     with pytest.raises(TypeError, match="policy function or a list"):
         make(3)
     with pytest.raises(TypeError, match="expected a CheckpointPolicy"):
-        run(nbgrad.sin, leaf([1.0]), context_fn=lambda: make(lambda ctx, op, *operands, **attributes: "save"))
+        recomputed(nbgrad.sin, leaf([1.0]), context_fn=lambda: make(lambda ctx, op, *operands, **attributes: "save"))
 
 
 # ---- long loops ------------------------------------------------------------------------------------------------------
@@ -806,7 +803,7 @@ def test_one_run_without_recording(reentrant):
 def test_constants_in_and_closed_over_leaves_get_gradients():
     """The design of hooks records what the function closes over though no argument requires grad."""
     w = leaf([2.0])
-    y = run(lambda c: (c * w).sin(), nbgrad.ones(1, dtype=nbgrad.float64))
+    y = recomputed(lambda c: (c * w).sin(), nbgrad.ones(1, dtype=nbgrad.float64))
     y.backward()
     np.testing.assert_allclose(w.grad.item(), math.cos(2), rtol=1e-14)
 

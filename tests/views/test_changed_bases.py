@@ -8,11 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad import no_grad
-
-
-def leaf(data):
-    """A float64 leaf that requires grad."""
-    return nbgrad.tensor(data, dtype=nbgrad.float64, requires_grad=True)
+from tests.helpers import leaf
 
 
 def stale_view():
