@@ -8,13 +8,13 @@ import pytest
 
 import nbgrad
 from nbgrad.func import grad, jvp, vmap
-from tests.samples.checking import close, results
+from tests.samples.checking import agree
 
 SIZE, STEPS, MOST = 3, 8, 300
 
 
-def wave(*shape, phase=0.0):
-    """Numbers of no symmetry."""
+def phased(*shape, phase=0.0):
+    """Numbers of no symmetry, which the phase shifts."""
     return nbgrad.tensor(np.sin(1.7 * np.arange(int(np.prod(shape))).reshape(shape) + phase))
 
 
@@ -45,23 +45,23 @@ STEP_KINDS = {
 }
 
 
-def run(steps, x, w):
+def outcome(steps, x, w):
     """One number of all tensors that a program made of two."""
     tensors = [x * 1.0, w * 1.0 + x.sum() * 0.1]
     for name, first, second in steps:
         made = STEP_KINDS[name](tensors[first % len(tensors)], tensors[second % len(tensors)])
         tensors += [each for each in (made if isinstance(made, tuple) else () if made is None else (made,)) if each.numel() <= MOST]
-    return sum((each * wave(*each.shape, phase=k)).sum() for k, each in enumerate(tensors))
+    return sum((each * phased(*each.shape, phase=k)).sum() for k, each in enumerate(tensors))
 
 
 def program(seed):
     """A program that runs, can be differentiated, and gives finite numbers."""
     rng, steps = random.Random(seed), []
-    x, w = wave(4, 4, phase=seed), wave(4, 4, phase=seed + 1)
+    x, w = phased(4, 4, phase=seed), phased(4, 4, phase=seed + 1)
     while len(steps) < STEPS:
         longer = [*steps, (rng.choice(list(STEP_KINDS)), rng.randrange(50), rng.randrange(50))]
         try:
-            made = [run(longer, x, w), *grad(lambda *xs, longer=longer: run(longer, *xs), (0, 1))(x, w)]
+            made = [outcome(longer, x, w), *grad(lambda *xs, longer=longer: outcome(longer, *xs), (0, 1))(x, w)]
         except (RuntimeError, IndexError, TypeError):
             continue
         if all(bool((each.abs() < 1e6).all()) for each in made):
@@ -69,28 +69,28 @@ def program(seed):
     return steps
 
 
-def agree(got, want, what):
+def all_agree(got, want, what):
     """Assert that several tensors are equal."""
     for a, b in zip(got, want):
-        close(results((a,))[0], results((b,))[0], 1e-7, what)
+        agree(a, b, 1e-7, what)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_program(seed):
     """Values, gradients inside and around the map, products with tangents, batched cotangents: as of the single elements."""
     steps = program(seed)
-    function, slope = lambda x, w: run(steps, x, w), grad(lambda x, w: run(steps, x, w), (0, 1))
-    x, w, t = wave(SIZE, 4, 4, phase=seed), wave(4, 4, phase=seed + 1), wave(4, 4, phase=9)
+    function, slope = lambda x, w: outcome(steps, x, w), grad(lambda x, w: outcome(steps, x, w), (0, 1))
+    x, w, t = phased(SIZE, 4, 4, phase=seed), phased(4, 4, phase=seed + 1), phased(4, 4, phase=9)
     slopes = [slope(each, w) for each in x]
-    agree([vmap(function, (0, None))(x, w)], [nbgrad.stack([function(each, w) for each in x])], f"vmap, {steps}")
+    all_agree([vmap(function, (0, None))(x, w)], [nbgrad.stack([function(each, w) for each in x])], f"vmap, {steps}")
     stacked = [nbgrad.stack(column) for column in zip(*slopes)]
-    agree(vmap(slope, (0, None))(x, w), stacked, f"vmap(grad), {steps}")
+    all_agree(vmap(slope, (0, None))(x, w), stacked, f"vmap(grad), {steps}")
     outside = grad(lambda x, w: vmap(function, (0, None))(x, w).sum(), (0, 1))(x, w)
-    agree(outside, (stacked[0], stacked[1].sum(0)), f"grad(vmap), {steps}")
+    all_agree(outside, (stacked[0], stacked[1].sum(0)), f"grad(vmap), {steps}")
     products = nbgrad.stack([(a * t).sum() + (b * t).sum() for a, b in slopes])
-    agree([vmap(lambda each: jvp(function, (each, w), (t, t))[1])(x)], [products], f"vmap(jvp), {steps}")
+    all_agree([vmap(lambda each: jvp(function, (each, w), (t, t))[1])(x)], [products], f"vmap(jvp), {steps}")
     leaves = [x[0].clone().requires_grad_(), w.clone().requires_grad_()]
-    out = function(*leaves) * wave(2)
-    cotangents = wave(5, 2)
+    out = function(*leaves) * phased(2)
+    cotangents = phased(5, 2)
     batched = nbgrad.grad(out, leaves, cotangents, is_grads_batched=True)
-    agree(batched, [(cotangents @ wave(2)).reshape(5, 1, 1) * each for each in slopes[0]], f"batched cotangents, {steps}")
+    all_agree(batched, [(cotangents @ phased(2)).reshape(5, 1, 1) * each for each in slopes[0]], f"batched cotangents, {steps}")

@@ -13,9 +13,10 @@ from nbgrad.batch.tensors import RULES
 from nbgrad.batch.vmap import LOOPED, vmap
 from nbgrad.ops.core import OPS, General
 from nbgrad.tensors.levels import BatchingError
+from tests.helpers import wave
 from tests.samples import SAMPLES
 from tests.samples.batches import SIZE, called, loop, plans
-from tests.samples.checking import close, results
+from tests.samples.checking import agree, close, results
 
 # Operations whose result is a number or whose shape depends on values.
 READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot",
@@ -30,16 +31,6 @@ OTHERS = (*READS_VALUES, *DRAWS, *NO_TENSOR, *MEMORY)
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and name not in OTHERS)
 WRITES = [name for name in ROWS if name.endswith("_") or name == "setitem"]
 MASKED = ("getitem", "setitem", "masked_select")
-
-
-def wave(*shape, dtype=nbgrad.float64):
-    """Numbers of no symmetry."""
-    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5), dtype=dtype)
-
-
-def agree(got, want, tolerance=1e-9):
-    """Assert that tensors are equal."""
-    close(results((got,))[0], results((want,))[0], tolerance, "vmap")
 
 
 # ---- every operation -------------------------------------------------------------------------------------------------

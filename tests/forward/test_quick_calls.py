@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,31 +10,14 @@ import pytest
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.base.calls import CALLS
-from nbgrad.base.grad_mode import special
 from nbgrad.forward import tangents
-from nbgrad.modes.interpreters import Presence
 from nbgrad.ops.core import OPS, Elementwise, Reduction
+from tests.helpers import asking, wave
 from tests.samples import SAMPLES
 from tests.samples.checking import close, results, to_tensor, waves
 
 
-@contextmanager
-def asking():
-    """A mode that does nothing: while it is active no call is quick, and every interpreter is asked."""
-    mode = Presence()
-    special.append(mode)
-    try:
-        yield
-    finally:
-        special.remove(mode)
-
-
-def wave(*shape, dtype=nbgrad.float64):
-    """Numbers of no symmetry."""
-    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5), dtype=dtype)
-
-
-def numbers(x):
+def array_of(x):
     """A tensor as an array, None as None."""
     return None if x is None else results((x.detach(),))[0]
 
@@ -51,7 +33,7 @@ def pushed(call, arrays, directions):
     """Value and tangent of a call whose floating operands are dual."""
     with dual_level():
         duals = [make_dual(x, t) if t is not None else x for x, t in zip(arrays, directions)]
-        return tuple(map(numbers, unpack_dual(call(*duals))))
+        return tuple(map(array_of, unpack_dual(call(*duals))))
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -396,7 +378,7 @@ def test_batched_calls_are_what_interpreters_make_of_them(function):
         got = nbgrad.vmap(function, in_dims)(x, second)
         with asking():
             want = nbgrad.vmap(function, in_dims)(x, second)
-        close(numbers(got), numbers(want), 1e-12, "vmap")
+        close(array_of(got), array_of(want), 1e-12, "vmap")
 
 
 def test_batched_tangents_take_one_kernel():

@@ -1,25 +1,15 @@
 """``nbgrad.functional``: Jacobians, Hessians and products with vectors, against closed forms."""
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import nbgrad
 from nbgrad.func.functional import hessian, hvp, jacobian, jvp, vhp, vjp
-from tests.samples.checking import close, results
+from tests.helpers import wave
+from tests.samples.checking import agree
 
 MODES = [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}]
 OUTER = [{}, {"vectorize": True}, {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}]
-
-
-def wave(*shape):
-    """Numbers of no symmetry."""
-    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5))
-
-
-def agree(got, want):
-    """Assert that tensors are equal."""
-    close(results((got,))[0], results((want,))[0], 1e-9, "functional")
 
 
 def diagonal(x):

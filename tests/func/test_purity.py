@@ -6,11 +6,7 @@ import pytest
 
 import nbgrad
 from nbgrad.func import debug_unwrap, functional_call, functionalize, grad, jvp, linearize, vmap
-
-
-def wave(*shape):
-    """Numbers of no symmetry."""
-    return nbgrad.tensor(np.sin(1.3 * np.arange(int(np.prod(shape))).reshape(shape) + 0.5))
+from tests.helpers import wave
 
 
 def twice_in_place(x):

@@ -11,7 +11,7 @@ from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.batch.tensors import Batched
 from nbgrad.ops.core import OPS
 from tests.samples import SAMPLES
-from tests.samples.checking import flatten, holds_numbers, run, to_tensor
+from tests.samples.checking import flatten, holds_numbers, run, with_one
 
 F = nbgrad.nn.functional
 
@@ -25,17 +25,6 @@ ZERO = {
 }
 # In forward mode there is no tangent where reverse mode has zeros.
 ZERO_TANGENT = {"slogdet": {(0, 0)}, "linalg_slogdet": {(0, 0)}, "nextafter": SHAPE, "adjacent": SHAPE}
-
-
-def with_one(arrays: list, which: int, make) -> list:
-    """The operands as tensors, of those that hold numbers one made by ``make``."""
-    places = iter(range(len(flatten(arrays))))
-
-    def made(x):
-        if isinstance(x, list):
-            return [made(each) for each in x]
-        return make(to_tensor(x)) if holds_numbers(x) and next(places) == which else to_tensor(x)
-    return [made(x) for x in arrays]
 
 
 def missing(name: str, prepare, has_history, zero: dict) -> list[str]:
@@ -130,7 +119,7 @@ def test_singular_values_of_least_squares_have_a_derivative():
 
 # ---- tensors where numbers belong ------------------------------------------------------------------------------------
 
-def vector() -> nbgrad.Tensor:
+def three_numbers() -> nbgrad.Tensor:
     """Some numbers."""
     return nbgrad.tensor([0.3, 2.0, 2.0])
 
@@ -165,12 +154,12 @@ def test_a_number_that_is_differentiated_is_refused(name):
     """A tensor that requires grad or has a tangent is refused at once, one that is a constant is taken."""
     call, s = NUMBERS[name], nbgrad.tensor(2.0, requires_grad=True)
     with pytest.raises(nbgrad.NotSupportedError, match="there is no derivative by it"):
-        call(vector(), s)
+        call(three_numbers(), s)
     with dual_level(), pytest.raises(nbgrad.NotSupportedError, match="there is no derivative by it"):
-        call(vector(), make_dual(s.detach(), nbgrad.ones(())))
+        call(three_numbers(), make_dual(s.detach(), nbgrad.ones(())))
     with nbgrad.no_grad():
-        call(vector(), s)
-    call(vector(), s.detach())
+        call(three_numbers(), s)
+    call(three_numbers(), s.detach())
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -179,7 +168,7 @@ def test_a_number_is_not_the_first_of_a_batch(name):
     batch, seen = nbgrad.tensor([2.0, 1.5]), []
 
     def mapped(s):
-        seen.append(NUMBERS[name](vector(), s))
+        seen.append(NUMBERS[name](three_numbers(), s))
         return seen[0]
     try:
         nbgrad.vmap(mapped, randomness="different")(batch)

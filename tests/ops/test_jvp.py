@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import dis
-from contextlib import contextmanager
 from types import CodeType, FunctionType
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.base.calls import CALLS
-from nbgrad.base.grad_mode import special
-from nbgrad.modes.interpreters import Presence
 from nbgrad.ops.core import OPS, General
+from tests.helpers import asking
 from tests.samples import SAMPLES
 from tests.samples.checking import (
     close,
@@ -27,6 +25,7 @@ from tests.samples.checking import (
     to_tensor,
     waves,
     weights_of,
+    with_one,
 )
 
 DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
@@ -48,17 +47,6 @@ def strided(x: np.ndarray) -> nbgrad.Tensor:
     memory = np.zeros((*x.shape[::-1], 2), x.dtype)
     memory[..., 0] = x.T
     return nbgrad.from_numpy(memory).select(-1, 0).permute(tuple(range(x.ndim))[::-1])
-
-
-@contextmanager
-def asking():
-    """A mode that does nothing: while it is active nothing is quick, and every interpreter is asked."""
-    mode = Presence()
-    special.append(mode)
-    try:
-        yield
-    finally:
-        special.remove(mode)
 
 
 def dual_operands(arrays: list, directions: list, as_tensor=plain) -> list:
@@ -231,17 +219,6 @@ def test_a_linear_operation_refuses_no_derivative(name):
     op = OPS[name]
     for operand in {each for group in op.linear_groups() for each in group}:
         assert not refuses(op.vjps[operand]), f"{name}, {operand}: the formula raises; decorate it with @refusing"
-
-
-def with_one(arrays: list, which: int, make) -> list:
-    """The operands as tensors, of those that hold numbers one made by ``make``."""
-    places = iter(range(len(flatten(arrays))))
-
-    def made(x):
-        if isinstance(x, list):
-            return [made(each) for each in x]
-        return make(to_tensor(x)) if holds_numbers(x) and next(places) == which else to_tensor(x)
-    return [made(x) for x in arrays]
 
 
 def takes_integers(name: str) -> bool:

@@ -10,9 +10,8 @@ from nbgrad.base.calls import CALLS
 
 from .row import Case, Row
 
-__all__ = ["close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results",
-    "run", "tensors",
-           "to_tensor", "waves", "weights_of"]
+__all__ = ["agree", "close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results",
+           "run", "tensors", "to_tensor", "waves", "weights_of", "with_one"]
 
 
 def holds_numbers(x: Any) -> bool:
@@ -28,6 +27,17 @@ def to_tensor(x: Any, requires_grad: bool = False) -> Any:
         made = nbgrad.tensor(x)
         return made.requires_grad_() if requires_grad and made.dtype.differentiable else made
     return x
+
+
+def with_one(arrays: list, which: int, make: Callable) -> list:
+    """The operands as tensors, of those that hold numbers one made by ``make``."""
+    places = iter(range(len(flatten(arrays))))
+
+    def made(x):
+        if isinstance(x, list):
+            return [made(each) for each in x]
+        return make(to_tensor(x)) if holds_numbers(x) and next(places) == which else to_tensor(x)
+    return [made(x) for x in arrays]
 
 
 def tensors(row: Row, call: Case, dtype: str = "float64", requires_grad: bool = False) -> list:
@@ -156,3 +166,8 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> Non
         raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; "
                              f"first at {index}: got {got[index]!r}, expected {want[index]!r}\n"
                              f"got:\n{got}\nexpected:\n{want}")
+
+
+def agree(got: Any, want: Any, tolerance: float = 1e-9, what: str = "result") -> None:
+    """Assert that two tensors are ``close``."""
+    close(results((got,))[0], results((want,))[0], tolerance, what)
