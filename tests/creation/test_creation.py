@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import dtype
 
 INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 ALL = ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"]
-
-
-def dtype(name):
-    """The dtype of that name."""
-    return getattr(nbgrad, name)
 
 
 # ---- sizes -----------------------------------------------------------------------------------------------------------

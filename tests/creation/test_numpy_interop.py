@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import dtype
 
 NUMPY_NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64",
                "complex128"]
-
-
-def dtype(name):
-    """The dtype of that name."""
-    return getattr(nbgrad, name)
 
 
 # ---- tensor to array -------------------------------------------------------------------------------------------------

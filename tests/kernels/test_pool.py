@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -18,6 +17,7 @@ from nbgrad.base.errors import RangeError
 from nbgrad.kernels.cpu import pool as pool_module
 from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, pool_ir, quota
 from nbgrad.kernels.cpu.store import Loader, Store
+from tests.helpers import fork
 
 pytestmark = pytest.mark.skipif(not pool_module.HAS_WORKERS, reason="the pool has workers on 64-bit Linux only")
 
@@ -384,26 +384,6 @@ def test_two_hundred_thousand_launches(stepping):
 
 
 # ---- fork ------------------------------------------------------------------------------------------------------------
-
-def fork(child) -> int:
-    """Run ``child()`` in a forked process; its exit status, or -1 after 20 seconds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)     # 3.12 warns: this process has threads, on purpose
-        pid = os.fork()
-    if pid == 0:
-        try:
-            os._exit(0 if child() else 1)
-        except BaseException:
-            os._exit(2)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return -1
 
 
 def computes(workers: int) -> bool:

@@ -7,14 +7,12 @@ import hashlib
 import json
 import os
 import random
-import signal
 import stat
 import struct
 import subprocess
 import sys
 import threading
 import time
-import warnings
 
 import llvmlite.binding as llvm
 import pytest
@@ -23,6 +21,7 @@ from nbgrad import cache
 from nbgrad.base.errors import CacheError, KernelError
 from nbgrad.kernels.cpu import disk, elf, store
 from nbgrad.kernels.cpu.store import Loader, Store, content_key
+from tests.helpers import fork
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ELF objects and POSIX modes")
 
@@ -494,27 +493,6 @@ def test_warm_process_does_not_import_numba(folder):
     """After a cold process, a warm one has thirty hits, compiles nothing and never imports Numba."""
     outputs = [start_writer(folder).communicate(timeout=60)[0].split() for _ in range(2)]
     assert outputs == [["0", "30", "False"], ["30", "0", "False"]]
-
-
-def fork(child) -> int:
-    """Run ``child()`` in a forked process; its exit status, or -1 after 20 seconds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)     # 3.12 warns: this process has threads, on purpose
-        pid = os.fork()
-    if pid == 0:
-        try:
-            os._exit(0 if child() else 1)
-        except BaseException:
-            os._exit(2)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return -1
 
 
 def test_fork_while_another_thread_compiles(folder):

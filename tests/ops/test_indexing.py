@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import arange
 
 F64 = nbgrad.float64
 SHAPE = (4, 3, 5)
@@ -48,11 +49,6 @@ KEYS = {
     "ellipsis_and_array": (..., [1, -1]),
     "empty_mask": np.zeros((4, 3), bool),
 }
-
-
-def arange(*shape):
-    """Float64 0, 1, 2, ... of a shape, as an array."""
-    return np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
 
 
 def tensor(array, **options):

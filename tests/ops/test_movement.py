@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import arange
 
 F64 = nbgrad.float64
 SHAPE = (2, 3, 4)
-
-
-def arange(*shape):
-    """Float64 0, 1, 2, ... of a shape, as an array."""
-    return np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
 
 
 def tensor(array, **options):

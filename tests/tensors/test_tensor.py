@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.helpers import dtype
 
 INF, NAN = float("inf"), float("nan")
 INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
 ALL = ["bool", *INTEGERS, *FLOATS, *COMPLEX]
-
-
-def dtype(name):
-    """The dtype of that name."""
-    return getattr(nbgrad, name)
 
 
 def tensor_of(name, *values):
