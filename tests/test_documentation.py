@@ -55,7 +55,7 @@ EXAMPLES = examples()
 
 
 @pytest.fixture
-def same_table() -> Iterator[None]:
+def same_declarations() -> Iterator[None]:
     """Take back what an example declares; what calls have made on the way, as movements behind a batch, stays."""
     tables = [OPS, CALLS, PLANS, FUNCTIONS]
     before, members = [dict(table) for table in tables], set(vars(nbgrad.Tensor))
@@ -70,7 +70,7 @@ def same_table() -> Iterator[None]:
         delattr(nbgrad.Tensor, name)
 
 
-@pytest.mark.usefixtures("same_table")
+@pytest.mark.usefixtures("same_declarations")
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_docstring(name):
     """The examples of a docstring give what it shows."""

@@ -19,7 +19,7 @@ from nbgrad.ops.expr import constant, postorder, symbol
 from nbgrad.tensors import layout
 
 
-def run(code: str, **environment: str) -> str:
+def printed_by(code: str, **environment: str) -> str:
     """What a fresh interpreter prints."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **environment})
@@ -29,7 +29,7 @@ def run(code: str, **environment: str) -> str:
 
 def test_interrupted_writes_never_hide_a_change():
     """After Ctrl-C among in-place kernels the version is at least the number of writes that happened."""
-    output = run("""
+    output = printed_by("""
         import os, signal, threading, time
         import nbgrad
         x = nbgrad.zeros(200_000)
@@ -106,7 +106,7 @@ def test_constants_are_kept_apart_by_type_and_bits():
 
 def test_kernels_do_not_multiply_with_layouts():
     """A product in one dtype takes one kernel for contiguous, transposed, broadcast and mixed operands alike."""
-    output = run("""
+    output = printed_by("""
         import nbgrad
         x = nbgrad.ones(4, 6)
         x * x
@@ -155,12 +155,12 @@ def test_python_launcher_does_the_same():
         (g * g).sum().backward()
         print(x.grad.tolist(), h._version, y.item())
     """
-    assert run(code, NBGRAD_NATIVE="0") == run(code, NBGRAD_NATIVE="1")
+    assert printed_by(code, NBGRAD_NATIVE="0") == printed_by(code, NBGRAD_NATIVE="1")
 
 
 def test_graphs_die_without_the_collector():
     """Nothing of a graph is left for the collector, which is off here."""
-    output = run("""
+    output = printed_by("""
         import gc, weakref
         import nbgrad
         gc.disable()
@@ -210,7 +210,7 @@ def test_child_of_a_compiling_process_computes():
         thread.join()
         print(statuses)
     """
-    assert run(code) == "[0, 0, 0, 0]"
+    assert printed_by(code) == "[0, 0, 0, 0]"
 
 
 def test_signals_are_python_s():
@@ -227,7 +227,7 @@ def test_signals_are_python_s():
 
 def test_first_large_tensors_of_many_threads():
     """Threads whose first large tensors are the first of the process get them, in blocks."""
-    output = run("""
+    output = printed_by("""
         import sys, threading
         import nbgrad
         from nbgrad.native.blocks import blocks
@@ -255,7 +255,7 @@ CHECKED = {
 @pytest.mark.parametrize("expression", CHECKED.values(), ids=CHECKED)
 def test_checked_calls_that_are_sound(expression):
     """``NBGRAD_CHECK=1`` does not blame a call for memory that it does not touch, nor for a NaN that it was given."""
-    assert run(f"""
+    assert printed_by(f"""
         import nbgrad
         from nbgrad import cat, ones, tensor, zeros
         x, nan = zeros(0, 2), float("nan")
@@ -269,7 +269,7 @@ def test_checked_calls_that_are_sound(expression):
 ])
 def test_checked_calls_that_make_a_nan(expression):
     """``NBGRAD_CHECK=1`` sees a NaN of every dtype, and only among the elements of the operands."""
-    assert "KernelError" in run(f"""
+    assert "KernelError" in printed_by(f"""
         import nbgrad
         from nbgrad import tensor
         try:

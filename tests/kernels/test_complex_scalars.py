@@ -38,7 +38,7 @@ def points(dtype: str) -> np.ndarray:
     return np.concatenate(parts).astype(dtype)
 
 
-def run(name: str, *operands: np.ndarray) -> np.ndarray:
+def applied(name: str, *operands: np.ndarray) -> np.ndarray:
     """The operation on arrays."""
     return getattr(nbgrad, name)(*map(nbgrad.tensor, operands)).numpy()
 
@@ -55,7 +55,7 @@ def test_accuracy(name, dtype):
     """Every function is within 3 eps of the truth's modulus."""
     mp.mp.prec = 200
     z = points(dtype)
-    wrong = errors(run(name, z), [EXACT[name](mp.mpc(complex(v))) for v in z])
+    wrong = errors(applied(name, z), [EXACT[name](mp.mpc(complex(v))) for v in z])
     at = int(np.argmax(wrong))
     print(f"{name:10s} {dtype:10s} {wrong[at]:5.2f} eps at {z[at]}")
     assert wrong[at] <= LIMIT, f"{name} of {z[at]} in {dtype}: {wrong[at]:.2f} eps"
@@ -69,7 +69,7 @@ def test_accuracy_of_pow(dtype):
     x, y = ((rng.standard_normal((2, 200)) + 1j * rng.standard_normal((2, 200))) * 2).astype(dtype)
     exact = [mp.power(mp.mpc(complex(a)), mp.mpc(complex(b))) for a, b in zip(x, y)]
     allowed = 3 + 2 * np.abs(y * np.log(x))
-    assert (errors(run("pow", x, y), exact) <= allowed).all()
+    assert (errors(applied("pow", x, y), exact) <= allowed).all()
 
 
 @pytest.mark.parametrize("dtype", KINDS)
@@ -77,8 +77,8 @@ def test_quotients_neither_overflow_nor_vanish(dtype):
     """Parts near the ends of the range divide as if there were no ends."""
     big = float(np.finfo(dtype).max) / 4
     z = np.array([complex(big, big), complex(big, 1), complex(1 / big, 1 / big), complex(1, big)], dtype)
-    np.testing.assert_allclose(run("div", z, z), np.ones(4), rtol=4 * np.finfo(dtype).eps)
-    assert run("abs", z).tolist() == pytest.approx(np.abs(z).tolist(), rel=1e-6)
+    np.testing.assert_allclose(applied("div", z, z), np.ones(4), rtol=4 * np.finfo(dtype).eps)
+    assert applied("abs", z).tolist() == pytest.approx(np.abs(z).tolist(), rel=1e-6)
 
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5)
@@ -92,7 +92,7 @@ def test_branch_cuts_follow_signed_zeros(name):
     """On the axes, with either sign of zero, the result lies on NumPy's side of the cut, signs of its zeros included."""
     with np.errstate(all="ignore"):
         want = numpy_function(name)(GRID)
-    got = run(name, GRID)
+    got = applied(name, GRID)
     for part in ("real", "imag"):
         g, w = getattr(got, part), getattr(want, part)
         # Where NumPy gives rounding noise in place of a zero, or the other way round, signs mean nothing.
@@ -109,7 +109,7 @@ def test_infinite_arguments(name):
     """Infinite arguments give what C99 says: limits and directions, not NaN from inf - inf."""
     with np.errstate(all="ignore"):
         want = numpy_function(name)(INFINITIES)
-    got = run(name, INFINITIES)
+    got = applied(name, INFINITIES)
     for part in ("real", "imag"):
         np.testing.assert_allclose(np.abs(getattr(got, part)), np.abs(getattr(want, part)), rtol=1e-14)
 
@@ -121,7 +121,7 @@ def test_huge_angles_are_reduced_precisely(name, dtype):
     mp.mp.prec = 1500
     angles = np.array([1e10, 3e15, 1e22, -7e30, 0.5])
     z = (0.5 + 1j * angles if name in ("exp", "sinh", "cosh") else angles + 0.5j).astype(dtype)
-    assert errors(run(name, z), [EXACT[name](mp.mpc(complex(v))) for v in z]).max() <= LIMIT
+    assert errors(applied(name, z), [EXACT[name](mp.mpc(complex(v))) for v in z]).max() <= LIMIT
 
 
 def test_exponentials_near_overflow():
@@ -129,19 +129,19 @@ def test_exponentials_near_overflow():
     z = 710 + 0.785j
     mp.mp.prec = 200
     assert z.real > np.log(np.finfo(float).max)
-    assert errors(run("exp", np.array([z])), [mp.exp(mp.mpc(z))])[0] <= LIMIT
+    assert errors(applied("exp", np.array([z])), [mp.exp(mp.mpc(z))])[0] <= LIMIT
 
 
 def test_zero_to_a_power():
     """0 to the power 0 is 1, to a power with a positive real part 0."""
     zero = np.zeros(3, "complex128")
-    assert run("pow", zero, np.array([0, 2, 1 + 1j])).tolist() == [1, 0, 0]
+    assert applied("pow", zero, np.array([0, 2, 1 + 1j])).tolist() == [1, 0, 0]
 
 
 def test_nan_is_contagious():
     """NaN in either part makes every result NaN in some part."""
     for name in EXACT:
-        got = run(name, np.array([complex(np.nan, 1), complex(1, np.nan)]))
+        got = applied(name, np.array([complex(np.nan, 1), complex(1, np.nan)]))
         assert np.isnan(got).all(), name
 
 
@@ -149,7 +149,7 @@ def test_classification():
     """isnan, isinf and isfinite look at both parts, as NumPy's."""
     z = np.array([complex(x, y) for x in (0, np.inf, np.nan) for y in (1, -np.inf, np.nan)])
     for name in ("isnan", "isinf", "isfinite"):
-        assert run(name, z).tolist() == getattr(np, name)(z).tolist()
+        assert applied(name, z).tolist() == getattr(np, name)(z).tolist()
 
 
 def test_modulus_is_accurate_over_the_whole_range():
@@ -157,7 +157,7 @@ def test_modulus_is_accurate_over_the_whole_range():
     rng = np.random.default_rng(5)
     x, y = (rng.standard_normal((2, 20_000)) * 2.0 ** rng.uniform(-126, 126, (2, 20_000))).astype("float32")
     exact = np.hypot(x.astype("float64"), y.astype("float64"))
-    got = run("hypot", x, y)
+    got = applied("hypot", x, y)
     assert (np.abs(got - exact) / np.spacing(exact.astype("float32"))).max() <= 2
     ends = np.array([[0, np.inf, np.nan, np.inf, np.nan], [0, 1, np.inf, np.nan, 1]], "float32")
-    np.testing.assert_array_equal(run("hypot", *ends), np.hypot(*ends))
+    np.testing.assert_array_equal(applied("hypot", *ends), np.hypot(*ends))

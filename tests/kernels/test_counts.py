@@ -11,7 +11,7 @@ DTYPES = (*FLOATS, "float16", "int64", "int32", "int8", "uint8", "bool")
 LENGTHS = (1, 2, 16, 65, 300)
 
 
-def numbers(dtype, length, rng):
+def few_numbers(dtype, length, rng):
     """Few different values; both zeros, infinity and NaN among floats."""
     x = np.abs(rng.integers(-5, 6, length)) if dtype in ("uint8", "bool") else rng.integers(-5, 6, length)
     x = x.astype(dtype)
@@ -35,7 +35,7 @@ def test_equality_of_all_elements(dtype):
     """A NaN equals nothing, both zeros are one number, and one difference decides wherever it is."""
     rng = np.random.default_rng(0)
     for length in (*LENGTHS, 5000):
-        x = numbers(dtype, length, rng)
+        x = few_numbers(dtype, length, rng)
         y = x.copy()
         assert repeated(nbgrad.equal, nbgrad.tensor(x), nbgrad.tensor(y)) is np.array_equal(x, y)
         x = np.ones(length, dtype)
@@ -51,8 +51,8 @@ def test_members(dtype, invert):
     """As NumPy says, among few tests and many."""
     rng = np.random.default_rng(1)
     for length in LENGTHS:
-        x = numbers(dtype, length, rng)
-        for tests in (numbers(dtype, 3, rng), numbers(dtype, 40, rng)):
+        x = few_numbers(dtype, length, rng)
+        for tests in (few_numbers(dtype, 3, rng), few_numbers(dtype, 40, rng)):
             found = repeated(nbgrad.isin, nbgrad.tensor(x), nbgrad.tensor(tests), invert=invert)
             np.testing.assert_array_equal(found.numpy(), np.isin(x, tests, invert=invert))
 
@@ -63,13 +63,13 @@ def test_places_in_sorted_sequences(dtype, right):
     """Before equal elements or behind them, NaN being the greatest number; a sequence for each row of values."""
     rng, side = np.random.default_rng(2), "right" if right else "left"
     for length in LENGTHS:
-        sequence, x = np.sort(numbers(dtype, length, rng)), numbers(dtype, 50, rng)
+        sequence, x = np.sort(few_numbers(dtype, length, rng)), few_numbers(dtype, 50, rng)
         expected = np.searchsorted(sequence, x, side)
         found = repeated(nbgrad.searchsorted, nbgrad.tensor(sequence), nbgrad.tensor(x), right=right)
         np.testing.assert_array_equal(found.numpy(), expected)
         found = repeated(nbgrad.bucketize, nbgrad.tensor(x), nbgrad.tensor(sequence), right=right)
         np.testing.assert_array_equal(found.numpy(), expected)
-        rows, values = np.sort(numbers(dtype, (2, length), rng)), numbers(dtype, (2, 5), rng)
+        rows, values = np.sort(few_numbers(dtype, (2, length), rng)), few_numbers(dtype, (2, 5), rng)
         found = repeated(nbgrad.searchsorted, nbgrad.tensor(rows), nbgrad.tensor(values), right=right)
         np.testing.assert_array_equal(found.numpy(), [np.searchsorted(*each, side) for each in zip(rows, values)])
 
@@ -79,7 +79,7 @@ def test_different_elements(dtype):
     """Every NaN is one of its own; repetitions go, in order or beside one another."""
     rng = np.random.default_rng(3)
     for length in LENGTHS:
-        for x in (numbers(dtype, length, rng), np.arange(length).astype(dtype), np.zeros(length, dtype)):
+        for x in (few_numbers(dtype, length, rng), np.arange(length).astype(dtype), np.zeros(length, dtype)):
             found = repeated(nbgrad.unique, nbgrad.tensor(x))
             np.testing.assert_array_equal(found.numpy(), np.unique(x, equal_nan=False))
             found = repeated(nbgrad.unique_consecutive, nbgrad.tensor(x))

@@ -12,7 +12,7 @@ DTYPES = (*FLOATS, "int64", "int32", "int16", "int8", "uint8")
 SHAPES = ((1,), (1000,), (7, 33), (3, 5, 129), (2, 128))
 
 
-def numbers(dtype, shape, rng):
+def tied_numbers(dtype, shape, rng):
     """Few different values, so that many are equal; both zeros, infinities and NaN among floats."""
     x = rng.integers(0, 50, shape).astype(dtype)
     if dtype in FLOATS:
@@ -37,7 +37,7 @@ def test_the_best_few_are_the_first_of_a_stable_order(dtype, largest):
     """Of equal elements the first ones are taken, in their order, whether a kernel finds them or a sort."""
     rng = np.random.default_rng(0)
     for shape in SHAPES:
-        x = numbers(dtype, shape, rng)
+        x = tied_numbers(dtype, shape, rng)
         order = order_of(x, largest)
         for k in (1, 2, 5, MOST_BEST):
             k = min(k, shape[-1])
@@ -81,7 +81,7 @@ def test_running_extrema(dtype, name, better):
     """Along the last dimension and across columns, the tile's end included."""
     rng = np.random.default_rng(2)
     for shape in ((1,), (60,), (4, 33), (2, 7, 130)):
-        x = numbers(dtype, shape, rng)
+        x = tied_numbers(dtype, shape, rng)
         for dim in range(len(shape)):
             values, indices = getattr(nbgrad.tensor(x), name)(dim)
             expected = np.moveaxis(running(np.moveaxis(x, dim, -1), better), -1, dim)
@@ -103,8 +103,8 @@ def test_lines_are_sorted_in_a_stable_order(dtype, length):
     """By a kernel as long as they are short, along each dimension; of equal elements the first one comes first."""
     rng = np.random.default_rng(4)
     for dim in range(3):
-        x = numbers("int64", np.insert([2, 3], dim, length), rng) % 2 == 0 if dtype == "bool" else (
-            numbers(dtype, np.insert([2, 3], dim, length), rng))
+        x = tied_numbers("int64", np.insert([2, 3], dim, length), rng) % 2 == 0 if dtype == "bool" else (
+            tied_numbers(dtype, np.insert([2, 3], dim, length), rng))
         lines = np.moveaxis(x, dim, -1)
         for descending in (False, True):
             expected = np.moveaxis(order_of(lines, descending), -1, dim)
@@ -118,7 +118,7 @@ def test_lines_are_sorted_in_a_stable_order(dtype, length):
 def test_what_is_found_in_short_lines(dtype):
     """Medians count what is not NaN, or find the first NaN; the mode is the smallest of the most frequent, its index the last."""
     rng = np.random.default_rng(5)
-    x = numbers(dtype, (40, 9), rng)
+    x = tied_numbers(dtype, (40, 9), rng)
     x[:3] = np.nan if dtype in FLOATS else 1
     order, lost = order_of(x, False), np.isnan(x.astype(float))
     counts = (~lost).sum(1)

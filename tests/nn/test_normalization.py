@@ -14,7 +14,7 @@ RNG = np.random.default_rng(5)
 TARGET = nbgrad.tensor(RNG.uniform(size=(2, 4, 3)))
 
 
-def numbers(*shape: int) -> nbgrad.Tensor:
+def normal_leaf(*shape: int) -> nbgrad.Tensor:
     """Numbers of no symmetry in double precision that require grad."""
     return nbgrad.tensor(RNG.normal(size=shape), requires_grad=True)
 
@@ -31,7 +31,7 @@ def check(got: nbgrad.Tensor, want: np.ndarray) -> None:
 
 def test_batch_norm_and_its_running_statistics():
     """Over the batch while training, with running statistics moved towards the batch's; by those afterwards."""
-    x, layer = numbers(4, 3, 2), nn.BatchNorm1d(3, dtype=nbgrad.float64)
+    x, layer = normal_leaf(4, 3, 2), nn.BatchNorm1d(3, dtype=nbgrad.float64)
     a = x.detach().numpy()
     check(layer(x), normal(a, (0, 2)))
     check(layer.running_mean, 0.1 * a.mean((0, 2)))
@@ -44,7 +44,7 @@ def test_batch_norm_and_its_running_statistics():
 
 def test_batch_norm_without_momentum_is_a_mean_of_all_batches():
     """With momentum None every batch counts the same."""
-    layer, batches = nn.BatchNorm1d(2, momentum=None, dtype=nbgrad.float64), [numbers(3, 2) for _ in range(3)]
+    layer, batches = nn.BatchNorm1d(2, momentum=None, dtype=nbgrad.float64), [normal_leaf(3, 2) for _ in range(3)]
     for x in batches:
         layer(x)
     check(layer.running_mean, np.mean([x.detach().numpy().mean(0) for x in batches], 0))
@@ -60,7 +60,7 @@ def test_ranks_and_single_values_are_refused():
 
 def test_group_instance_and_root_mean_square_norms():
     """Each is the same formula over other dimensions."""
-    x = numbers(2, 4, 3)
+    x = normal_leaf(2, 4, 3)
     a = x.detach().numpy()
     check(nn.GroupNorm(2, 4, dtype=nbgrad.float64)(x), normal(a.reshape(2, 2, 6), (2,)).reshape(a.shape))
     check(F.instance_norm(x), normal(a, (2,)))
@@ -79,7 +79,7 @@ def test_group_instance_and_root_mean_square_norms():
     lambda x: F.multilabel_soft_margin_loss(x[0], TARGET[0])])
 def test_gradients(function):
     """Backward agrees with finite differences, and so does double backward."""
-    x = numbers(2, 4, 3)
+    x = normal_leaf(2, 4, 3)
     assert nbgrad.gradcheck(function, x)
     assert nbgrad.gradgradcheck(function, x)
 
@@ -118,7 +118,7 @@ def test_embedding_refuses(error, call):
 
 def test_losses_of_margins():
     """Values by their definitions; modules are the functions with their settings."""
-    x, y, signs = numbers(4), numbers(4), nbgrad.tensor([1.0, -1.0, 1.0, -1.0], dtype=nbgrad.float64)
+    x, y, signs = normal_leaf(4), normal_leaf(4), nbgrad.tensor([1.0, -1.0, 1.0, -1.0], dtype=nbgrad.float64)
     a, b, t = x.detach().numpy(), y.detach().numpy(), signs.numpy()
     check(nn.HingeEmbeddingLoss(0.5)(x, signs), np.where(t == 1, a, np.maximum(0, 0.5 - a)).mean())
     check(nn.MarginRankingLoss(0.5)(x, y, signs), np.maximum(0, 0.5 - t * (a - b)).mean())
@@ -127,7 +127,7 @@ def test_losses_of_margins():
     check(nn.SmoothL1Loss()(x, y), np.where(abs(a - b) < 1, (a - b) ** 2 / 2, abs(a - b) - 0.5).mean())
     p = 1 / (1 + np.exp(-a))
     check(nn.BCELoss()(x.sigmoid(), (signs + 1) / 2), -np.where(t == 1, np.log(p), np.log(1 - p)).mean())
-    rows = [numbers(3, 2) for _ in range(3)]
+    rows = [normal_leaf(3, 2) for _ in range(3)]
     near, far = (np.sqrt(((rows[0].detach().numpy() - r.detach().numpy() + 1e-6) ** 2).sum(1)) for r in rows[1:])
     check(nn.TripletMarginLoss()(*rows), np.maximum(0, near - far + 1).mean())
     assert abs(nn.CosineEmbeddingLoss()(rows[0], rows[0], nbgrad.ones(3)).item()) < 1e-9

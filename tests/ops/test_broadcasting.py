@@ -180,7 +180,7 @@ def weighted(out: nbgrad.Tensor) -> nbgrad.Tensor:
     return (parts * weights).sum()
 
 
-def gradients(each: Entry, function: Callable, arrays: list) -> list:
+def operand_gradients(each: Entry, function: Callable, arrays: list) -> list:
     """By the operands that have a derivative."""
     leaves = [nbgrad.tensor(x, requires_grad=each.varies(k, x)) for k, x in enumerate(arrays)]
     wanted = [x for x in leaves if x.requires_grad]
@@ -194,7 +194,7 @@ def test_values_and_gradients(name, shapes):
     wide = expanding(each)
     got, want = (function(*map(nbgrad.tensor, arrays)).resolve_conj().numpy() for function in (each.function, wide))
     close(got, want, 1e-12, "value")
-    for k, (g, want) in enumerate(zip(gradients(each, each.function, arrays), gradients(each, wide, arrays))):
+    for k, (g, want) in enumerate(zip(operand_gradients(each, each.function, arrays), operand_gradients(each, wide, arrays))):
         close(g.numpy(), want.numpy(), 1e-10, f"gradient {k}")
         assert g.shape == want.shape
 

@@ -21,7 +21,7 @@ def transposed(x: np.ndarray) -> nbgrad.Tensor:
     return nbgrad.from_numpy(np.ascontiguousarray(x.T).T)
 
 
-def strided(x: np.ndarray) -> nbgrad.Tensor:
+def every_second(x: np.ndarray) -> nbgrad.Tensor:
     """``x`` as every second element of a larger array, from its second element on."""
     holder = np.full(tuple(2 * n + 1 for n in x.shape), 7, x.dtype)
     part = holder[tuple(slice(1, None, 2) for _ in x.shape)]
@@ -29,7 +29,7 @@ def strided(x: np.ndarray) -> nbgrad.Tensor:
     return nbgrad.from_numpy(part)
 
 
-LAYOUTS = {"transposed": transposed, "strided": strided}
+LAYOUTS = {"transposed": transposed, "strided": every_second}
 
 
 def placed(x, place):

@@ -16,13 +16,13 @@ SHAPES = [((3, 4), (4, 5)), ((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3
           ((40, 30), (30, 50)), ((2, 40, 30), (2, 30, 50)), ((90, 70), (70,)), ((70,), (70, 90)), ((5000,), (5000,))]
 
 
-def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+def normal(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Normal numbers; complex ones in both parts."""
     x = RNG.standard_normal(shape)
     return np.asarray(x + 1j * RNG.standard_normal(shape) if dtype.startswith("complex") else x).astype(dtype)
 
 
-def close(actual: nbgrad.Tensor, expected: np.ndarray, tolerance: float, length: int = 100) -> None:
+def within(actual: nbgrad.Tensor, expected: np.ndarray, tolerance: float, length: int = 100) -> None:
     """Equal up to ``tolerance`` times what ``length`` products may add up to."""
     np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=tolerance, atol=tolerance * max(length, 1))
 
@@ -31,12 +31,12 @@ def close(actual: nbgrad.Tensor, expected: np.ndarray, tolerance: float, length:
 @pytest.mark.parametrize(("left", "right"), SHAPES, ids=str)
 def test_product_of_all_ranks(left, right, dtype):
     """``@`` is NumPy's matmul in double precision, for every combination of ranks."""
-    a, b = numbers(left, dtype), numbers(right, dtype)
+    a, b = normal(left, dtype), normal(right, dtype)
     wide = "complex128" if dtype.startswith("complex") else "float64"
     out = nbgrad.tensor(a) @ nbgrad.tensor(b)
     expected = np.matmul(a.astype(wide), b.astype(wide))
     assert out.shape == expected.shape
-    close(out, expected, DTYPES[dtype])
+    within(out, expected, DTYPES[dtype])
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
@@ -52,10 +52,10 @@ def test_integers_wrap_around(dtype):
 
 def test_half_is_rounded_once():
     """A float16 product is the float32 product, rounded."""
-    a, b = numbers((6, 50), "float16"), numbers((50, 7), "float16")
+    a, b = normal((6, 50), "float16"), normal((50, 7), "float16")
     out = nbgrad.tensor(a) @ nbgrad.tensor(b)
     assert out.dtype is nbgrad.float16
-    close(out, a.astype("float64") @ b.astype("float64"), 1e-3, 1)
+    within(out, a.astype("float64") @ b.astype("float64"), 1e-3, 1)
 
 
 @pytest.mark.parametrize("turn_left", [False, True])
@@ -64,18 +64,18 @@ def test_transposed_operands_are_not_copied(turn_left, turn_right, monkeypatch):
     """A transposed view goes to BLAS as such, whatever its size."""
     monkeypatch.setitem(CALLS, "contiguous_copy", None)
     for m, k, n in ((3, 4, 5), (30, 40, 50)):
-        a, b = numbers((m, k), "float64"), numbers((k, n), "float64")
+        a, b = normal((m, k), "float64"), normal((k, n), "float64")
         x = nbgrad.tensor(np.ascontiguousarray(a.T)).t() if turn_left else nbgrad.tensor(a)
         y = nbgrad.tensor(np.ascontiguousarray(b.T)).t() if turn_right else nbgrad.tensor(b)
-        close(x @ y, a @ b, 1e-13)
+        within(x @ y, a @ b, 1e-13)
 
 
 def test_awkward_strides():
     """Operands whose rows and columns both have gaps give the same product."""
-    a, b = numbers((8, 12), "float64"), numbers((12, 10), "float64")
+    a, b = normal((8, 12), "float64"), normal((12, 10), "float64")
     x, y = nbgrad.tensor(a), nbgrad.tensor(b)
-    close(x[::2, ::3] @ y[::3, 1::2], a[::2, ::3] @ b[::3, 1::2], 1e-13)
-    close(x[:1].expand(8, 12) @ y, np.repeat(a[:1], 8, 0) @ b, 1e-13)
+    within(x[::2, ::3] @ y[::3, 1::2], a[::2, ::3] @ b[::3, 1::2], 1e-13)
+    within(x[:1].expand(8, 12) @ y, np.repeat(a[:1], 8, 0) @ b, 1e-13)
 
 
 @pytest.mark.parametrize("shape", [(300, 300, 300), (2048, 64, 300), (64, 700, 2048), (1, 900, 900), (900, 900, 1)],
@@ -83,7 +83,7 @@ def test_awkward_strides():
 def test_threads_do_not_change_bits(shape):
     """One thread and two give identical bits: blocks depend on the shape alone."""
     m, k, n = shape
-    x, y = nbgrad.tensor(numbers((m, k), "float32")), nbgrad.tensor(numbers((k, n), "float32"))
+    x, y = nbgrad.tensor(normal((m, k), "float32")), nbgrad.tensor(normal((k, n), "float32"))
     threads = nbgrad.get_num_threads()
     try:
         nbgrad.set_num_threads(1)
@@ -99,8 +99,8 @@ def test_old_memory_does_not_leak_into_results():
     for m, k, n in ((1, 40, 1), (7, 9, 30), (30, 1, 30), (40, 40, 1), (33, 70, 17)):
         junk = [nbgrad.full((m, n), float("nan")) for _ in range(8)]
         del junk
-        a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
-        close(nbgrad.tensor(a) @ nbgrad.tensor(b), a.astype("float64") @ b, 1e-5)
+        a, b = normal((m, k), "float32"), normal((k, n), "float32")
+        within(nbgrad.tensor(a) @ nbgrad.tensor(b), a.astype("float64") @ b, 1e-5)
 
 
 @pytest.mark.parametrize(("left", "right"), SHAPES, ids=str)
@@ -108,43 +108,43 @@ def test_cotangents_are_adjoint(left, right):
     """<g, dx @ y> = <x's cotangent, dx>, and likewise for y: the definition of a cotangent, complex numbers
     included.
     """
-    a, b = numbers(left, "complex128"), numbers(right, "complex128")
+    a, b = normal(left, "complex128"), normal(right, "complex128")
     x, y = nbgrad.tensor(a, requires_grad=True), nbgrad.tensor(b, requires_grad=True)
     out = x @ y
-    g = numbers(out.shape, "complex128")
+    g = normal(out.shape, "complex128")
     grad_x, grad_y = nbgrad.grad(out, (x, y), nbgrad.tensor(g))
-    dx, dy = numbers(left, "complex128"), numbers(right, "complex128")
+    dx, dy = normal(left, "complex128"), normal(right, "complex128")
     np.testing.assert_allclose(np.vdot(g, np.matmul(dx, b)), np.vdot(grad_x.numpy(), dx), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(np.vdot(g, np.matmul(a, dy)), np.vdot(grad_y.numpy(), dy), rtol=1e-10, atol=1e-10)
 
 
 def test_backward_of_linear_is_two_products(monkeypatch):
     """The cotangents of input and weight are products of transposed operands: nothing is copied."""
-    x, w, b = (nbgrad.tensor(numbers(s, "float64"), requires_grad=True) for s in ((5, 4), (3, 4), (3,)))
+    x, w, b = (nbgrad.tensor(normal(s, "float64"), requires_grad=True) for s in ((5, 4), (3, 4), (3,)))
     out = nbgrad.linear(x, w, b)
-    g = numbers((5, 3), "float64")
+    g = normal((5, 3), "float64")
     monkeypatch.setitem(CALLS, "contiguous_copy", None)
     out.backward(nbgrad.tensor(g))
-    close(x.grad, g @ w.detach().numpy(), 1e-13)
-    close(w.grad, g.T @ x.detach().numpy(), 1e-13)
-    close(b.grad, g.sum(0), 1e-13)
+    within(x.grad, g @ w.detach().numpy(), 1e-13)
+    within(w.grad, g.T @ x.detach().numpy(), 1e-13)
+    within(b.grad, g.sum(0), 1e-13)
 
 
 def test_a_constant_operand_keeps_nothing():
     """Where the right operand needs no gradient the left one is not saved: it may be overwritten."""
-    x, y = nbgrad.tensor(numbers((3, 3), "float64"), requires_grad=True), nbgrad.tensor(numbers((3, 3), "float64"))
+    x, y = nbgrad.tensor(normal((3, 3), "float64"), requires_grad=True), nbgrad.tensor(normal((3, 3), "float64"))
     left = x * 1
     out = left @ y
     left.zero_()
     out.sum().backward()
-    close(x.grad, np.ones((3, 3)) @ y.numpy().T, 1e-13)
+    within(x.grad, np.ones((3, 3)) @ y.numpy().T, 1e-13)
 
 
 def test_a_zero_beta_ignores_the_input():
     """With beta=0 not even NaN of the input reaches the result."""
-    a, b = numbers((2, 3), "float64"), numbers((3, 4), "float64")
-    close(nbgrad.addmm(nbgrad.full((2, 4), float("nan"), dtype=nbgrad.float64), nbgrad.tensor(a), nbgrad.tensor(b),
-                       beta=0), a @ b, 1e-13)
+    a, b = normal((2, 3), "float64"), normal((3, 4), "float64")
+    within(nbgrad.addmm(nbgrad.full((2, 4), float("nan"), dtype=nbgrad.float64), nbgrad.tensor(a), nbgrad.tensor(b),
+                        beta=0), a @ b, 1e-13)
 
 
 SUMS = {
@@ -163,7 +163,7 @@ ADDENDS = {
 def test_products_with_an_addend(name, addend, dtype):
     """What NumPy gives, of addends that broadcast and transposed operands, in the first call of a kind and in later ones."""
     product, *shapes = SUMS[name]
-    x, a, b = (numbers(shape, dtype) for shape in shapes)
+    x, a, b = (normal(shape, dtype) for shape in shapes)
     x = ADDENDS[addend](x)
     given = [nbgrad.tensor(each) for each in (x, a, b)]
     if addend == "transposed":
@@ -176,7 +176,7 @@ def test_products_with_an_addend(name, addend, dtype):
         for _ in range(3):
             out = getattr(nbgrad, name)(*given, **numbers_given)
             assert out.dtype is given[0].dtype and out.is_contiguous() and out._version == 0
-            close(out, expected, tolerance)
+            within(out, expected, tolerance)
 
 
 @pytest.mark.parametrize("factors", [(1, 1), (0.5, -2.0), (0, 1), (1 + 2j, 2 - 1j)])
@@ -186,7 +186,7 @@ def test_derivatives_of_products_with_an_addend(name, factors):
     product, *shapes = SUMS[name]
     beta, alpha = factors
     dtype = "complex128" if complex in map(type, factors) else "float64"
-    x, a, b = (nbgrad.tensor(numbers(shape, dtype), requires_grad=True) for shape in shapes)
+    x, a, b = (nbgrad.tensor(normal(shape, dtype), requires_grad=True) for shape in shapes)
     x = x[..., :1].detach().requires_grad_()
 
     def one(x, a, b):
@@ -196,7 +196,7 @@ def test_derivatives_of_products_with_an_addend(name, factors):
         left = a.unsqueeze(-1) * b if name == "addr" else (a @ b).sum(0) if name == "addbmm" else a @ b
         return x * beta + left * alpha
 
-    weight = nbgrad.tensor(numbers(shapes[0], dtype))
+    weight = nbgrad.tensor(normal(shapes[0], dtype))
     found = []
     for f in (one, steps):
         first = nbgrad.grad((f(x, a, b) * weight).sum().abs() ** 2, (x, a, b), create_graph=True)
@@ -206,7 +206,7 @@ def test_derivatives_of_products_with_an_addend(name, factors):
         found.append([*first, *(nbgrad.zeros_like(y) if g is None else g for g, y in zip(second, (x, a, b))), forwards, batch])
     assert one(x, a, b).grad_fn.name() == f"{name.capitalize()}Backward0"
     for own, expected in zip(*found):
-        close(own, expected.detach().numpy(), 1e-11)
+        within(own, expected.detach().numpy(), 1e-11)
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -215,14 +215,14 @@ def test_an_addend_of_another_dtype_has_its_own_cotangent(name):
     product, *shapes = SUMS[name]
     for dtype in ("complex128", "float32"):
         dtypes = (dtype, "float64", "float64")
-        x, a, b = (nbgrad.tensor(numbers(shape, own), requires_grad=True) for shape, own in zip(shapes, dtypes))
-        weight = nbgrad.tensor(numbers(shapes[0], "complex128"))
+        x, a, b = (nbgrad.tensor(normal(shape, own), requires_grad=True) for shape, own in zip(shapes, dtypes))
+        weight = nbgrad.tensor(normal(shapes[0], "complex128"))
         left = a.unsqueeze(-1) * b if name == "addr" else (a @ b).sum(0) if name == "addbmm" else a @ b
         outs = getattr(nbgrad, name)(x, a, b, alpha=2), x + left * 2
         found = [nbgrad.grad((out * weight).real.sum(), (x, a, b)) for out in outs]
         for own, expected, leaf in zip(*found, (x, a, b)):
             assert own.dtype is leaf.dtype
-            close(own, expected.numpy(), 1e-6 if dtype == "float32" else 1e-12)
+            within(own, expected.numpy(), 1e-6 if dtype == "float32" else 1e-12)
 
 
 @pytest.mark.parametrize("shapes", [((), (2, 3)), ((3,), (2, 2)), ((1, 1), (1, 1)), ((2, 1, 2), (3, 2)), ((0, 2), (2, 2)),
@@ -231,18 +231,18 @@ def test_an_addend_of_another_dtype_has_its_own_cotangent(name):
                                     ("float16", "float16"), ("int64", "bool")])
 def test_kronecker_products(shapes, dtypes):
     """NumPy's values of all ranks, large results too, transposed operands; the cotangents are the transposes, in their dtypes."""
-    x, y = (numbers(shape, dtype) for shape, dtype in zip(shapes, dtypes))
+    x, y = (normal(shape, dtype) for shape, dtype in zip(shapes, dtypes))
     for turned in (False, True):
         given = [nbgrad.tensor(each.T.copy()).T if turned else nbgrad.tensor(each) for each in (x, y)]
         is_smooth = dtypes[0] != "int64"
         given = [each.requires_grad_() if is_smooth else each for each in given]
         for _ in range(3):
             out = nbgrad.kron(*given)
-            close(out, np.kron(x, y), 1e-2 if dtypes[0] == "float16" else 1e-13)
+            within(out, np.kron(x, y), 1e-2 if dtypes[0] == "float16" else 1e-13)
         if is_smooth and dtypes[0] != "float16":
-            w = numbers(out.shape, dtypes[0])
+            w = normal(out.shape, dtypes[0])
             a, b = nbgrad.grad(out, given, nbgrad.tensor(w))
-            t, u = (numbers(shape, dtype) for shape, dtype in zip(shapes, dtypes))
+            t, u = (normal(shape, dtype) for shape, dtype in zip(shapes, dtypes))
             assert a.dtype is given[0].dtype and b.dtype is given[1].dtype
             for g, along, made in ((a, t, np.kron(t, y)), (b, u, np.kron(x, u))):
                 np.testing.assert_allclose(np.vdot(g.numpy(), along).real, np.vdot(w, made).real, rtol=1e-9, atol=1e-9)
@@ -268,8 +268,8 @@ def test_an_addend_must_broadcast_to_the_product(name):
     ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)])])
 def test_einsum(equation, shapes):
     """``einsum`` is NumPy's."""
-    arrays = [numbers(s, "float64") for s in shapes]
-    close(nbgrad.einsum(equation, *map(nbgrad.tensor, arrays)), np.einsum(equation, *arrays), 1e-12)
+    arrays = [normal(s, "float64") for s in shapes]
+    within(nbgrad.einsum(equation, *map(nbgrad.tensor, arrays)), np.einsum(equation, *arrays), 1e-12)
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
@@ -287,7 +287,7 @@ def test_einsum(equation, shapes):
 def test_errors(call, error, message):
     """What does not go together is named, with what was expected."""
     with pytest.raises(error, match=message):
-        call(nbgrad.tensor(numbers((3, 4), "float64")))
+        call(nbgrad.tensor(normal((3, 4), "float64")))
 
 
 EMPTY = [((5, 5, 0), (0, 3)), ((5, 5, 0), (0,)), ((5, 0, 3), (3, 2)), ((0, 5, 3), (3, 2)), ((5, 2, 3), (3, 0)), ((0,), (0,)),

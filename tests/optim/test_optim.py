@@ -92,8 +92,8 @@ def parameter(value=START, dtype=None):
     return nbgrad.tensor(value, dtype=dtype or nbgrad.float64, requires_grad=True)
 
 
-def run(optimizer, p, grads):
-    """Step along given gradients."""
+def stepped(optimizer, p, grads):
+    """The parameter after steps along given gradients."""
     for g in grads:
         p.grad = nbgrad.tensor(g, dtype=p.dtype)
         optimizer.step()
@@ -104,7 +104,7 @@ def run(optimizer, p, grads):
 def test_steps(kind, reference, options):
     """Six steps along random gradients end where the formulas say."""
     p = parameter()
-    result = run(kind([p], lr=0.1, **options), p, GRADS)
+    result = stepped(kind([p], lr=0.1, **options), p, GRADS)
     np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_steps(kind, reference, options):
 def test_float32(kind, reference):
     """In single precision the steps stay within its rounding; the parameter keeps its dtype."""
     p = parameter(dtype=nbgrad.float32)
-    result = run(kind([p], lr=0.1), p, GRADS)
+    result = stepped(kind([p], lr=0.1), p, GRADS)
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1), rtol=1e-5, atol=1e-6)
 
@@ -133,7 +133,7 @@ def test_strided_parameter():
     """A parameter that is transposed in memory is updated where it lies."""
     base = nbgrad.tensor(START)
     p = base.t().requires_grad_()
-    result = run(optim.Adam([p], lr=0.1), p, GRADS.transpose(0, 2, 1))
+    result = stepped(optim.Adam([p], lr=0.1), p, GRADS.transpose(0, 2, 1))
     np.testing.assert_allclose(result, adam(START, GRADS, lr=0.1).T, rtol=1e-12)
     np.testing.assert_allclose(base.numpy(), result.T)
 
@@ -141,14 +141,14 @@ def test_strided_parameter():
 def test_an_infinite_parameter_without_decay_stays():
     """Weight decay 0 does not turn infinity into NaN."""
     p = parameter([math.inf, -math.inf])
-    assert run(optim.SGD([p], lr=0.1), p, np.ones((1, 2))).tolist() == [math.inf, -math.inf]
+    assert stepped(optim.SGD([p], lr=0.1), p, np.ones((1, 2))).tolist() == [math.inf, -math.inf]
 
 
 def test_a_step_is_seen_by_the_version_counter():
     """A graph recorded before the step refuses to use the parameter after it."""
     p = parameter()
     loss = (p * p).sum()
-    run(optim.SGD([p], lr=0.1), p, GRADS[:1])
+    stepped(optim.SGD([p], lr=0.1), p, GRADS[:1])
     with pytest.raises(RuntimeError, match="modified"):
         loss.backward()
 
@@ -157,7 +157,7 @@ def test_parameters_without_gradient_are_skipped():
     """No gradient, no step, no state."""
     p, q = parameter(), parameter()
     adam_ = optim.Adam([p, q])
-    run(adam_, p, GRADS[:1])
+    stepped(adam_, p, GRADS[:1])
     assert q.tolist() == START.tolist() and len(adam_.state_dict()["state"]) == 1
 
 
@@ -219,12 +219,12 @@ def test_resuming_from_a_state_dict(kind, reference, options):
     """Three steps, saving, loading into another optimizer and three more are six steps."""
     p = parameter()
     first = kind([p], lr=0.1, **options)
-    run(first, p, GRADS[:3])
+    stepped(first, p, GRADS[:3])
     q = parameter(p.detach().numpy())
     second = kind([q])
     second.load_state_dict(first.state_dict())
-    run(first, p, GRADS[3:])
-    np.testing.assert_allclose(run(second, q, GRADS[3:]), reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
+    stepped(first, p, GRADS[3:])
+    np.testing.assert_allclose(stepped(second, q, GRADS[3:]), reference(START, GRADS, lr=0.1, **options), rtol=1e-12)
 
 
 def test_a_loaded_state_decides_how_weights_decay():
@@ -236,7 +236,7 @@ def test_a_loaded_state_decides_how_weights_decay():
             p = parameter()
             optimizer = other([p])
             optimizer.load_state_dict(make(p).state_dict())
-            found.append(run(optimizer, p, GRADS[:3]).tolist())
+            found.append(stepped(optimizer, p, GRADS[:3]).tolist())
     assert found[0] == found[1] == found[2] == found[3]
 
 
@@ -256,7 +256,7 @@ def test_states_that_are_none(state, error, message):
     """The error says what is missing, and nothing is changed."""
     p = parameter()
     optimizer = optim.Adam([p])
-    run(optimizer, p, GRADS[:2])
+    stepped(optimizer, p, GRADS[:2])
     with pytest.raises(error, match=message):
         optimizer.load_state_dict(state)
     assert optimizer.state[p]["step"] == 2
@@ -266,7 +266,7 @@ def test_a_step_that_fails_is_not_counted():
     """State of another shape is an error that changes neither parameter nor state."""
     p = parameter()
     optimizer = optim.Adam([p])
-    run(optimizer, p, GRADS[:1])
+    stepped(optimizer, p, GRADS[:1])
     before = p.tolist()
     optimizer.state[p]["exp_avg"] = nbgrad.zeros(1, dtype=p.dtype)
     with pytest.raises(ShapeError):

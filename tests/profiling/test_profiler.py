@@ -15,7 +15,7 @@ from nbgrad.profiling.tables import memory_text, time_text
 from tests.functions import Double
 
 
-def names(p):
+def event_names(p):
     """The events' names, in the order in which they began."""
     return [event.name for event in p.function_events]
 
@@ -23,7 +23,7 @@ def names(p):
 def named(p, name):
     """The one event of a name."""
     found = [event for event in p.function_events if event.name == name]
-    assert len(found) == 1, names(p)
+    assert len(found) == 1, event_names(p)
     return found[0]
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_collected_outside(x):
         x.cos()
         assert len(special) == len(before) + 1 and watchers
     x.exp()
-    assert names(p) == ["aten::cos"] and special == before and not watchers
+    assert event_names(p) == ["aten::cos"] and special == before and not watchers
 
 
 def test_times_nest(x):
@@ -86,7 +86,7 @@ def test_backward_is_linked_to_forward(x):
         assert forward.sequence_nr == backward.sequence_nr >= 0
         assert (backward.flow_id, backward.fwd_thread, backward.scope) == (forward.id, forward.thread, 1)
     assert named(p, "AccumulateGrad").sequence_nr == -1
-    order = [name for name in names(p) if name.endswith(("Backward0", "Grad"))]
+    order = [name for name in event_names(p) if name.endswith(("Backward0", "Grad"))]
     assert order == ["SumBackward0", "MulBackward0", "SinBackward0", "AccumulateGrad"]
 
 
@@ -95,7 +95,7 @@ def test_backward_of_an_earlier_graph(x):
     y = x.sin().sum()
     with profile() as p:
         y.backward()
-    assert named(p, "SinBackward0").flow_id is None and "aten::sin" not in names(p)
+    assert named(p, "SinBackward0").flow_id is None and "aten::sin" not in event_names(p)
     np.testing.assert_allclose(x.grad.numpy(), np.cos([1, 2, 3, 4]), rtol=1e-6)
 
 
@@ -104,7 +104,7 @@ def test_custom_functions_and_partial_passes(x):
     z = nbgrad.ones(4, requires_grad=True)
     with profile() as p:
         nbgrad.grad((Double.apply(x) + z.exp()).sum(), x)
-    assert "DoubleBackward" in names(p) and "ExpBackward0" not in names(p)
+    assert "DoubleBackward" in event_names(p) and "ExpBackward0" not in event_names(p)
 
 
 def test_profile_keeps_gradients_and_ownership(x):
@@ -198,7 +198,7 @@ def test_profiles_of_several_threads_do_not_mix(x):
         with profile() as p:
             for _ in range(20):
                 getattr(x, name)()
-        seen[name] = names(p)
+        seen[name] = event_names(p)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("sin", "cos", "exp")]
     for thread in threads:
@@ -215,7 +215,7 @@ def test_profile_inside_of_a_profile(x):
         with profile(record_shapes=True) as inner:
             x.cos()
         x.exp()
-    assert (names(outer), names(inner)) == (["aten::sin", "aten::cos", "aten::exp"], ["aten::cos"])
+    assert (event_names(outer), event_names(inner)) == (["aten::sin", "aten::cos", "aten::exp"], ["aten::cos"])
     assert named(inner, "aten::cos").input_shapes == [[4]] and named(outer, "aten::cos").input_shapes is None
 
 
@@ -225,7 +225,7 @@ def test_exceptions_close_what_they_leave(x):
         with pytest.raises(RuntimeError), record_function("failing"):
             x @ nbgrad.ones(3, 3)
         x.sin()
-    assert names(p) == ["failing", "aten::matmul", "aten::sin"] and named(p, "aten::sin").cpu_parent is None
+    assert event_names(p) == ["failing", "aten::matmul", "aten::sin"] and named(p, "aten::sin").cpu_parent is None
 
 
 def test_profile_works_with_checkpoints(x):
@@ -261,7 +261,7 @@ def test_region_left_under_another_profile(x):
         p.__enter__()
         x.sin()
     p.__exit__(None, None, None)
-    assert names(p) == ["aten::sin"]
+    assert event_names(p) == ["aten::sin"]
 
 
 def test_region_that_is_never_left(x):
@@ -269,10 +269,10 @@ def test_region_that_is_never_left(x):
     with profile() as p:
         record_function("lost").__enter__()
         x.sin()
-    assert names(p) == ["aten::sin"]
+    assert event_names(p) == ["aten::sin"]
     with nbgrad.no_grad(), profile(profile_memory=True) as p:
         x.sin()
-    assert names(p) == ["aten::sin", "[memory]"]
+    assert event_names(p) == ["aten::sin", "[memory]"]
 
 
 def test_annotations_for_absent_tools_do_nothing(x):
@@ -430,7 +430,7 @@ def test_names_are_torchs(x):
         (x * 1).clamp_(min=2)
         nbgrad.nn.functional.linear(x, nbgrad.ones(1, 4))
         Double.apply(x)
-    assert [name for name in names(p) if name != "aten::mul"] == [
+    assert [name for name in event_names(p) if name != "aten::mul"] == [
         "aten::view", "aten::permute", "aten::expand", "aten::squeeze", "aten::pow", "aten::clamp_min_", "aten::mm", "Double"]
 
 
@@ -453,7 +453,7 @@ def test_scheduled_profile_collects_cycles(x):
     """Only the active steps' calls, each in the region of its step; the handler gets the profile at the end of every cycle."""
     seen = []
     plan = nbgrad.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
-    with profile(schedule=plan, on_trace_ready=lambda p: seen.append([names(p), p.step_num])) as p:
+    with profile(schedule=plan, on_trace_ready=lambda p: seen.append([event_names(p), p.step_num])) as p:
         for k in range(9):
             (x.sin if k % 2 else x.cos)()
             p.step()
