@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -54,8 +55,24 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
                          f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
     if not stays(x, value):
-        x._storage_, x._offset_ = unwatched(value._storage_, Exchanged(x._storage_.version)), value._offset_
+        x._storage_, x._offset_ = successor(x._storage_, value._storage_), value._offset_
     put_layout(x, value.layout)
+
+
+# The storages that tensors on this one had before, latest first, while somebody else holds them.
+_former: WeakKeyDictionary[Storage, list[ref[Storage]]] = WeakKeyDictionary()
+MOST_FORMER = 4
+
+
+def successor(storage: Storage, given: Storage) -> Storage:
+    """What a tensor on ``storage`` stands on when it gets the memory of ``given``.
+
+    That is a storage that it had before, if this is its memory: its views and what nodes keep watch that one for writes.
+    """
+    earlier = [old for each in _former.get(storage, ()) if (old := each()) is not None]
+    new = next((old for old in earlier if old.array is given.array), None) or unwatched(given, Exchanged(storage.version))
+    _former[new] = [ref(old) for old in (storage, *earlier) if old is not new][:MOST_FORMER]
+    return new
 
 
 def stays(x: Tensor, value: Tensor) -> bool:

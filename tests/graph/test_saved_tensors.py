@@ -484,6 +484,24 @@ def test_data_exchanged_after_they_were_saved_are_noticed(f, exchange):
         nbgrad.grad(y, x)
 
 
+@pytest.mark.parametrize("alias", [lambda w: w[:], lambda w: w.t(), lambda w: w.detach()], ids=["slice", "t", "detach"])
+@pytest.mark.parametrize("turns", [1, 2])
+def test_memory_that_comes_back_is_watched_again(alias, turns):
+    """``w.data`` put aside, exchanged and put back: the graph runs; after a write to ``w`` it refuses what a view of it saved."""
+    x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([[1.0, 2.0], [3.0, 5.0]])
+    with nbgrad.enable_grad():
+        y = (x * alias(w)).sum()
+    own = w.data
+    for _ in range(turns):
+        w.data = nbgrad.zeros_like(own)
+        w.data = own
+    assert nbgrad.grad(y, x, retain_graph=True)[0].tolist() == alias(w).tolist()
+    with nbgrad.no_grad():
+        w.add_(1)
+    with pytest.raises(nbgrad.VersionError):
+        nbgrad.grad(y, x)
+
+
 def test_data_exchanged_where_they_were_not_saved():
     """``w.data = t`` between forward and backward of what did not save ``w`` changes nothing; what comes later is of ``t``."""
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
