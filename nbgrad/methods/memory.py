@@ -55,24 +55,30 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
                          f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
     if not stays(x, value):
-        x._storage_, x._offset_ = successor(x._storage_, value._storage_), value._offset_
+        exchange(x, value)
     put_layout(x, value.layout)
 
 
-# The storages that tensors on this one had before, latest first, while somebody else holds them.
+# The storages that the tensor on this one had before, latest first, while somebody else holds them.
 _former: WeakKeyDictionary[Storage, list[ref[Storage]]] = WeakKeyDictionary()
 MOST_FORMER = 4
 
 
-def successor(storage: Storage, given: Storage) -> Storage:
-    """What a tensor on ``storage`` stands on when it gets the memory of ``given``.
+def exchange(x: Tensor, value: Tensor) -> None:
+    """Put ``x`` on the memory of ``value``: on a storage that it had before, if this is its memory.
 
-    That is a storage that it had before, if this is its memory: its views and what nodes keep watch that one for writes.
+    Its views and what nodes keep watch that one for writes. Storages that nobody else holds are not remembered.
     """
-    earlier = [old for each in _former.get(storage, ()) if (old := each()) is not None]
-    new = next((old for old in earlier if old.array is given.array), None) or unwatched(given, Exchanged(storage.version))
-    _former[new] = [ref(old) for old in (storage, *earlier) if old is not new][:MOST_FORMER]
-    return new
+    earlier = [old for each in _former.get(x._storage_, ()) if (old := each()) is not None] if _former else []
+    for new in earlier:
+        if new.array is value._storage_.array:
+            break
+    else:
+        new = unwatched(value._storage_, Exchanged(x._storage_.version))
+    left = ref(x._storage_)
+    x._storage_, x._offset_ = new, value._offset_
+    if earlier or left() is not None:
+        _former[new] = [each for each in (left, *map(ref, earlier)) if each() is not None and each() is not new][:MOST_FORMER]
 
 
 def stays(x: Tensor, value: Tensor) -> bool:
