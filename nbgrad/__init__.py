@@ -45,7 +45,7 @@ from .methods.autograd_methods import install as _install_methods
 from .methods.info import public_names as _public_names
 from .methods.install import FUNCTIONS as _functions, declare, install as _install
 from .methods.memory import release_memory
-from .methods.namespaces import install_namespaces as _install_namespaces
+from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
 from .methods.rare import install_forms as _install_forms
 from .methods.threads import get_num_threads, set_num_threads
 from .modes import lazy_bits as _lazy_bits
@@ -80,11 +80,9 @@ globals().update(_install_forms())
 utils = _install_namespaces()
 
 
-# Modules that are imported when they are first asked for, by the names under which they are.
+# Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {**{name: name for name in ("nn", "optim", "func", "testing", "cuda", "linalg", "special")},
-         "dtypes": "base.dtypes", "errors": "base.errors", "forward_ad": "autograd.forward_ad", "function": "autograd.function",
-         "functional": "func.functional", "grad_mode": "base.grad_mode", "overrides": "modes.overrides",
-         "profiler": "profiling.profiler", "pytree": "methods.pytree", "random": "methods.random"}
+         **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")}}
 
 
 def __getattr__(name: str):

@@ -304,7 +304,7 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
     write, geometry, base_layout, self_slot = node._attrs_
     if g.layout.shape != base_layout.shape:     # the elements that are written back would not be the region's
         raise ShapeError(f"CopySlices: the cotangent has shape {list(g.layout.shape)}, the tensor that was written to had "
-                         f"{list(base_layout.shape)}: it was given another one (.data) since.")
+                         f"{list(base_layout.shape)}: it was given another one (.data) since. Hint: assign data of that shape.")
     total = CALLS["clone_like"](g, base_layout)
     region = geometry.of(total)
     cotangents = write._backward_(write, CALLS["clone"](region), create_graph)

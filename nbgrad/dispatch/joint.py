@@ -97,7 +97,7 @@ def parts_backward(node: Node, g: Any, create_graph: bool):
     for part, share in zip(node._attrs_[0], g if node._outputs_ > 1 else (g,)):
         if share is not None and part is not None:
             share = part._backward_(part, share, create_graph)
-            total = share if total is None else CALLS["add"](total, share)
+            total = plus(total, share)
     return total
 
 
@@ -115,7 +115,7 @@ def steps_backward(node: Node, g: Any, create_graph: bool):
             if edge is None or share is None:
                 continue
             if leads_to(edge, operand):
-                total = share if total is None else CALLS["add"](total, share)
+                total = plus(total, share)
             else:
                 add_to(arrived, edge, share)
     return total
@@ -124,8 +124,12 @@ def steps_backward(node: Node, g: Any, create_graph: bool):
 def add_to(arrived: dict, step: Node | None, share: Tensor | None) -> None:
     """One more cotangent of a step's result."""
     if share is not None and step is not None:
-        held = arrived.get(step)
-        arrived[step] = share if held is None else CALLS["add"](held, share)
+        arrived[step] = plus(arrived.get(step), share)
+
+
+def plus(total: Tensor | None, share: Tensor) -> Tensor:
+    """A sum of cotangents that may have nothing in it yet."""
+    return share if total is None else CALLS["add"](total, share)
 
 
 def leads_to(edge: Any, operand: Any) -> bool:
