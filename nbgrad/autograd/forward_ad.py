@@ -17,7 +17,6 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
 from ..batch.tensors import has_batched, on_values
-from ..dispatch.general import tensors_in
 from ..forward import quick as _dual_calls  # noqa: F401  (registers its quick call)
 from ..forward.rules import Tangents, needed_values, tangents_of_call
 from ..forward.tangents import (
@@ -38,6 +37,7 @@ from ..forward.tangents import (
     write,
 )
 from ..graph.edges import requires_grad
+from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, register
 from ..tensors.levels import open_levels
 from ..tensors.tensor import Tensor

@@ -26,7 +26,7 @@ from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels
 from ..dispatch.elementwise import check_operands, compute_dtype
-from ..dispatch.general import Cotangents, movement_call
+from ..dispatch.movements import Cotangents, movement_call
 from ..graph.edges import requires_grad
 from ..graph.saved import count_write
 from ..modes.interpreters import Call, register

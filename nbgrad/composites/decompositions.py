@@ -11,8 +11,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import dtype_of, float32, int32, int64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.general import lowering, needs_gradient, prepared
 from ..dispatch.joint import joint
+from ..dispatch.lowerings import lowering, prepared
+from ..graph.edges import needs_gradient
 from ..kernels.cpu.blas import eliminated, triangular_solver
 from ..lowering.lapack import WELL_CONDITIONED, at_once, launch, went_well
 from ..ops.core import composite

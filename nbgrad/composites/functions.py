@@ -16,9 +16,11 @@ from ..base.dtypes import DType, bool_, finfo, float32, int32, int64, result_dty
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..creation.constants import numbered
-from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, record_result, run_beneath, run_plan
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import Formula, elementwise_plan
-from ..graph.edges import requires_grad
+from ..dispatch.prepared import run_beneath
+from ..dispatch.rules import record_result, run_plan
+from ..graph.edges import needs_gradient, requires_grad
 from ..lowering.distances import serves
 from ..lowering.indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
 from ..lowering.lapack import at_once

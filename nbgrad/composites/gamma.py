@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..base.dtypes import float64, result_dtype
 from ..base.errors import DTypeError
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import Formula, elementwise_plan
 from ..ops.core import composite
 from ..ops.expr import operation, scalar, symbol

@@ -8,7 +8,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import can_cast
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.general import lowering, prepared
+from ..dispatch.lowerings import lowering, prepared
 from ..graph.edges import requires_grad
 from ..lowering.join import Part, may_overlap, place_plan
 from ..modes.interpreters import is_marked

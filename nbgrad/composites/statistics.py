@@ -15,8 +15,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import complex128, float32, float64, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.general import GeneralPlan, lowering, needs_gradient, prepared, run_beneath
-from ..graph.edges import requires_grad
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.prepared import run_beneath
+from ..graph.edges import needs_gradient, requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.scan import running_logsumexp_loop
 from ..lowering.counts import Histogram

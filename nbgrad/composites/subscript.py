@@ -19,9 +19,11 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..base.grad_mode import mode, special
-from ..dispatch.general import binder, check_tensor, lowering, needs_gradient, prepared, record_result, run_plan
+from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.inplace import overlapping
-from ..graph.edges import edge_of
+from ..dispatch.lowerings import lowering, prepared
+from ..dispatch.rules import record_result, run_plan
+from ..graph.edges import edge_of, needs_gradient
 from ..lowering.copy import repeat_plan
 from ..lowering.indexing import WRITERS, array_of, points_shape, positions_tensor
 from ..lowering.masks import positions_finder

@@ -35,7 +35,6 @@ from ..base.grad_mode import mode, special
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from ..graph.saved import EnteredHooks, RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
-from ..kernels.codegen import register_source
 from ..modes.inference import NEVER, elementwise_caller
 from ..modes.interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
 from ..native.launch import ElementwisePlan, Plan
@@ -46,6 +45,7 @@ from ..ops.torch_names import CONSTANTS, NAMES, NODES
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import WrittenRegion
+from .generated import compile_text
 from .plans import Formula, elementwise_plan, result_layout
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
@@ -933,12 +933,6 @@ def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
     """
     return [f"        if not {name}._needs_grad_: require_history(node, {place}, {name})" for place, name in enumerate(operands)
             if name in used]
-
-
-@cache
-def compile_text(text: str, label: str):
-    """Compile generated text, and register it for tracebacks under ``label``."""
-    return compile(text, register_source(text, label), "exec")
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------

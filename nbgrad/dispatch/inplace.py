@@ -14,7 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, can_cast, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import mode, special
-from ..graph.edges import edge_of, note_retained, requires_grad
+from ..graph.edges import edge_of, needs_gradient, note_retained, requires_grad
 from ..graph.saved import active_hooks, count_write
 from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
@@ -26,7 +26,6 @@ from ..tensors.tensor import ASK, Tensor, native, put_layout
 from ..views import check_history, check_inplace, rebase
 from . import elementwise as dispatch
 from .elementwise import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
-from .general import needs_gradient
 from .plans import elementwise_plan
 
 __all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]

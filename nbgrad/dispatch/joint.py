@@ -19,12 +19,11 @@ from weakref import ref
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
-from ..graph.edges import Edge, Node, edge_of, next_seq
+from ..graph.edges import Edge, Node, edge_of, needs_gradient, next_seq
 from ..graph.node import Rule, blank_node
 from ..graph.saved import freed_error
 from ..tensors.tensor import Tensor, native
 from .elementwise import JointResult
-from .general import needs_gradient
 
 __all__ = ["joint"]
 

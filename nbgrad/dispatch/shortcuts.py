@@ -19,7 +19,9 @@ from ..ops.core import OPS, Composite, Movement
 from ..ops.kinds import is_strange
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .general import argument_text, default_values, late_function, maker_of_several, view_layout, viewer
+from .arguments import argument_text, default_values
+from .generated import late_function
+from .movements import maker_of_several, view_layout, viewer
 
 __all__ = ["settled", "traced"]
 

@@ -20,8 +20,9 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..creation.factories import new_full
-from ..dispatch.elementwise import compile_text, find_plan, forward_formula
-from ..dispatch.general import hashable
+from ..dispatch.arguments import hashable
+from ..dispatch.elementwise import find_plan, forward_formula
+from ..dispatch.generated import compile_text
 from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Presence

@@ -22,10 +22,13 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
-from ..dispatch.elementwise import BARE, check_operands, compile_text, compute_dtype, find_plan, forward_formula, launched
-from ..dispatch.general import PREPARED, record_result, several_views, viewer
+from ..dispatch.elementwise import BARE, check_operands, compute_dtype, find_plan, forward_formula, launched
+from ..dispatch.generated import compile_text
 from ..dispatch.inplace import overlapping
+from ..dispatch.lowerings import PREPARED
+from ..dispatch.movements import several_views, viewer
 from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, is_marked, known_calls, quick_calls, quick_writes

@@ -21,11 +21,11 @@ from ..base.grad_mode import mode
 from ..batch.tensors import Batched, wrap
 from ..creation.factories import new_full
 from ..dispatch.elementwise import apply, choose, full_like, no_derivative, no_derivative_by
-from ..dispatch.general import facts_of, tensors_in
+from ..dispatch.lowerings import facts_of
 from ..dispatch.plans import Formula, elementwise_plan
 from ..engine import run_backward
 from ..graph.edges import Node, edge_of, requires_grad
-from ..graph.saved import unseen
+from ..graph.saved import tensors_in, unseen
 from ..graph.task import Captures
 from ..modes.interpreters import Call
 from ..ops.core import Elementwise, General, Movement, Reduction

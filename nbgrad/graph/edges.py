@@ -162,6 +162,14 @@ def requires_grad(x: Tensor) -> bool:
     return needs
 
 
+def needs_gradient(x) -> bool:
+    """Whether ``x`` is a tensor into which gradients flow."""
+    if not isinstance(x, Tensor):
+        return False
+    needs = x._needs_grad_
+    return requires_grad(x) if needs is ASK else needs
+
+
 # ---- hooks ---------------------------------------------------------------------------------------------------------
 
 def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:

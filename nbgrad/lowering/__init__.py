@@ -1,6 +1,6 @@
 """From an operation on tensors to kernels: what to launch for these layouts, with which parameters. Knows no graph.
 
-``load`` imports every module here, which registers its lowerings (``LOWERINGS`` in dispatch/general.py).
+``load`` imports every module here, which registers its lowerings (``LOWERINGS`` in dispatch/lowerings.py).
 """
 
 

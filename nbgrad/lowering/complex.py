@@ -5,7 +5,7 @@ from functools import cache
 
 from ..base.errors import DTypeError
 from ..creation.factories import empty_of
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.elementwise import elementwise_loop

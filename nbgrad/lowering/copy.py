@@ -6,7 +6,7 @@ import struct
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, complex128, int16, int32, int64, uint8
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import Formula, direct_record, elementwise_plan
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.scan import repeat_loop

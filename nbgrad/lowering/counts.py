@@ -9,7 +9,8 @@ from typing import Any, Callable, NamedTuple
 from ..base.bounded import keep
 from ..base.dtypes import bool_, float32, float64, int64
 from ..base.grad_mode import mode
-from ..dispatch.general import GeneralPlan, prepared, run_beneath
+from ..dispatch.lowerings import GeneralPlan, prepared
+from ..dispatch.prepared import run_beneath
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.count import before, counting_loop, insertion_loop

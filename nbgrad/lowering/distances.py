@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..dispatch.general import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.distances import distance_kernel
 from ..native.launch import PARALLEL, pack_record

@@ -16,7 +16,8 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering, prepared, run_beneath
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.prepared import run_beneath
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse

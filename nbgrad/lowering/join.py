@@ -10,7 +10,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
 from ..base.errors import ArgumentError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place

@@ -11,7 +11,8 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.dtypes import DType, float64, int32, int64
 from ..base.grad_mode import mode, special
-from ..dispatch.general import GeneralPlan, needs_gradient
+from ..dispatch.lowerings import GeneralPlan
+from ..graph.edges import needs_gradient
 from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.lapack import lapack_kernel

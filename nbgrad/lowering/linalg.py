@@ -13,7 +13,7 @@ from typing import Callable, NamedTuple
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, float32
 from ..base.errors import DeviceError, DTypeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address

@@ -8,7 +8,7 @@ from functools import cache
 from ..base.calls import CALLS
 from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.losses import loss_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key

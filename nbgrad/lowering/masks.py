@@ -11,7 +11,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64
-from ..dispatch.general import GeneralPlan, prepared
+from ..dispatch.lowerings import GeneralPlan, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.mask import masked_loop, positions_loop
 from ..kernels.templates.reduce import WIDTHS

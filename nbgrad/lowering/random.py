@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 from functools import cache, lru_cache
 
-from ..dispatch.general import GeneralPlan
+from ..dispatch.lowerings import GeneralPlan
 from ..kernels.cpu.build import Program, address
 from ..native.launch import NUMBER_CODES, PARALLEL, pack_record
 from ..tensors.layout import Layout

@@ -21,7 +21,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
 from ..base.errors import DimError, DTypeError, RangeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import (
     KEY_CONSTANTS,

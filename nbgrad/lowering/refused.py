@@ -12,8 +12,7 @@ from typing import Any
 
 from ..base.grad_mode import mode
 from ..dispatch.elementwise import no_derivative
-from ..dispatch.general import needs_gradient
-from ..graph.edges import edge_of, number_node
+from ..graph.edges import edge_of, needs_gradient, number_node
 from ..graph.node import Node, Rule, blank_node
 from ..modes.interpreters import has_tangent
 from ..tensors.tensor import Tensor

@@ -5,7 +5,7 @@ from functools import cache
 
 from ..base.dtypes import int64
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, scan_loop, shift_loop

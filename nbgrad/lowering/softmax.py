@@ -8,7 +8,7 @@ from functools import cache
 from ..base.calls import CALLS
 from ..base.dtypes import float32, get_default_dtype
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.general import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key

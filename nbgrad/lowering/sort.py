@@ -17,8 +17,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import DTypeError, RangeError
 from ..base.grad_mode import mode
-from ..dispatch.general import GeneralPlan, lowering, prepared, recorder
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import shares
+from ..dispatch.rules import recorder
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS

@@ -11,10 +11,13 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..dispatch import elementwise as dispatch
 from ..dispatch.elementwise import NUMBERS, call_of
-from ..dispatch.general import LOWERINGS, PREPARED, composite_call, general_call, movement_call
 from ..dispatch.inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
 from ..dispatch.joint import joint
+from ..dispatch.lowerings import LOWERINGS, PREPARED
+from ..dispatch.movements import movement_call
 from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.planned import planned_call
+from ..dispatch.prepared import composite_call, run_call
 from ..dispatch.shortcuts import settled, traced
 from ..kernels.codegen import computable
 from ..modes.overrides import functions_of
@@ -54,6 +57,16 @@ def install() -> None:
     install_variants()
     functions_of.update({name: public_form(name) for name in CALLS})
     install_numpy_protocol(FUNCTIONS)
+
+
+def general_call(op: General) -> Callable:
+    """The function of an operation with a lowering of its own."""
+    style, function = LOWERINGS[op.name]
+    call = planned_call(op, function) if style == "plan" else run_call(op, function)
+    call.__name__ = call.__qualname__ = op.name
+    call.__signature__ = public_signature(op)
+    CALLS[op.name] = call
+    return call
 
 
 def public_form(name: str) -> Callable:

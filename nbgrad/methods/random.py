@@ -22,7 +22,7 @@ from ..base.locks import new_lock
 from ..creation.casting import on_device
 from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
 from ..creation.numpy_doors import flat_tensor
-from ..dispatch.general import lowering
+from ..dispatch.lowerings import lowering
 from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import random_plan

@@ -12,7 +12,7 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 from nbgrad.base.calls import CALLS
-from nbgrad.dispatch.general import viewer
+from nbgrad.dispatch.movements import viewer
 
 native = sys.modules["nbgrad.tensor"].native         # `nbgrad.tensor` is the function
 pytestmark = pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0")

@@ -560,7 +560,7 @@ def keeping(*names, **options):
 @pytest.fixture
 def launches(monkeypatch):
     """Grows with every product that a checkpointed function really computes."""
-    from nbgrad.dispatch.general import CALLS
+    from nbgrad.base.calls import CALLS
     made, plain = [], CALLS["matmul"].plain
 
     def noted(*args, **kwargs):

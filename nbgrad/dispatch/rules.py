@@ -1,0 +1,317 @@
+"""How general operations are recorded: the rule of those whose derivatives are formulas of tensors, and their nodes."""
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any, Callable
+
+from ..base.bounded import keep
+from ..base.grad_mode import mode
+from ..graph.edges import Node, edge_of, next_seq, requires_grad
+from ..graph.node import Rule, blank_node, saved_slots
+from ..graph.saved import (
+    Guarded,
+    RawSaved,
+    freed_backward,
+    freed_error,
+    raw_attributes,
+    raw_of_several,
+    require_history,
+    tensors_in,
+    unpack_alike,
+)
+from ..modes.inference import is_inference, refuse_saving
+from ..ops.core import General, Movement, Op
+from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
+from ..ops.torch_names import CONSTANTS, NAMES, shown
+from ..tensors.tensor import ASK, Tensor, native
+from .arguments import KEY_TYPES, attribute_names
+from .elementwise import history_steps, node_template, saved_output, saved_value
+from .generated import compile_text
+from .lowerings import RunPlan, complete
+
+__all__ = ["GeneralRule", "recorder", "record_result", "record_run", "run_plan", "record_variadic"]
+
+
+class GeneralRule(Rule):
+    """Backward of an operation for one subset of its operands.
+
+    Attributes:
+        wanted: names of the operands that need a gradient.
+        formulas: their cotangents, functions of tensors.
+        saved_names: operands (and ``out``) that the formulas mention.
+        frees: whether a pass without retain_graph frees the node.
+    """
+
+    def __init__(self, op: Op, wanted: tuple[str, ...], keeps: bool = False):
+        self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
+        self.formulas = tuple(vjp_formula(op, name) for name in wanted)
+        self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
+        mentioned = {name for names in self.params for name in names}
+        self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        self.frees = keeps or bool(self.saved_names)
+        self.single = len(wanted) == 1
+        self.spread = op.operands[0] in wanted and getattr(op, "variadic", False)
+
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
+        """Edges belong to the operands that need a gradient, among those that can have one."""
+        if self.spread:
+            return None
+        if isinstance(self.op, Movement):
+            return None
+        able = [name for name in self.op.edges if name in self.op.vjps]
+        return (len(able), tuple(able.index(name) for name in self.wanted)) if len(able) != len(self.wanted) else None
+
+    def slot(self, name: str) -> int | None:
+        """The slot of a saved value, by torch's name of it or by ours."""
+        name = NAMES.get(self.name, {}).get(name, name)
+        return next((k for k, own in enumerate(self.saved_names) if name in (own, *_ALIASES.get(own, ()))), None)
+
+    def shown_names(self) -> list[str]:
+        """The names of saved values and of attributes, torch's first."""
+        theirs = {own: name for name, own in NAMES.get(self.name, {}).items()}
+        saved = [theirs.get(own) or _ALIASES.get(own, (own,))[0] for own in self.saved_names]
+        attributes = [theirs.get(name, name) for name in self.op.signature.parameters if name not in self.op.operands]
+        return [*saved, *attributes, *CONSTANTS.get(self.name, ())]
+
+    def saved(self, node: Node, name: str):
+        """The saved value, or attribute, of that name."""
+        slot = self.slot(name)
+        if slot is not None:
+            return saved_value(node, slot, self.saved_names[slot] == "out")
+        if node._backward_ is freed_backward:
+            raise freed_error(node)
+        facts = node._plan_.facts if type(node._attrs_) is not Guarded else {**node._plan_.facts, **node._attrs_.values()}
+        renamed, constants = NAMES.get(self.name, {}), CONSTANTS.get(self.name, {})
+        if (own := renamed.get(name, name)) in facts:
+            return shown(self.name, name, facts[own])
+        if name in constants:
+            return constants[name]
+        operand, _, aspect = name.partition("_sym_")        # as torch names sizes: self_sym_sizes
+        operand = renamed.get(operand, operand)
+        own = next((own for own, names in _ALIASES.items() if operand in names), operand)
+        layout = facts.get(f"{own}_layout")
+        known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
+        return known[aspect] if aspect in known else super().saved(node, name)
+
+    def raw_saved(self, node: Node, name: str):
+        """The slot behind a saved value; of an attribute that holds several tensors a tuple."""
+        slot = self.slot(name)
+        if slot is not None:
+            return RawSaved(node, slot)
+        found = raw_attributes(node, name)
+        if not found:
+            return super().saved(node, name)
+        return raw_of_several(node, name) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
+
+    def backward(self, node: Node, g, create_graph: bool):
+        """Evaluate the formulas: text made when first used, kept for all nodes."""
+        made = self.compiled = self.generate()
+        return made(node, g, create_graph)
+
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """``backward`` of some of the operands; of a sequence of them all."""
+        return None if self.spread or len(chosen) != len(self.wanted) else part_of(self, chosen)
+
+    def generate(self, chosen: tuple[bool, ...] | None = None) -> Callable:
+        """``backward(node, g, create_graph)``: check versions, call the formulas with what they name.
+
+        Args:
+            chosen: which of the operands are of interest; None: all.
+        """
+        lines = ["def backward(node, g, create_graph):"]
+        params = [names if chosen is None or chosen[k] else () for k, names in enumerate(self.params)]
+        used = {name for names in params for name in names}
+        for i, name in enumerate(self.saved_names):
+            if name not in used:
+                continue
+            lines += [f"    {name} = node._s{i}_",
+                      f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})"]
+        lines += self.histories(used)
+        known = {"g", *self.saved_names}
+        if used - known:
+            lines += ["    facts = node._plan_.facts",
+                      "    given = facts if node._attrs_ is None else node._attrs_.values()"]
+        attributes = attribute_names(self.op)
+        source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in params for p in names}
+        calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
+                 for k, names in enumerate(params)]
+        scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
+                                 **{f"f{k}": f for k, f in enumerate(self.formulas)}}
+        for k, (name, names) in enumerate(zip(self.wanted, params)):
+            other, rest = getattr(self.op, "after", {}).get(name, (None, None))
+            if names and other in self.wanted and params[place := self.wanted.index(other)]:
+                last = tuple(inspect.signature(rest).parameters)[1:]
+                lines.append(f"    r{place} = {calls[place]}")
+                calls[place] = f"r{place}"
+                calls[k] = f"a{k}({', '.join([f'r{place}', *(p if p in known else source[p] for p in last)])})"
+                scope[f"a{k}"] = rest
+        if self.spread:
+            lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
+                      "    return results[0] if len(node._edges_) == 1 else results"]
+        else:
+            lines.append(f"    return {', '.join(calls)}")
+        wanted = [name for k, name in enumerate(self.wanted) if chosen is None or chosen[k]]
+        exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(wanted)}"), scope)
+        return scope["backward"]
+
+    def histories(self, used: set[str]) -> list[str]:
+        """For a derivative to be differentiated: the saved result gets its history back, and operands must still have theirs."""
+        used = used & {*self.saved_names}
+        steps = [] if self.spread else history_steps(self.wanted, used)
+        steps += ["        out = saved_output(node, out)"] * ("out" in used)
+        return ["    if create_graph:", *steps] if steps else []
+
+
+@cache
+def part_of(rule: GeneralRule, chosen: tuple[bool, ...]) -> Callable:
+    """The ``backward`` of some of a rule's operands, made once."""
+    return rule.generate(chosen)
+
+
+_ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}
+
+
+def vjp_formula(op: Op, name: str) -> Callable:
+    """The formula of an operand's cotangent."""
+    if isinstance(op, Movement):
+        return op.inverse
+    return op.vjps[name]
+
+
+def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
+    """The attributes of a call as its node keeps them, if some hold tensors.
+
+    Raises:
+        GradError: inference tensors, which have no version.
+    """
+    tensors = tensors_in(attributes.values())
+    for x in tensors:
+        if is_inference(x):
+            refuse_saving(op.public)
+    return Guarded(op.public, attributes, tensors) if tensors else None
+
+
+@cache
+def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1, keeps: bool = False) -> tuple[GeneralRule, Callable]:
+    """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``; ``keeps``: attributes hold tensors."""
+    rule = GeneralRule(op, wanted, keeps)
+    slots = ("_seq_", "_plan_", "_edges_", "_attrs_", *saved_slots(len(rule.saved_names)))
+    template = blank_node(Node, slots)
+    template._rule_, template._backward_, template._outputs_ = rule, rule.generate(), outputs
+    return rule, native.builder(template, slots, True)
+
+
+@cache
+def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
+    """``record(plan, out, *operands)``, for a subset of the operands as bits; ``keeps``: attributes hold tensors."""
+    wanted = tuple(name for name in op.edges if mask >> op.operands.index(name) & 1)
+    rule = GeneralRule(op, wanted, keeps)
+    template = node_template(rule, rule.generate(), len(rule.saved_names))
+    saved = tuple((-1 if name == "out" else op.operands.index(name), False) for name in rule.saved_names)
+    return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved, edge_of)
+
+
+def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,
+              outputs: int = 1) -> Node:
+    """A node of ``op``; ``tensors`` by operand name."""
+    rule, build = node_builder(op, wanted, outputs, guarded is not None)
+    saved: list = []
+    for name in rule.saved_names:
+        value = native.alias(out) if name == "out" else tensors[name]
+        saved += [value, value._storage_.version]
+    return build(next_seq(), plan, edges, guarded, *saved)
+
+
+def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
+    """Give the first result of an operation its node, if an operand needs a gradient."""
+    bits, recorders = recorders_of(op)
+    mask = 0
+    for bit, x in zip(bits, tensors):
+        needs = x._needs_grad_
+        if needs and bit and (needs is not ASK or requires_grad(x)):
+            mask |= bit
+    if mask and out.layout.dtype.differentiable:
+        if guarded is None:
+            (recorders.get(mask) or recorders.setdefault(mask, recorder(op, mask)))(plan, out, *tensors)
+        else:
+            recorder(op, mask, True)(plan, out, *tensors)
+            out._edge_._attrs_ = guarded
+
+
+@cache
+def recorders_of(op: General) -> tuple[tuple[int, ...], dict[int, Callable]]:
+    """For every operand its bit, 0 if there is no gradient by it; and what records, by the bits of those that need one."""
+    return tuple(1 << k if name in op.vjps else 0 for k, name in enumerate(op.operands)), {}
+
+
+def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
+    """Compute with recording off, then record."""
+    odd = odd_test(op)
+    if odd is not None and odd(attributes):
+        refuse_odd(op, attributes.items())
+    enabled = mode.enabled
+    mode.enabled = False
+    try:
+        result = run(op, tensors, attributes)
+    except Exception as error:
+        refuse_wrong_kind(op, attributes.items(), error)
+        raise
+    finally:
+        mode.enabled = enabled
+    if type(result) is tuple:
+        result = tuple([x if x._meta_ is None else native.alias(x) for x in result])
+        out = result[0]
+    else:       # the last step may be a view of what the run made, which nobody else has
+        out = result = result if result._meta_ is None else native.alias(result)
+    if not enabled:
+        return result
+    if getattr(op, "variadic", False):
+        record_variadic(op, tensors, attributes, out)
+    else:
+        for x in tensors:
+            if isinstance(x, Tensor) and x._needs_grad_:
+                plan, guarded = run_plan(op, tensors, attributes, out)
+                record_result(op, plan, tensors, out, guarded)
+                break
+    return result
+
+
+_run_plans: dict[tuple, RunPlan] = {}
+
+
+def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
+    """The facts of one call, and its guarded attributes if some are tensors."""
+    layouts = tuple([x.layout if isinstance(x, Tensor) else tuple([t.layout for t in x]) for x in tensors])
+    guarded, given = None, attributes
+    for value in attributes.values():
+        if type(value) is not int and value is not None:
+            guarded = guarded_attributes(op, attributes)
+            given = {} if guarded else attributes
+            break
+    for value in given.values():
+        if type(value) not in KEY_TYPES:         # no part of a key: 1.0 would find what 1 has left
+            return complete(RunPlan(out), op, layouts, given), guarded
+    key = (op, layouts, out.layout, *given.values())
+    try:
+        plan = _run_plans.get(key)
+    except TypeError:                       # a list in a tuple
+        return complete(RunPlan(out), op, layouts, given), guarded
+    return plan or keep(_run_plans, key, complete(RunPlan(out), op, layouts, given)), guarded
+
+
+def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor, plan=None, guarded=None) -> None:
+    """Record an operation whose first operand is a sequence of tensors: an edge each."""
+    edges, wanted = [], False
+    for x in tensors[0]:
+        needs = x._needs_grad_ if isinstance(x, Tensor) else False
+        if needs and (needs is not ASK or requires_grad(x)):
+            wanted = True
+            edges.append(x._edge_ or edge_of(x))
+        else:
+            edges.append(None)
+    if wanted and out.layout.dtype.differentiable:
+        if plan is None:
+            plan, guarded = run_plan(op, tensors, attributes, out)
+        out._edge_ = make_node(op, plan, (op.operands[0],), tuple(edges), {}, out, guarded)
+        out._needs_grad_ = True
