@@ -208,6 +208,24 @@ def test_names_set_in_other_modules_are_listed():
     assert found == set(ASSIGNED), f"not listed: {sorted(found - set(ASSIGNED))}; gone: {sorted(set(ASSIGNED) - found)}"
 
 
+# What makes operations and what makes kernels of them, each with the folders that use it. Functions that are written in operations
+# are declared where what they are written in can be imported.
+PLACES_OF_DECLARATIONS = {
+    "ops.core": {"elementwise": ("ops", "methods.install"), "movement": ("ops",), "reduction": ("ops",), "general": ("ops",),
+                 "composite": ("ops", "composites")},
+    "dispatch.lowerings": {"lowering": ("lowering",), "prepared": ("lowering", "composites")},
+}
+
+
+def test_operations_are_declared_in_ops_and_lowered_in_lowering():
+    """``ops`` says what operations are, ``lowering`` how they are computed; ``composites`` are written in them."""
+    wrong = [f"{name} imports {alias.name}" for name, path in modules().items() for statement, _ in statements(path)
+             for alias, target in zip(statement.names, targets(name, path, statement))
+             for homes in [PLACES_OF_DECLARATIONS.get(target[1:], {}).get(alias.name, (name,))]
+             if not any(name == home or name.startswith(home + ".") for home in homes)]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_no_cycle_of_imports():
     """Within a layer, too, imports are acyclic, those inside of functions among them."""
     edges: dict[str, set[str]] = {}

@@ -12,33 +12,31 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, finfo, float32, int32, int64, result_dtype
+from ..base.dtypes import bool_, finfo, float32, int32, int64, result_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..creation.constants import numbered
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.arguments import require_tensors
+from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.prepared import run_beneath
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import needs_gradient, requires_grad
 from ..lowering.distances import serves
-from ..lowering.indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
 from ..lowering.lapack import at_once
 from ..lowering.reduce import ready
 from ..lowering.refused import refused
 from ..lowering.scan import running_plan
-from ..lowering.sort import in_order, indices_tensor, is_brief, order_plan, places_in_order, quick_indices, quick_places, rows_of
-from ..ops.core import OPS, composite, general
-from ..ops.expr import operation, scalar, symbol
+from ..lowering.sort import in_order, is_brief, order_plan
+from ..ops.core import OPS, composite
+from ..ops.expr import scalar
 from ..ops.kinds import constant_number, explained
-from ..ops.reduce import Extremum, conjugate
+from ..ops.reduce import Extremum
 from ..ops.shapes import wrap
 from ..ops.variants import of_integers
-from ..tensors.arrays import values_of
-from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.arrays import tensor_of, values_of
+from ..tensors.layout import broadcast_shapes
 from ..tensors.levels import whole
-from ..tensors.storage import wrap_array
-from ..tensors.tensor import Tensor, native, new_tensor
+from ..tensors.tensor import Tensor, native
 
 __all__: list[str] = []
 
@@ -51,130 +49,7 @@ def made(name: str, *args: Any, **named: Any) -> Tensor:
     return getattr(creation, name)(*args, **named)
 
 
-def shared(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
-    """An array as a tensor on the device of another one."""
-    from ..base.dtypes import dtype_of
-    shape, array = np.shape(array), np.ascontiguousarray(array)     # which makes a number a vector of one
-    layout = layout_of(dtype or dtype_of(array.dtype), shape, None, like.layout.device)
-    return new_tensor(wrap_array(array.reshape(-1)), layout)
-
-
-def require_tensors(name: str, *values: Any) -> None:
-    """Refuse anything but tensors.
-
-    Raises:
-        ArgumentError: something else.
-    """
-    for x in values:
-        if not isinstance(x, Tensor):
-            raise ArgumentError(f"{name}: expected a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).")
-
-
 # ---- indices of order statistics -------------------------------------------------------------------------------------
-
-general("median_indices", lambda x, dim, ignore_nan: x, method=False, function=False, public="median",
-        doc="Index of the lower median along dim; of the first NaN if there is one, unless ignored.")
-general("mode_indices", lambda x, dim: x, method=False, function=False, public="mode",
-        doc="Last index of the smallest of the most frequent values along dim; a NaN is like no other one, and below numbers.")
-general("running_indices", lambda x, dim, largest: x, method=False, function=False, public="cummax",
-        doc="Index of the last extremum up to each element along dim; NaN wins.")
-
-
-def missing(rows: np.ndarray) -> np.ndarray:
-    """Where numbers are NaN; integers never are."""
-    return rows != rows
-
-
-def place_in_order(rows: np.ndarray, k: int) -> np.ndarray:
-    """Of every row the index of the element at place ``k`` of a stable order; there is no NaN."""
-    value = np.partition(rows, k, axis=-1)[..., k:k + 1]
-    equal, before = rows == value, k - np.count_nonzero(rows < value, -1).reshape(-1)
-    if not before.any():
-        return equal.argmax(-1)[..., None]
-    counts = np.count_nonzero(equal, -1).reshape(-1)
-    chosen = np.flatnonzero(equal)[counts.cumsum() - counts + before]
-    return (chosen % rows.shape[-1]).reshape(value.shape)
-
-
-@lowering("median_indices", style="run")
-def _median_indices(op, tensors, attributes):
-    x, = tensors
-    places = places_in_order(x, attributes["dim"], "median", int(attributes["ignore_nan"]))
-    if places is not None:
-        return places
-    rows, dim = rows_of("median", x, attributes["dim"])
-    if not rows.shape[-1]:
-        raise DimError(f"median: dimension {dim} of {list(x.layout.shape)} has no elements.")
-    lost = missing(rows)
-    if not lost.any():
-        middle = (rows.shape[-1] - 1) // 2
-        return indices_tensor(place_in_order(rows, middle), dim, x)
-    order = np.argsort(rows, axis=-1, kind="stable")
-    counts = rows.shape[-1] - lost.sum(-1, keepdims=True) * attributes["ignore_nan"]
-    found = np.take_along_axis(order, np.maximum(counts - 1, 0) // 2, -1)
-    if not attributes["ignore_nan"]:
-        found = np.where(lost.any(-1, keepdims=True), lost.argmax(-1)[..., None], found)
-    return indices_tensor(found, dim, x)
-
-
-@prepared("median_indices")
-def _quick_median(op, layouts, attributes):
-    short = quick_places(layouts[0], attributes["dim"], "median", int(attributes["ignore_nan"]))
-    if short is not None:
-        return short
-    middle = (layouts[0].shape[attributes["dim"]] - 1) // 2 if layouts[0].ndim else 0
-
-    def find(rows):
-        if (rows != rows).any():        # NaN goes the long way
-            return None
-        return place_in_order(rows, middle)
-    quick = quick_indices(layouts[0], attributes["dim"], find)
-    return quick and (lambda x, *rest: quick(x))
-
-
-def modes(rows: np.ndarray) -> np.ndarray:
-    """Of every row the last index of the smallest of its most frequent values: where the longest run of the sorted row ends.
-
-    NaN is no value that is frequent; where no value comes twice, the first NaN is found.
-    """
-    order = np.argsort(rows, -1, kind="stable")
-    ordered, places = np.take_along_axis(rows, order, -1), np.arange(rows.shape[-1])
-    begins = np.zeros(rows.shape, np.int64)
-    begins[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
-    lengths = places - np.maximum.accumulate(begins, -1)
-    found = np.take_along_axis(order, lengths.argmax(-1)[..., None], -1)
-    lost = missing(rows)
-    if not lost.any():
-        return found
-    return np.where(lost.any(-1, keepdims=True) & (lengths.max(-1, keepdims=True) < 1), lost.argmax(-1)[..., None], found)
-
-
-@lowering("mode_indices", style="run")
-def _mode_indices(op, tensors, attributes):
-    x, = tensors
-    places = places_in_order(x, attributes["dim"], "mode")
-    if places is not None:
-        return places
-    rows, dim = rows_of("mode", x, attributes["dim"])
-    if not rows.shape[-1]:
-        if not rows.size and all(rows.shape[:-1]):
-            raise DimError(f"mode: dimension {dim} of {list(x.layout.shape)} has no elements.")
-        return indices_tensor(np.empty((*rows.shape[:-1], 1), np.int64), dim, x)
-    return indices_tensor(modes(rows), dim, x)
-
-
-@lowering("shared_pick", style="run")
-def _shared_pick(op, tensors, attributes):
-    return CALLS["pick"](*tensors, attributes["dim"], False)
-
-
-@prepared("mode_indices")
-def _quick_mode(op, layouts, attributes):
-    short = quick_places(layouts[0], attributes["dim"], "mode")
-    if short is not None:
-        return short
-    quick = quick_indices(layouts[0], attributes["dim"], modes)
-    return quick and (lambda x, *rest: quick(x))
 
 
 def without_dim(x, keepdim: bool, dim: int):
@@ -307,33 +182,6 @@ for _function in (cummax, cummin, nansum, nanmean, nan_to_num):
 
 
 # ---- parts of numbers --------------------------------------------------------------------------------------------------
-
-general("adjacent", lambda x, y: x,
-        {"x": lambda g, x, y: scalar.where(scalar.eq(x, y), 0, g),
-         "y": lambda g, y: scalar.where(scalar.eq(y, y) | scalar.isnan(y), 0, g)},
-        operands=("x", "y"), method=False, function=False, public="nextafter", node="NextafterBackward0",
-        doc="The next number after x in the direction of y.")
-general("binary_exponent", lambda x: x, method=False, function=False, public="frexp",
-        doc="The exponent e of x = m 2**e with 1/2 <= |m| < 1, in int32.")
-
-
-ADJACENT = Formula("adjacent", (("x", False), ("y", False)), (operation("nextafter", symbol("x"), symbol("y")),))
-BINARY_EXPONENT = Formula("binary_exponent", (("x", False),), (operation("binary_exponent", symbol("x")),))
-
-
-@lowering("adjacent")
-def _adjacent(op, layouts, attributes):
-    x, y = layouts
-    if x.dtype.itemsize == 2:           # what kernels compute half types in has other neighbours
-        return lambda op, tensors, attributes: shared(np.nextafter(*map(values_of, tensors)), tensors[0], x.dtype)
-    out = layout_of(x.dtype, broadcast_shapes("nextafter", [x.shape, y.shape]), None, x.device)
-    return elementwise_plan(ADJACENT, x.dtype, layouts, (out,), plan_type=GeneralPlan)
-
-
-@lowering("binary_exponent")
-def _binary_exponent(op, layouts, attributes):
-    x, = layouts
-    return elementwise_plan(BINARY_EXPONENT, x.dtype, layouts, (layout_of(int32, x.shape, None, x.device),), plan_type=GeneralPlan)
 
 
 class Frexp(NamedTuple):
@@ -487,7 +335,7 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     if mode == "replicate" and size + before + after > 0 and min(size + before, size + after) <= 0:
         # All is cut away and elements are added on the other side: those of the end that was nearest.
         places = np.arange(-before, size + after).clip(0, size - 1)
-        return x.index_select(dim, shared(places.astype(np.int64), x))
+        return x.index_select(dim, tensor_of(places.astype(np.int64), x))
     x = x.narrow(dim, max(-before, 0), size - max(-before, 0) - max(-after, 0)) if before < 0 or after < 0 else x
     before, after, size = max(before, 0), max(after, 0), x.shape[dim]
     if not before and not after:
@@ -503,7 +351,7 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
         raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
     if not size:
         raise ShapeError(f"pad: dimension {dim} has no elements to repeat.")
-    return x.index_select(dim, shared(np.arange(-before, size + after) % size, x))
+    return x.index_select(dim, tensor_of(np.arange(-before, size + after) % size, x))
 
 
 def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
@@ -518,7 +366,7 @@ def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
         raise ShapeError(f"pad: cannot {'reflect' if reflect else 'repeat'} {before} and {after} elements of dimension {dim} of "
                          f"size {size}.")
     places = size - 1 - np.abs(size - 1 - np.abs(places)) if reflect else places.clip(0, size - 1)
-    return x.index_select(dim, shared(places.astype(np.int64), x))
+    return x.index_select(dim, tensor_of(places.astype(np.int64), x))
 
 
 for _function in (diag, diag_embed, diagflat, rot90):
@@ -616,145 +464,6 @@ for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_
 # ---- reductions by index -----------------------------------------------------------------------------------------------
 
 # ``index`` has a place for every element of ``src``; or, of a tensor of more dimensions, is a vector with one for each slice.
-
-def read_at(x, dim, index):
-    """The elements or slices at an index."""
-    return x.gather(dim, index) if index.ndim == x.ndim or x.ndim < 2 else x.index_select(dim, index)
-
-
-def added_at(x, src, dim, index):
-    """Elements or slices added at an index."""
-    return x.scatter_add_src(src, dim, index) if index.ndim == x.ndim or x.ndim < 2 else x.index_add_source(src, dim, index)
-
-
-def zeroed_at(x, dim, index):
-    """Zeros at an index."""
-    return x.scatter_value(dim, index, 0) if index.ndim == x.ndim or x.ndim < 2 else x.index_fill_value(dim, index, 0)
-
-
-def shares(x, src, out, dim, index, include_self):
-    """Which elements of x and of src attain the extremum that they went into, and how many do so together."""
-    chosen = scalar.eq(src, read_at(out, dim, index)).to_dtype(out.dtype)
-    own = scalar.eq(x, out).to_dtype(out.dtype)
-    if not include_self:
-        own = zeroed_at(own, dim, index)
-    return own, chosen, added_at(own, chosen, dim, index)
-
-
-def own_share(g, x, src, out, dim, index, include_self):
-    """g shared evenly among the elements that attain the extremum: the part of x."""
-    own, _, count = shares(x, src, out, dim, index, include_self)
-    part = g / count * own
-    return part if include_self else zeroed_at(part, dim, index)            # a NaN is 0 / 0
-
-
-def source_share(g, x, src, out, dim, index, include_self):
-    """g shared evenly among the elements that attain the extremum: the part of src."""
-    _, chosen, count = shares(x, src, out, dim, index, include_self)
-    return read_at(g / count, dim, index) * chosen
-
-
-general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x, {"x": own_share, "src": source_share},
-        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        doc="The extremum of x and of the elements of src that index sends there along dim.")
-
-
-def places_along(dim: int, index: np.ndarray) -> tuple:
-    """Where ``index`` sends elements along a dimension, as NumPy's index; of a 0-d array the whole."""
-    places: list[np.ndarray] = list(np.indices(index.shape, sparse=True))
-    if places:
-        places[dim] = index
-    return tuple(places)
-
-
-def extremes(dtype: DType) -> tuple:
-    """The least and the greatest number of a dtype."""
-    if dtype.is_floating_point:
-        return -np.inf, np.inf
-    return (False, True) if dtype is bool_ else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
-
-
-def walk_to(layout: Layout, index: Layout) -> Callable:
-    """How an index of elements, or of slices, leads."""
-    return along_walk if index.ndim == layout.ndim or layout.ndim < 2 else rows_walk
-
-
-@lowering("scatter_extremum", style="run")
-def _scatter_extremum(op, tensors, attributes):
-    x, src = tensors
-    largest, dim = attributes["largest"], wrap("scatter_reduce", attributes["dim"], x.layout.ndim)
-    if x.layout.dtype.is_complex:
-        raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.layout.dtype}.")
-    index = int64_index("scatter_reduce", attributes["index"], strict=True)
-    out, walk = CALLS["clone_like"](x, copied_layout(x.layout)), walk_to(x.layout, index.layout)
-    if not attributes["include_self"]:
-        nothing = scalar_values(op, x, extremes(x.layout.dtype)[0 if largest else 1])
-        write("scatter_reduce", out, index, nothing, "set", True, walk, dim)
-    write("scatter_reduce", out, index, src, "amax" if largest else "amin", True, walk, dim)
-    return out
-
-
-@prepared("scatter_extremum", tensors=("index",))
-def _quick_scatter_extremum(op, layouts, attributes):
-    (x, src), index, dim = layouts, attributes["index"], attributes["dim"]
-    if not attributes["include_self"] or type(index) is not Layout:
-        return None
-    reduction, dim = "amax" if attributes["largest"] else "amin", wrap("scatter_reduce", dim, x.ndim)
-    launch = prepared_write(x, copied_layout(x), index, src, reduction, walk_to(x, index), dim)
-    return launch and (lambda x, src, dim, index, *rest: launch(x, index, src))
-
-
-# The product of those of its factors that are not zero, how many are and their sum: what the derivative by each factor is made of.
-general("scatter_product", lambda x, src, dim, index, include_self: x,
-        {"x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
-         "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self)},
-        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        doc="The product of x and of the elements of src that index sends there along dim.")
-
-
-def others(factor, product, zeros, nought):
-    """The product of all other factors: of those that are not zero, times the only zero among the others; 0 if there are more.
-
-    That zero stays a factor for the sake of second derivatives, which are products of the factors besides it.
-    """
-    nothing = scalar.eq(factor, 0)
-    rest, more = product / scalar.where(nothing, 1, factor), zeros - nothing.to_dtype(int64)
-    only = nought - scalar.where(nothing, factor, 0)
-    return scalar.where(scalar.eq(more, 0), rest, scalar.where(scalar.eq(more, 1), only * rest, 0))
-
-
-def factors(x, src, dim, index, include_self):
-    """The products of the factors that are not zero, the numbers of zeros and their sums, through which they have gradients."""
-    own, sent = scalar.eq(x, 0), scalar.eq(src, 0)
-    product = CALLS["scatter_product"](scalar.where(own, 1, x), scalar.where(sent, 1, src), dim, index, include_self)
-    count, nought = own.to_dtype(int64), scalar.where(own, x, 0)
-    if not include_self:
-        count, nought = count.scatter_value(dim, index, 0), nought.scatter_value(dim, index, 0)
-    return (product, count.scatter_add_src(sent.to_dtype(int64), dim, index),
-            nought.scatter_add_src(scalar.where(sent, src, 0), dim, index))
-
-
-def own_factor(g, x, src, dim, index, include_self):
-    """g times the product of what went to the same place: the part of x."""
-    part = g * conjugate(others(x, *factors(x, src, dim, index, include_self)))
-    return part if include_self else part.scatter_value(dim, index, 0)
-
-
-def source_factor(g, x, src, dim, index, include_self):
-    """g times the product of what else went to the same place: the part of src."""
-    parts = factors(x, src, dim, index, include_self)
-    return g.gather(dim, index) * conjugate(others(src, *(part.gather(dim, index) for part in parts)))
-
-
-@lowering("scatter_product", style="run")
-def _scatter_product(op, tensors, attributes):
-    x, src = map(values_of, tensors)
-    places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
-    out = x.astype(np.float64 if x.dtype.kind not in "iubc" else x.dtype)
-    if not attributes["include_self"]:
-        out[places] = 1
-    np.multiply.at(out, places, src)
-    return shared(out.astype(x.dtype), tensors[0], tensors[0].layout.dtype)
 
 
 EXTREMA = ("amax", "amin")
@@ -888,7 +597,7 @@ def combinations(input, r=2, with_replacement=False):
         rows = np.stack(np.triu_indices(size, 0 if with_replacement else 1), 1)
     else:
         rows = np.fromiter(itertools.chain.from_iterable(choose(range(size), r)), np.int64).reshape(-1, r)
-    return input.index_select(0, shared(rows.reshape(-1), input)).reshape(rows.shape)
+    return input.index_select(0, tensor_of(rows.reshape(-1), input)).reshape(rows.shape)
 
 
 def vander(x, N=None, increasing=False):
@@ -942,9 +651,9 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
     array = values_of(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
-        return refused("unique", "Unique2Backward0", shared(np.unique(array), input), input)
+        return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
     found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    values, inverse, counts = (shared(each, input) for each in found)
+    values, inverse, counts = (tensor_of(each, input) for each in found)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
@@ -959,46 +668,7 @@ def bincount(input, weights=None, minlength=0):
     if minlength < 0:
         raise RangeError(f"bincount: minlength is {minlength}, expected a number >= 0.")
     found = np.bincount(array, None if weights is None else values_of(weights), minlength)
-    return refused("bincount", "BincountBackward0", shared(found, input), weights)
-
-
-general("insertion_places", lambda sequence, x, right: x, operands=("sequence", "x"), method=False, function=False,
-        public="searchsorted", doc="Where to put values into a sorted last dimension.")
-general("are_members", lambda x, tests, invert: x, operands=("x", "tests"), method=False, function=False, public="isin",
-        doc="Whether elements are among others.")
-
-
-@lowering("insertion_places", style="run")
-def _searchsorted(op, tensors, attributes):
-    sequence, x = tensors
-    rows, values = values_of(sequence), values_of(x)
-    if not rows.ndim:
-        raise ShapeError("searchsorted: a 0-d sequence has no places. Hint: a vector.")
-    side = "right" if attributes["right"] else "left"
-    if not rows.ndim:
-        raise ShapeError("searchsorted: the sequence is a number, expected at least 1 dimension.")
-    if rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
-        raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} differ before the last size.")
-    if rows.ndim == 1:
-        found = np.asarray(np.searchsorted(rows, values, side))
-    else:
-        found = np.empty(values.shape, np.int64)
-        for place in np.ndindex(rows.shape[:-1]):
-            found[place] = np.searchsorted(rows[place], values[place], side)
-    return shared(found.astype(np.int64).reshape(values.shape), x)
-
-
-FEW_PAIRS = 1 << 12         # that are compared one by one in less time than it takes to sort
-
-
-@lowering("are_members", style="run")
-def _isin(op, tensors, attributes):
-    elements, tests = tensors
-    array, others = values_of(elements), values_of(tests)
-    if array.size * others.size <= FEW_PAIRS:
-        found = (array[..., None] == others.reshape(-1)).any(-1)
-        return shared(np.asarray(~found if attributes["invert"] else found), elements, bool_)
-    return shared(np.asarray(np.isin(array, others, invert=attributes["invert"])), elements, bool_)
+    return refused("bincount", "BincountBackward0", tensor_of(found, input), weights)
 
 
 def as_tensor(x, like: Tensor) -> Tensor:

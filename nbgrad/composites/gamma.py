@@ -1,27 +1,14 @@
 """The incomplete gamma functions: kernels that compute in double precision, whatever the operands are."""
 from __future__ import annotations
 
-from ..base.dtypes import float64, result_dtype
+from ..base.dtypes import result_dtype
 from ..base.errors import DTypeError
-from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.arguments import require_tensors
 from ..ops.core import composite
-from ..ops.expr import operation, scalar, symbol
-from ..tensors.layout import broadcast_shapes, layout_of
-from .functions import broadcast_tensors, require_tensors
+from ..ops.expr import scalar
+from .functions import broadcast_tensors
 
 __all__: list[str] = []
-
-X, Y = symbol("x"), symbol("y")
-FORMULAS = {f"{name}_pair": Formula(name, (("x", False), ("y", False)), (operation(function, X, Y),))
-            for name, function in (("igamma", "lower_gamma"), ("igammac", "upper_gamma"))}
-
-
-@lowering("igamma_pair", "igammac_pair")
-def _incomplete_gamma(op, layouts, attributes):
-    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts])
-    out = layout_of(layouts[0].dtype, shape, None, layouts[0].device)
-    return elementwise_plan(FORMULAS[op.name], float64, layouts, (out,), plan_type=GeneralPlan)
 
 
 def pair(name: str, input, other) -> tuple:

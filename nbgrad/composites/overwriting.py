@@ -8,51 +8,16 @@ from ..base.calls import CALLS
 from ..base.dtypes import can_cast
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.lowerings import lowering, prepared
 from ..graph.edges import requires_grad
-from ..lowering.join import Part, may_overlap, place_plan
 from ..modes.interpreters import is_marked
-from ..ops import shapes
 from ..ops.core import OPS, composite
-from ..tensors.tensor import Tensor, native
+from ..tensors.tensor import Tensor
 from ..views import check_inplace
 from . import functions as compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
 
-__all__ = ["PARTS", "OVERWRITING"]
+__all__ = ["OVERWRITING"]
 
 # ---- a part of a copy --------------------------------------------------------------------------------------------------
-
-PARTS = {"slice_scatter": "slice", "select_scatter": "select", "diagonal_scatter": "diagonal", "as_strided_scatter": "as_strided"}
-
-
-@lowering(*PARTS, style="run")
-def _scatter_to_view(op, tensors, attributes):
-    x, src = tensors
-    out = CALLS["contiguous_copy" if op.name == "as_strided_scatter" else "clone"](x)
-    part = CALLS[PARTS[op.name]](out, **attributes)
-    if part.layout.shape != src.layout.shape:
-        raise ShapeError(f"{op.name}: src has shape {list(src.layout.shape)}, expected {list(part.layout.shape)}.")
-    CALLS["copy_"](part, src)
-    return out
-
-
-GEOMETRY: dict[str, Callable] = {
-    "slice_scatter": shapes.sliced, "select_scatter": shapes.selected, "diagonal_scatter": shapes.diagonal_of,
-    "as_strided_scatter": lambda x, size, stride, offset: (tuple(size), tuple(stride), offset or 0)}
-
-
-@prepared(*PARTS)
-def _quick_scatter_to_view(op, layouts, attributes):
-    x, src = layouts
-    out = x.like() if op.name == "as_strided_scatter" else x
-    if not (x.dense and src.numel and x.dtype is src.dtype) or x.conj or x.neg or src.conj or src.neg:
-        return None
-    shape, strides, offset = GEOMETRY[op.name](out, *attributes.values())
-    if may_overlap(shape, strides):
-        return None
-    plan = place_plan(out, [Part(x, x.shape, out.strides, 0), Part(src, shape, strides, offset)], zero=False)
-    fresh = native.fresh
-    return lambda x, src, *attributes: fresh(plan, x, src)
 
 
 # ---- the result, copied over the operand -------------------------------------------------------------------------------

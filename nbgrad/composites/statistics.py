@@ -5,36 +5,31 @@ Those whose work is choosing (quantiles, the k-th smallest) pick elements by ind
 from __future__ import annotations
 
 import math
-import struct
-from functools import cache
 from typing import Any, Callable
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import complex128, float32, float64, int64
+from ..base.dtypes import float32, float64, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.arguments import require_tensors
+from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.prepared import run_beneath
 from ..graph.edges import needs_gradient, requires_grad
-from ..kernels.cpu.build import Program, address
-from ..kernels.templates.scan import running_logsumexp_loop
-from ..lowering.counts import Histogram
-from ..lowering.reduce import arranged, ready, split_at
+from ..lowering.counts import Histogram, limits
+from ..lowering.reduce import ready
 from ..lowering.refused import refused
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
-from ..native.launch import PARALLEL, pack_record
-from ..ops.core import composite, general
+from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number, counted, explained
 from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
-from ..tensors.arrays import values_of
-from ..tensors.layout import Layout
+from ..tensors.arrays import tensor_of, values_of
 from ..tensors.levels import is_batched, whole as whole_batch
 from ..tensors.tensor import Tensor, native
-from .functions import made, require_tensors, shared, without_dim
+from .functions import made, without_dim
 
 __all__: list[str] = []
 
@@ -116,7 +111,7 @@ def sorted_values(rows):
     """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
     if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and needs_gradient(rows):
         return rows.sort(-1).values
-    return shared(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
+    return tensor_of(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
 
 
 def between(rows, ranks, interpolation: str):
@@ -166,89 +161,9 @@ def _quick_quantile(op, layouts, attributes):
 # ---- running logarithms of sums ----------------------------------------------------------------------------------------
 
 
-def running_cotangent(g, x, x_dtype, dim):
-    """sum over j >= i of g_j exp(x_i - out_j), as a recurrence whose factors are at most 1: linear in g, and never too large.
-
-    In double precision, the result too: the difference of two great numbers is only as good as they are.
-    """
-    if x_dtype.is_complex:
-        return complex_running_cotangent(g, x, x_dtype, dim)
-    x, g = x.to_dtype(float64), g.to_dtype(float64)
-    out = scalar.running_logsumexp(x, dim)
-    finite = scalar.where(scalar.isinf(out) & (out < 0), 0.0, out)
-    step = finite - scalar.shift_along(finite, dim, -1)
-    factors = scalar.exp(scalar.where(step > 0, 0.0, step))
-    return (scalar.exp(x - finite) * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
-
-
-def complex_running_cotangent(g, x, x_dtype, dim):
-    """The same of complex numbers, conjugated; steps between sums that cancel may be large."""
-    x, g = x.to_dtype(complex128), g.to_dtype(complex128)
-    out = scalar.running_logsumexp(x, dim)
-    finite = scalar.where(scalar.isfinite(out), out, 0.0)
-    factors = scalar.exp(finite - scalar.shift_along(finite, dim, -1)).conj_physical()
-    return (scalar.exp(x - finite).conj_physical() * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
-
-
-general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=False, function=False,
-        node="LogcumsumexpBackward0", public="logcumsumexp", doc="log(sum(exp(x))) of the elements up to each along dim.")
-
-
-@lowering("running_logsumexp", style="run")
-def _running_logsumexp(op, tensors, attributes):
-    x, = tensors
-    if x.layout.dtype.is_complex:
-        return complex_running_logsumexp(x, attributes["dim"])
-    if not x.layout.dtype.is_floating_point:
-        raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
-    dim, dtype = wrap("logcumsumexp", attributes["dim"], x.layout.ndim), x.layout.dtype
-    x, = arranged((x,))
-    out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
-    return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
-
-
-@cache
-def running_logsumexp_kernel(dtype: str) -> int:
-    """Address of the loop."""
-    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
-    bindings = (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("LOWEST", -math.inf))
-    return address(Program("running_logsumexp", running_logsumexp_loop(dtype), "float64", bindings))
-
-
-def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
-    """The launch over a contiguous tensor of float32 or float64."""
-    outer, length, width = split_at(x.shape, dim)
-    record = pack_record(running_logsumexp_kernel(x.dtype.name), outer * width, max(1, 2048 // max(length, 1)), 1, (0,),
-                         PARALLEL if x.numel >= 4096 else 0, struct.pack("2q", length, max(width, 1)))
-    return GeneralPlan(record, (x.like().template,), (x,))
-
-
-@prepared("running_logsumexp")
-def _quick_running_logsumexp(op, layouts, attributes):
-    x, = layouts
-    if x.dtype not in (float32, float64) or not ready(x):
-        return None
-    plan, fresh = running_logsumexp_plan(x, wrap("logcumsumexp", attributes["dim"], x.ndim)), native.fresh
-    return lambda x, dim: fresh(plan, x)
-
-
 @prepared("logcumsumexp")
 def _quick_logcumsumexp(op, layouts, attributes):
     return run_beneath("running_logsumexp", *layouts, attributes["dim"])
-
-
-def complex_running_logsumexp(x: Tensor, dim: int) -> Tensor:
-    """Of complex numbers, one step after another: the one of greater real part is taken out."""
-    at = wrap("logcumsumexp", dim, x.layout.ndim)
-    out = values_of(x).astype(np.complex128)
-    steps = np.moveaxis(out, at, 0) if out.ndim else out[None]
-    with np.errstate(all="ignore"):
-        for k in range(1, len(steps)):
-            before, here = steps[k - 1], steps[k]
-            first = before.real >= here.real
-            top, other = np.where(first, before, here), np.where(first, here, before)
-            steps[k] = np.where(np.isneginf(top.real), top, top + np.log1p(np.exp(other - top)))
-    return shared(out.astype(x.layout.descr), x, x.layout.dtype)
 
 
 def logcumsumexp(input, dim):
@@ -309,25 +224,6 @@ def areas(name: str, y, x, dx, dim: int):
     size = y.shape[dim]
     pairs = y.slice(dim, 1, None, 1) + y.slice(dim, 0, max(size - 1, 0), 1)
     return pairs * spacings(name, y, x, dx, dim) / 2, dim - y.ndim
-
-
-general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)}, method=False,
-        function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")
-
-
-@lowering("halved_ends_sum", style="run")
-def _halved_ends_sum(op, tensors, attributes):
-    x, dim = tensors[0], attributes["dim"]
-    size = x.layout.shape[dim]
-    ends = CALLS["add"](CALLS["select"](x, dim, 0), CALLS["select"](x, dim, size - 1))
-    return CALLS["add"](CALLS["sum"](CALLS["slice"](x, dim, 1, size - 1), dim), CALLS["mul"](ends, 0.5))
-
-
-def at_halved_ends(g, shape, dim: int):
-    """The transpose: g at every number of a row, half of it at the ends."""
-    half = g.detach().new_full((shape[dim] - 1,), 0.5)
-    weights = half.zero_pad((0, 1)) + half.zero_pad((1, 0))
-    return g.unsqueeze(dim) * weights.reshape((-1,) + (1,) * (len(shape) - dim - 1))
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
@@ -520,23 +416,6 @@ def require_real(name: str, input) -> None:
         raise DTypeError(f"{name}: complex numbers have no order, got {input.dtype}.")
 
 
-def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) -> tuple[float, float]:
-    """The interval of a histogram: that of the elements where both ends are equal; ``apart`` to both sides if that is one number.
-
-    Raises:
-        RangeError: no interval.
-    """
-    if low == high and array.size:
-        low, high = float(array.min()), float(array.max())
-    if low == high:
-        low, high = low - apart, high + apart
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RangeError(f"{name}: the range [{low}, {high}] is not finite.")
-    if low > high:
-        raise RangeError(f"{name}: max is {high}, expected more than min, {low}.")
-    return low, high
-
-
 def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
     """The interval of ``histogram``: given, or that of the elements; half a unit to both sides of a single number."""
     if given is None:
@@ -558,24 +437,6 @@ def histc(input, bins=100, min=0, max=0):
         raise RangeError(f"histc: bins is {bins}, expected at least 1.")
     ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
     return scalar.bin_counts(input.detach(), bins, *ends)
-
-
-general("bin_counts", lambda x, bins, min, max: x, method=False, function=False, public="histc",
-        doc="How many elements lie in each of so many equal intervals.")
-
-
-@lowering("bin_counts", style="run")
-def _bin_counts(op, tensors, attributes):
-    input, = tensors
-    bins, min, max = attributes["bins"], attributes["min"], attributes["max"]
-    array = values_of(input).reshape(-1)
-    array = array if input.dtype.is_floating_point else array.astype(np.float64)
-    kind = array.dtype.type
-    # In the dtype of the elements, so that one of them may be an end.
-    low, high = map(kind, limits("histc", array, min, max, 1.0))
-    inside = array[(array >= low) & (array <= high)]
-    places = np.minimum(((inside - low) * kind(bins) / (high - low)).astype(np.int64), bins - 1)
-    return CALLS["to_dtype"](shared(np.bincount(places, minlength=bins).astype(np.float64), input), input.layout.dtype)
 
 
 def histogram(input, bins=100, *, range=None, weight=None, density=False):
@@ -600,7 +461,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
         edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
     weights = None if weight is None else values_of(weight.detach()).reshape(-1)
     counts, _ = np.histogram(array, edges, weights=weights, density=density)
-    found = (shared(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
+    found = (tensor_of(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
     return Histogram(*(refused("histogram", "HistogramBackward0", each, input, bins, weight) for each in found))
 
 
@@ -617,7 +478,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     places = np.cumsum(new) - 1
     inverse = places.reshape(array.shape) if dim is None else places
     counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
-    wanted = tuple(shared(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
+    wanted = tuple(tensor_of(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
                                                            (counts.astype(np.int64), return_counts)) if asked)
     refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
     return wanted if len(wanted) > 1 else wanted[0]

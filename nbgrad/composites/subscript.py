@@ -21,7 +21,7 @@ from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, Subsc
 from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.inplace import overlapping
-from ..dispatch.lowerings import lowering, prepared
+from ..dispatch.lowerings import prepared
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import edge_of, needs_gradient
 from ..lowering.copy import repeat_plan
@@ -29,7 +29,7 @@ from ..lowering.indexing import WRITERS, array_of, points_shape, positions_tenso
 from ..lowering.masks import positions_finder
 from ..modes.inference import made
 from ..modes.interpreters import Call, interpret, is_marked
-from ..ops.core import OPS, composite, general
+from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides, wrap
 from ..tensors.layout import Layout, layout_of
 from ..tensors.levels import BATCHED
@@ -574,15 +574,6 @@ def argwhere(x):
     """The indices of the elements that are not zero, a row each."""
     check_is_tensor("argwhere", x)
     return CALLS["nonzero_places"](x)
-
-
-general("nonzero_places", lambda x: x, method=False, function=False, public="argwhere",
-        doc="The indices of the elements that are not zero: of a batch as many for each of its elements.")
-
-
-@lowering("nonzero_places", style="run")
-def _nonzero_places(op, tensors, attributes):
-    return nonzero(*tensors)
 
 
 def where(condition, input=None, other=None, *, out=None):

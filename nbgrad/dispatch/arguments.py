@@ -12,8 +12,8 @@ from ..ops.spellings import foreign_names, own_arguments
 from ..tensors.tensor import Tensor
 from .generated import late_function
 
-__all__ = ["bound_arguments", "bound_function", "binder", "attribute_names", "check_tensor", "KEY_TYPES", "hashable",
-           "default_values", "argument_text"]
+__all__ = ["bound_arguments", "bound_function", "binder", "attribute_names", "check_tensor", "require_tensors", "KEY_TYPES",
+           "hashable", "default_values", "argument_text"]
 
 
 def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -127,3 +127,14 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
     others = [f"{name}=None" for name in aliases]
     separator = ["*"] if named and not aliases else []
     return ", ".join([*required, *optional, *others, *separator, *named])
+
+
+def require_tensors(name: str, *values: Any) -> None:
+    """Refuse anything but tensors.
+
+    Raises:
+        ArgumentError: something else.
+    """
+    for x in values:
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{name}: expected a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).")

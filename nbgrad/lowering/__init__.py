@@ -7,4 +7,22 @@
 def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
-    from . import complex, copy, counts, indexing, join, linalg, losses, masks, reduce, scan, softmax, sort  # noqa: F401
+    from . import (  # noqa: F401
+        complex,
+        copy,
+        counts,
+        decompositions,
+        distances,
+        formulas,
+        indexing,
+        join,
+        linalg,
+        losses,
+        masks,
+        random,
+        reduce,
+        scan,
+        scatter,
+        softmax,
+        sort,
+    )

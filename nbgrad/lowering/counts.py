@@ -6,10 +6,14 @@ import struct
 from functools import cache, partial
 from typing import Any, Callable, NamedTuple
 
+import numpy as np
+
 from ..base.bounded import keep
+from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, float64, int64
+from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
-from ..dispatch.lowerings import GeneralPlan, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.prepared import run_beneath
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
@@ -17,6 +21,7 @@ from ..kernels.templates.count import before, counting_loop, insertion_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
 from ..kernels.templates.select import rank_of
 from ..native.launch import PARALLEL, pack_record
+from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
@@ -254,3 +259,67 @@ def _quick_take_along_dim(op, layouts, attributes):
     if run is None or any(a != b for d, (a, b) in enumerate(zip(x.shape, index.shape)) if d != dim % x.ndim):
         return None
     return lambda x, index, dim: run(x, dim, index, False)
+
+
+# ---- by NumPy ---------------------------------------------------------------------------------------------------------
+
+@lowering("insertion_places", style="run")
+def _searchsorted(op, tensors, attributes):
+    sequence, x = tensors
+    rows, values = values_of(sequence), values_of(x)
+    if not rows.ndim:
+        raise ShapeError("searchsorted: a 0-d sequence has no places. Hint: a vector.")
+    side = "right" if attributes["right"] else "left"
+    if rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(f"searchsorted: sequences {list(rows.shape)} and values {list(values.shape)} differ before the last size.")
+    if rows.ndim == 1:
+        found = np.asarray(np.searchsorted(rows, values, side))
+    else:
+        found = np.empty(values.shape, np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            found[place] = np.searchsorted(rows[place], values[place], side)
+    return tensor_of(found.astype(np.int64).reshape(values.shape), x)
+
+
+FEW_PAIRS = 1 << 12         # that are compared one by one in less time than it takes to sort
+
+
+@lowering("are_members", style="run")
+def _isin(op, tensors, attributes):
+    elements, tests = tensors
+    array, others = values_of(elements), values_of(tests)
+    if array.size * others.size <= FEW_PAIRS:
+        found = (array[..., None] == others.reshape(-1)).any(-1)
+        return tensor_of(np.asarray(~found if attributes["invert"] else found), elements, bool_)
+    return tensor_of(np.asarray(np.isin(array, others, invert=attributes["invert"])), elements, bool_)
+
+
+def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) -> tuple[float, float]:
+    """The interval of a histogram: that of the elements where both ends are equal; ``apart`` to both sides if that is one number.
+
+    Raises:
+        RangeError: no interval.
+    """
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - apart, high + apart
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RangeError(f"{name}: the range [{low}, {high}] is not finite.")
+    if low > high:
+        raise RangeError(f"{name}: max is {high}, expected more than min, {low}.")
+    return low, high
+
+
+@lowering("bin_counts", style="run")
+def _bin_counts(op, tensors, attributes):
+    input, = tensors
+    bins, min, max = attributes["bins"], attributes["min"], attributes["max"]
+    array = values_of(input).reshape(-1)
+    array = array if input.dtype.is_floating_point else array.astype(np.float64)
+    kind = array.dtype.type
+    # In the dtype of the elements, so that one of them may be an end.
+    low, high = map(kind, limits("histc", array, min, max, 1.0))
+    inside = array[(array >= low) & (array <= high)]
+    places = np.minimum(((inside - low) * kind(bins) / (high - low)).astype(np.int64), bins - 1)
+    return CALLS["to_dtype"](tensor_of(np.bincount(places, minlength=bins).astype(np.float64), input), input.layout.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64
-from ..dispatch.lowerings import GeneralPlan, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.mask import masked_loop, positions_loop
 from ..kernels.templates.reduce import WIDTHS
@@ -132,3 +132,8 @@ def _quick_masked_select_backward(op, layouts, attributes):
         return None
     launch = masked_launch("spread", layout_of(g.dtype, shape, None, g.device), (g, mask), mask, g.numel)
     return launch and (lambda g, shape, mask: launch(g, mask))
+
+
+@lowering("nonzero_places", style="run")
+def _nonzero_places(op, tensors, attributes):
+    return CALLS["nonzero"](*tensors)

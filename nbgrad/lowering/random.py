@@ -1,15 +1,23 @@
-"""Random numbers: which kernel, with which numbers. See NOTE [Counter] in kernels/templates/philox.py."""
+"""Random numbers: which kernel, with which numbers, and what a call draws. See NOTE [Counter] in kernels/templates/philox.py."""
 from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
 
-from ..dispatch.lowerings import GeneralPlan
+from ..base.calls import CALLS
+from ..base.dtypes import bfloat16, float16, float32, float64, int64
+from ..base.errors import DTypeError
+from ..creation.factories import empty_of, layout_like
+from ..creation.generators import Generator, generator_of
+from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..native.launch import NUMBER_CODES, PARALLEL, pack_record
-from ..tensors.layout import Layout
+from ..tensors import levels as batch_levels
+from ..tensors.layout import Layout, layout_of
+from ..tensors.levels import open_levels, random_levels
+from ..tensors.tensor import Tensor, native
 
-__all__ = ["random_plan"]
+__all__ = ["draw", "drawn", "random_plan"]
 
 # Blocks from which threads pay, and that one claims at once.
 PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
@@ -36,3 +44,39 @@ def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
                          else 0,
                          struct.pack("q", layout.numel))
     return GeneralPlan(record, (layout.template,), (None,) * 4)
+
+
+def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
+    """A new tensor of random numbers; the one at row-major position k is the k-th of the call, whatever the strides.
+
+    Half types are drawn in float32, integers in int64, and converted. Inside of vmap its randomness decides: see ``vmap``.
+    """
+    if open_levels and (levels := random_levels()):
+        sizes = tuple(level.size for level in levels)
+        return batch_levels.hide(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
+    return drawn(distribution, layout, generator, a, b)
+
+
+def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
+    """The numbers of one call."""
+    numbers = generator_of(generator).next_call()
+    if not layout.numel:
+        return empty_of(layout)
+    dtype = layout.dtype
+    work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
+    if distribution == "uniform" and dtype in (float16, bfloat16):
+        distribution = f"uniform_{dtype.name}"          # fewer bits: none may round to 1
+    out = native.fresh(random_plan(distribution, layout_of(work, layout.shape)), *numbers, a, b)
+    if work is not dtype:
+        out = CALLS["to_dtype"](out, dtype)
+    return out if layout.contiguous else CALLS["clone_like"](out, layout)
+
+
+@lowering("dropout_mask", style="run")
+def _dropout_mask(op, tensors, attributes):
+    layout, keep = layout_like("dropout", tensors[0]), attributes["keep"]
+    if not layout.dtype.differentiable:
+        raise DTypeError(f"dropout: expected a floating or complex tensor, got {layout.dtype}.")
+    if layout.dtype.is_complex:
+        layout = layout_of(layout.dtype.to_real(), layout.shape, layout.strides)
+    return draw("bernoulli", layout, None, keep, 1.0 / keep if keep else 0.0)

@@ -665,7 +665,7 @@ def arranged(tensors: tuple) -> tuple:
     return tuple(result)
 
 
-def prepared(op, tensors, attributes):
+def arranged_call(op, tensors, attributes):
     """Several steps: operands that kernels take, the same call, the result in the operand's half type."""
     dtype = tensors[0].layout.dtype
     result = CALLS[op.name](*arranged(tensors), **attributes)
@@ -683,7 +683,7 @@ def ready(layout: Layout) -> bool:
 def _argmax(op, layouts, attributes):
     x, dim = layouts[0], attributes["dim"]
     if not ready(x):
-        return prepared
+        return arranged_call
     dims = reduced_dims(op.name, x.ndim, dim)
     require_order(op.name, x, dims)
     split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
@@ -705,7 +705,7 @@ def _variance(op, layouts, attributes):
     dims = reduced_dims("var", x.ndim, attributes["dim"])
     neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
     if not ready(x):
-        return prepared
+        return arranged_call
     if not float(attributes["correction"]).is_integer():
         return lambda op, tensors, attributes: rescaled(op, tensors[0], math.prod(x.shape[d] for d in dims), attributes)
     if not neighbours:
@@ -742,3 +742,11 @@ def _power_norm(op, tensors, attributes):
     x, p = tensors[0], attributes["p"]
     total = CALLS["sum"](CALLS["pow"](CALLS["abs"](x), p), attributes["dim"], attributes["keepdim"])
     return CALLS["pow"](total, 1 / p)
+
+
+@lowering("halved_ends_sum", style="run")
+def _halved_ends_sum(op, tensors, attributes):
+    x, dim = tensors[0], attributes["dim"]
+    size = x.layout.shape[dim]
+    ends = CALLS["add"](CALLS["select"](x, dim, 0), CALLS["select"](x, dim, size - 1))
+    return CALLS["add"](CALLS["sum"](CALLS["slice"](x, dim, 1, size - 1), dim), CALLS["mul"](ends, 0.5))

@@ -1,18 +1,26 @@
 """Scans, and elements picked and placed, along one dimension."""
 from __future__ import annotations
 
+import math
+import struct
 from functools import cache
 
-from ..base.dtypes import int64
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS
-from ..kernels.templates.scan import pick_loop, place_loop, scan_loop, shift_loop
+from ..kernels.templates.scan import pick_loop, place_loop, running_logsumexp_loop, scan_loop, shift_loop
 from ..kernels.templates.select import rank_of, running_loop
+from ..native.launch import PARALLEL, pack_record
 from ..ops.shapes import wrap
+from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
-from .reduce import in_dtype, prepared, ready, split_at, split_launch
+from ..tensors.tensor import Tensor, native
+from .reduce import arranged, arranged_call, in_dtype, ready, split_at, split_launch
 
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
@@ -40,7 +48,7 @@ def _scan(op, layouts, attributes):
     if (steps := in_dtype(x, dtype)) is not None:
         return steps
     if not ready(x):
-        return prepared
+        return arranged_call
     name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")
     out = x.like(x.dtype if x.dtype.differentiable else int64)
     return scan_plan(name, layouts, attributes["dim"], out, attributes["reverse"])
@@ -49,7 +57,7 @@ def _scan(op, layouts, attributes):
 @lowering("recurrence")
 def _recurrence(op, layouts, attributes):
     if not all(map(ready, layouts)):
-        return prepared
+        return arranged_call
     name = "recurrence_lagged" if attributes["lagged"] else "recurrence"
     return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
 
@@ -75,7 +83,7 @@ def _running_indices(op, layouts, attributes):
     x, = layouts
     if x.dtype.is_complex:
         raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
-    return running_plan(x, attributes["dim"], attributes["largest"], False) if ready(x) else prepared
+    return running_plan(x, attributes["dim"], attributes["largest"], False) if ready(x) else arranged_call
 
 
 @cache
@@ -89,7 +97,7 @@ def mover(name: str, bits: str) -> int:
 def _shift(op, layouts, attributes):
     x = layouts[0]
     if not x.contiguous:
-        return prepared
+        return arranged_call
     split = split_at(x.shape, wrap("shift", attributes["dim"], x.ndim))
     record = split_launch(mover("shift", _BITS[x.dtype.itemsize]), split, 1, False, 0, attributes["by"])
     return GeneralPlan(record, (x.like().template,), layouts)
@@ -99,7 +107,7 @@ def _shift(op, layouts, attributes):
 def _pick(op, layouts, attributes):
     x, index = layouts
     if not (x.contiguous and index.contiguous):
-        return prepared
+        return arranged_call
     dim = wrap(op.name, attributes["dim"], x.ndim)
     if op.name == "place" and x.shape != index.shape:
         raise ShapeError(f"place: values {list(x.shape)} and index {list(index.shape)} must have one shape.")
@@ -112,3 +120,62 @@ def _pick(op, layouts, attributes):
     if op.name == "pick" and not attributes["keepdim"]:
         shape = (*shape[:dim], *shape[dim + 1:])
     return GeneralPlan(record, (x.like(None, shape).template,), layouts)
+
+
+@lowering("shared_pick", style="run")
+def _shared_pick(op, tensors, attributes):
+    return CALLS["pick"](*tensors, attributes["dim"], False)
+
+
+# ---- running logarithms of sums ---------------------------------------------------------------------------------------
+
+@lowering("running_logsumexp", style="run")
+def _running_logsumexp(op, tensors, attributes):
+    x, = tensors
+    if x.layout.dtype.is_complex:
+        return complex_running_logsumexp(x, attributes["dim"])
+    if not x.layout.dtype.is_floating_point:
+        raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
+    dim, dtype = wrap("logcumsumexp", attributes["dim"], x.layout.ndim), x.layout.dtype
+    x, = arranged((x,))
+    out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
+    return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+
+
+@cache
+def running_logsumexp_kernel(dtype: str) -> int:
+    """Address of the loop."""
+    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
+    bindings = (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("LOWEST", -math.inf))
+    return address(Program("running_logsumexp", running_logsumexp_loop(dtype), "float64", bindings))
+
+
+def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
+    """The launch over a contiguous tensor of float32 or float64."""
+    outer, length, width = split_at(x.shape, dim)
+    record = pack_record(running_logsumexp_kernel(x.dtype.name), outer * width, max(1, 2048 // max(length, 1)), 1, (0,),
+                         PARALLEL if x.numel >= 4096 else 0, struct.pack("2q", length, max(width, 1)))
+    return GeneralPlan(record, (x.like().template,), (x,))
+
+
+@prepared("running_logsumexp")
+def _quick_running_logsumexp(op, layouts, attributes):
+    x, = layouts
+    if x.dtype not in (float32, float64) or not ready(x):
+        return None
+    plan, fresh = running_logsumexp_plan(x, wrap("logcumsumexp", attributes["dim"], x.ndim)), native.fresh
+    return lambda x, dim: fresh(plan, x)
+
+
+def complex_running_logsumexp(x: Tensor, dim: int) -> Tensor:
+    """Of complex numbers, one step after another: the one of greater real part is taken out."""
+    at = wrap("logcumsumexp", dim, x.layout.ndim)
+    out = values_of(x).astype(np.complex128)
+    steps = np.moveaxis(out, at, 0) if out.ndim else out[None]
+    with np.errstate(all="ignore"):
+        for k in range(1, len(steps)):
+            before, here = steps[k - 1], steps[k]
+            first = before.real >= here.real
+            top, other = np.where(first, before, here), np.where(first, here, before)
+            steps[k] = np.where(np.isneginf(top.real), top, top + np.log1p(np.exp(other - top)))
+    return tensor_of(out.astype(x.layout.descr), x, x.layout.dtype)

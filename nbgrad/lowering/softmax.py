@@ -18,7 +18,7 @@ from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .reduce import converted_first, kept_first, prepared, ready, split_at
+from .reduce import arranged_call, converted_first, kept_first, ready, split_at
 
 COST = 0.12         # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 
@@ -59,7 +59,7 @@ def _softmax(op, layouts, attributes):
         raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
     dim = wrap(op.name, attributes["dim"], x.ndim)
     if not ready(x):
-        return prepared
+        return arranged_call
     return family_plan(op.name, layouts, split_at(x.shape, dim), x.like())
 
 
@@ -69,7 +69,7 @@ def _backward(op, layouts, attributes):
     if x.shape != y.shape:
         raise ShapeError(f"{op.name}: shapes {list(x.shape)} and {list(y.shape)} must be equal.")
     if not (ready(x) and ready(y)):
-        return prepared
+        return arranged_call
     return family_plan(op.name, layouts, split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim)), x.like())
 
 
@@ -81,7 +81,7 @@ def _standardise(op, layouts, attributes):
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
     if not all(map(ready, layouts)):
-        return prepared
+        return arranged_call
     split = x.ndim - attributes["count"]
     return family_plan(op.name, layouts, (math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1), x.like(), attributes["eps"])
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import int64
-from ..base.errors import DTypeError, RangeError
+from ..base.errors import DimError, DTypeError, RangeError
 from ..base.grad_mode import mode
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import shares
@@ -318,3 +318,95 @@ def _top_indices(op, tensors, attributes):
     return indices_tensor(ordered(rows, largest)[..., :k], dim, x)
 
 
+# ---- medians and modes: indices ---------------------------------------------------------------------------------------
+
+def missing(rows: np.ndarray) -> np.ndarray:
+    """Where numbers are NaN; integers never are."""
+    return rows != rows
+
+
+def place_in_order(rows: np.ndarray, k: int) -> np.ndarray:
+    """Of every row the index of the element at place ``k`` of a stable order; there is no NaN."""
+    value = np.partition(rows, k, axis=-1)[..., k:k + 1]
+    equal, before = rows == value, k - np.count_nonzero(rows < value, -1).reshape(-1)
+    if not before.any():
+        return equal.argmax(-1)[..., None]
+    counts = np.count_nonzero(equal, -1).reshape(-1)
+    chosen = np.flatnonzero(equal)[counts.cumsum() - counts + before]
+    return (chosen % rows.shape[-1]).reshape(value.shape)
+
+
+@lowering("median_indices", style="run")
+def _median_indices(op, tensors, attributes):
+    x, = tensors
+    places = places_in_order(x, attributes["dim"], "median", int(attributes["ignore_nan"]))
+    if places is not None:
+        return places
+    rows, dim = rows_of("median", x, attributes["dim"])
+    if not rows.shape[-1]:
+        raise DimError(f"median: dimension {dim} of {list(x.layout.shape)} has no elements.")
+    lost = missing(rows)
+    if not lost.any():
+        middle = (rows.shape[-1] - 1) // 2
+        return indices_tensor(place_in_order(rows, middle), dim, x)
+    order = np.argsort(rows, axis=-1, kind="stable")
+    counts = rows.shape[-1] - lost.sum(-1, keepdims=True) * attributes["ignore_nan"]
+    found = np.take_along_axis(order, np.maximum(counts - 1, 0) // 2, -1)
+    if not attributes["ignore_nan"]:
+        found = np.where(lost.any(-1, keepdims=True), lost.argmax(-1)[..., None], found)
+    return indices_tensor(found, dim, x)
+
+
+@prepared("median_indices")
+def _quick_median(op, layouts, attributes):
+    short = quick_places(layouts[0], attributes["dim"], "median", int(attributes["ignore_nan"]))
+    if short is not None:
+        return short
+    middle = (layouts[0].shape[attributes["dim"]] - 1) // 2 if layouts[0].ndim else 0
+
+    def find(rows):
+        if (rows != rows).any():        # NaN goes the long way
+            return None
+        return place_in_order(rows, middle)
+    quick = quick_indices(layouts[0], attributes["dim"], find)
+    return quick and (lambda x, *rest: quick(x))
+
+
+def modes(rows: np.ndarray) -> np.ndarray:
+    """Of every row the last index of the smallest of its most frequent values: where the longest run of the sorted row ends.
+
+    NaN is no value that is frequent; where no value comes twice, the first NaN is found.
+    """
+    order = np.argsort(rows, -1, kind="stable")
+    ordered, places = np.take_along_axis(rows, order, -1), np.arange(rows.shape[-1])
+    begins = np.zeros(rows.shape, np.int64)
+    begins[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
+    lengths = places - np.maximum.accumulate(begins, -1)
+    found = np.take_along_axis(order, lengths.argmax(-1)[..., None], -1)
+    lost = missing(rows)
+    if not lost.any():
+        return found
+    return np.where(lost.any(-1, keepdims=True) & (lengths.max(-1, keepdims=True) < 1), lost.argmax(-1)[..., None], found)
+
+
+@lowering("mode_indices", style="run")
+def _mode_indices(op, tensors, attributes):
+    x, = tensors
+    places = places_in_order(x, attributes["dim"], "mode")
+    if places is not None:
+        return places
+    rows, dim = rows_of("mode", x, attributes["dim"])
+    if not rows.shape[-1]:
+        if not rows.size and all(rows.shape[:-1]):
+            raise DimError(f"mode: dimension {dim} of {list(x.layout.shape)} has no elements.")
+        return indices_tensor(np.empty((*rows.shape[:-1], 1), np.int64), dim, x)
+    return indices_tensor(modes(rows), dim, x)
+
+
+@prepared("mode_indices")
+def _quick_mode(op, layouts, attributes):
+    short = quick_places(layouts[0], attributes["dim"], "mode")
+    if short is not None:
+        return short
+    quick = quick_indices(layouts[0], attributes["dim"], modes)
+    return quick and (lambda x, *rest: quick(x))

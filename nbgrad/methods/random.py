@@ -1,37 +1,38 @@
-"""Random tensors and their generators.
-
-A generator is a seed and the number of calls made so far. What a call draws depends on these two and on the position in
-the result, so it is the same for any number of threads and on any device; see NOTE [Counter] in
-kernels/templates/philox.py.
-"""
+"""``nbgrad.random``: functions and methods that draw random tensors, and the names of the default generator."""
 from __future__ import annotations
 
-import contextlib
 import operator
-import os
-import struct
-from typing import Iterator
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, INTEGER, DType, bfloat16, float16, float32, float64, int64, require_floating, uint8
+from ..base.dtypes import BOOL, INTEGER, DType, float32, float64, int64, require_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..base.locks import new_lock
-from ..creation.casting import on_device
 from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
+from ..creation.generators import (
+    WORD,
+    Generator,
+    default_generator,
+    fork_rng,
+    generator_of,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+    signed,
+)
 from ..creation.numpy_doors import flat_tensor
-from ..dispatch.lowerings import lowering
 from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
-from ..lowering.random import random_plan
+from ..lowering.random import draw, drawn, random_plan
 from ..modes.inference import made
 from ..tensors import levels as batch_levels
-from ..tensors.arrays import array_of, values_of
+from ..tensors.arrays import values_of
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.levels import BatchingError, is_batched, open_levels, random_levels, whole
-from ..tensors.storage import CPU, wrap_array
+from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
 
@@ -39,222 +40,7 @@ __all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_s
            "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
            "seed", "set_rng_state"]
 
-WORD = 1 << 64
-
-
-# ---- generators ----------------------------------------------------------------------------------------------------
-
-class Generator:
-    """A source of random numbers: a seed, and how many calls have drawn from it.
-
-    >>> import nbgrad
-    >>> first = nbgrad.Generator().manual_seed(1)
-    >>> second = first.clone_state()
-    >>> nbgrad.equal(nbgrad.rand(3, generator=first), nbgrad.rand(3, generator=second))
-    True
-    """
-
-    __slots__ = ("_seed", "_calls", "_lock", "__weakref__")
-
-    def __init__(self, device="cpu"):
-        on_device("Generator", device)
-        self._seed, self._calls, self._lock = 0, 0, new_lock()
-
-    @property
-    def device(self):
-        """Where the numbers are drawn."""
-        return CPU
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start again from ``seed``, an integer from -2**63 to 2**64 - 1; negative ones count from 2**64 down.
-
-        Raises:
-            ArgumentError: no integer. RangeError: out of range.
-        """
-        try:
-            value = operator.index(seed)
-        except TypeError:
-            raise ArgumentError(f"manual_seed: expected an integer, got {type(seed).__name__}.") from None
-        if not -WORD // 2 <= value < WORD:
-            raise RangeError(f"manual_seed: {value} is out of range, -2**63 to 2**64 - 1.")
-        with self._lock:
-            self._seed, self._calls = value % WORD, 0
-        return self
-
-    def seed(self) -> int:
-        """Start again from a seed that the operating system draws, and return it."""
-        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
-        return self._seed
-
-    def initial_seed(self) -> int:
-        """The seed."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """The state: a uint8 tensor of 16 elements, for ``set_state``."""
-        with self._lock:
-            state = struct.pack("<2Q", self._seed, self._calls)
-        return flat_tensor(np.frombuffer(state, np.uint8).copy(), uint8, (16,))
-
-    def set_state(self, state: Tensor) -> Generator:
-        """Return to a state that ``get_state`` gave.
-
-        Raises:
-            ArgumentError: something else.
-        """
-        if not isinstance(state, Tensor) or state.layout.dtype is not uint8 or state.layout.shape != (16,):
-            raise ArgumentError("set_state: expected the uint8 tensor of 16 elements that get_state returns.")
-        seed, calls = struct.unpack("<2Q", array_of(state).tobytes())
-        with self._lock:
-            self._seed, self._calls = seed, calls
-        return self
-
-    def clone_state(self) -> Generator:
-        """Another generator in the same state."""
-        return Generator().set_state(self.get_state())
-
-    def next_call(self) -> tuple[int, int]:
-        """Seed and number of the next call, as the int64 words of a kernel."""
-        with self._lock:
-            seed, call = self._seed, self._calls
-            self._calls = (call + 1) % WORD
-        return signed(seed), signed(call)
-
-    def __reduce__(self):
-        return generator_in_state, (self._seed, self._calls)
-
-    def __repr__(self) -> str:
-        return f"Generator(seed={self._seed}, calls={self._calls})"
-
-
-def generator_in_state(seed: int, calls: int) -> Generator:
-    """A generator as it was pickled."""
-    made = Generator()
-    made._seed, made._calls = seed, calls
-    return made
-
-
-def signed(word: int) -> int:
-    """A word of 64 bits as the int64 of the same bits."""
-    return word - WORD if word >= WORD // 2 else word
-
-
-default_generator = Generator()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Start the default generator again from ``seed``, and return it: see ``Generator.manual_seed``.
-
-    >>> import nbgrad
-    >>> _ = nbgrad.manual_seed(1)
-    >>> first = nbgrad.rand(3)
-    >>> _ = nbgrad.manual_seed(1)
-    >>> nbgrad.equal(first, nbgrad.rand(3))
-    True
-    """
-    return default_generator.manual_seed(seed)
-
-
-def seed() -> int:
-    """Start the default generator again from a seed that the operating system draws, and return it.
-
-    >>> nbgrad.seed() == nbgrad.initial_seed()
-    True
-    """
-    return default_generator.seed()
-
-
-def initial_seed() -> int:
-    """The seed of the default generator.
-
-    >>> import nbgrad
-    >>> _ = nbgrad.manual_seed(7)
-    >>> nbgrad.initial_seed()
-    7
-    """
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """The state of the default generator.
-
-    >>> import nbgrad
-    >>> state = nbgrad.get_rng_state()
-    >>> first = nbgrad.rand(2)
-    >>> nbgrad.set_rng_state(state)
-    >>> nbgrad.equal(first, nbgrad.rand(2))
-    True
-    """
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state: Tensor) -> None:
-    """Return the default generator to a state that ``get_rng_state`` gave.
-
-    >>> import nbgrad
-    >>> state = nbgrad.get_rng_state()
-    >>> first = nbgrad.rand(2)
-    >>> nbgrad.set_rng_state(state)
-    >>> nbgrad.equal(first, nbgrad.rand(2))
-    True
-    """
-    default_generator.set_state(new_state)
-
-
-@contextlib.contextmanager
-def fork_rng(devices=(), enabled: bool = True) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was before. ``devices`` is accepted for torch's sake.
-
-    >>> import nbgrad
-    >>> with nbgrad.fork_rng():
-    ...     first = nbgrad.rand(2)
-    >>> nbgrad.equal(first, nbgrad.rand(2))
-    True
-    """
-    state = get_rng_state()
-    try:
-        yield
-    finally:
-        if enabled:
-            set_rng_state(state)
-
-
 # ---- drawing -------------------------------------------------------------------------------------------------------
-
-def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
-    """A new tensor of random numbers; the one at row-major position k is the k-th of the call, whatever the strides.
-
-    Half types are drawn in float32, integers in int64, and converted. Inside of vmap its randomness decides: see ``vmap``.
-    """
-    if open_levels and (levels := random_levels()):
-        sizes = tuple(level.size for level in levels)
-        return batch_levels.hide(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
-    return drawn(distribution, layout, generator, a, b)
-
-
-def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
-    """The numbers of one call."""
-    numbers = generator_of(generator).next_call()
-    if not layout.numel:
-        return empty_of(layout)
-    dtype = layout.dtype
-    work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
-    if distribution == "uniform" and dtype in (float16, bfloat16):
-        distribution = f"uniform_{dtype.name}"          # fewer bits: none may round to 1
-    out = native.fresh(random_plan(distribution, layout_of(work, layout.shape)), *numbers, a, b)
-    if work is not dtype:
-        out = CALLS["to_dtype"](out, dtype)
-    return out if layout.contiguous else CALLS["clone_like"](out, layout)
-
-
-def generator_of(generator: Generator | None) -> Generator:
-    """The generator that an argument names; None is the default one."""
-    if generator is None:
-        return default_generator
-    if not isinstance(generator, Generator):
-        raise ArgumentError(f"generator: expected a Generator or None, got {type(generator).__name__}.")
-    return generator
-
 
 def draw_floating(op: str, distribution: str, layout: Layout, generator, a: float, b: float) -> Tensor:
     """``draw`` for a floating layout; real and imaginary part apart for a complex one."""
@@ -690,16 +476,6 @@ def refuse_named(op: str, named: dict) -> None:
     """Refuse keyword arguments that nobody took."""
     if named:
         raise ArgumentError(f"{op}: unexpected arguments {', '.join(named)}.")
-
-
-@lowering("dropout_mask", style="run")
-def _dropout_mask(op, tensors, attributes):
-    layout, keep = layout_like("dropout", tensors[0]), attributes["keep"]
-    if not layout.dtype.differentiable:
-        raise DTypeError(f"dropout: expected a floating or complex tensor, got {layout.dtype}.")
-    if layout.dtype.is_complex:
-        layout = layout_of(layout.dtype.to_real(), layout.shape, layout.strides)
-    return draw("bernoulli", layout, None, keep, 1.0 / keep if keep else 0.0)
 
 
 METHODS = {f.__name__: f for f in (bernoulli, bernoulli_, exponential_, multinomial, normal_, random_, uniform_)}

@@ -10,8 +10,10 @@ from . import (  # noqa: F401
     linalg,
     losses,
     movement,
+    places,
     random,
     reduce,
+    scatter,
     special,
     variants,
 )

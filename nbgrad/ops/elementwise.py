@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from .core import elementwise, undifferentiable
+from .core import elementwise, general, undifferentiable
 from .expr import scalar
 
 where = scalar.where
@@ -409,3 +409,14 @@ for _name, _node, _public in (("drawn_with_probability", "BernoulliBackward0", "
                               ("drawn_around", "NormalBackward3", "normal"), ("counted_of", "LinalgVectorNormBackward0", "norm")):
     elementwise(_name, lambda x, y: x, {"x": lambda: 1, "y": lambda: 0}, method=False, function=False, inplace=False, out=False,
                 complex=True, node=_node, public=_public, doc="x; the derivative by y, on which it depends, is 0.")
+
+
+# ---- neighbours and exponents: their lowerings are lowering/formulas.py's --------------------------------------------
+
+general("adjacent", lambda x, y: x,
+        {"x": lambda g, x, y: scalar.where(scalar.eq(x, y), 0, g),
+         "y": lambda g, y: scalar.where(scalar.eq(y, y) | scalar.isnan(y), 0, g)},
+        operands=("x", "y"), method=False, function=False, public="nextafter", node="NextafterBackward0",
+        doc="The next number after x in the direction of y.")
+general("binary_exponent", lambda x: x, method=False, function=False, public="frexp",
+        doc="The exponent e of x = m 2**e with 1/2 <= |m| < 1, in int32.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..base.dtypes import float32
+from ..base.dtypes import complex128, float32, float64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from .core import composite, elementwise, general, movement, reduction
 from .expr import scalar
@@ -553,3 +553,44 @@ def topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None):
 
 composite("sort", sort, pure=True, out=True, doc=sort.__doc__)
 composite("topk", topk, pure=True, out=True, doc=topk.__doc__)
+
+
+# ---- logarithms of sums up to each, sums with halved ends -------------------------------------------------------------
+
+def running_cotangent(g, x, x_dtype, dim):
+    """sum over j >= i of g_j exp(x_i - out_j), as a recurrence whose factors are at most 1: linear in g, and never too large.
+
+    In double precision, the result too: the difference of two great numbers is only as good as they are.
+    """
+    if x_dtype.is_complex:
+        return complex_running_cotangent(g, x, x_dtype, dim)
+    x, g = x.to_dtype(float64), g.to_dtype(float64)
+    out = scalar.running_logsumexp(x, dim)
+    finite = scalar.where(scalar.isinf(out) & (out < 0), 0.0, out)
+    step = finite - scalar.shift_along(finite, dim, -1)
+    factors = scalar.exp(scalar.where(step > 0, 0.0, step))
+    return (scalar.exp(x - finite) * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
+
+
+def complex_running_cotangent(g, x, x_dtype, dim):
+    """The same of complex numbers, conjugated; steps between sums that cancel may be large."""
+    x, g = x.to_dtype(complex128), g.to_dtype(complex128)
+    out = scalar.running_logsumexp(x, dim)
+    finite = scalar.where(scalar.isfinite(out), out, 0.0)
+    factors = scalar.exp(finite - scalar.shift_along(finite, dim, -1)).conj_physical()
+    return (scalar.exp(x - finite).conj_physical() * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
+
+
+general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=False, function=False,
+        node="LogcumsumexpBackward0", public="logcumsumexp", doc="log(sum(exp(x))) of the elements up to each along dim.")
+
+
+def at_halved_ends(g, shape, dim: int):
+    """The transpose: g at every number of a row, half of it at the ends."""
+    half = g.detach().new_full((shape[dim] - 1,), 0.5)
+    weights = half.zero_pad((0, 1)) + half.zero_pad((1, 0))
+    return g.unsqueeze(dim) * weights.reshape((-1,) + (1,) * (len(shape) - dim - 1))
+
+
+general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)}, method=False,
+        function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")

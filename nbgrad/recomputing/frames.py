@@ -18,9 +18,9 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 from ..base.errors import GradError, VersionError
 from ..base.grad_mode import enable_grad
+from ..creation.generators import Generator, default_generator
 from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
 from ..graph.task import current_graph_task_id, queue_callback
-from ..methods.random import Generator, default_generator
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 

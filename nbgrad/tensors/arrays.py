@@ -1,13 +1,16 @@
-"""A tensor's memory as an array of NumPy's, whatever autograd and modes say."""
+"""A tensor's memory as an array of NumPy's, whatever autograd and modes say; and an array's as a tensor."""
 from __future__ import annotations
 
 import numpy as np
 
+from ..base.dtypes import DType, dtype_of
 from ..base.errors import DeviceError
+from .layout import layout_of
 from .levels import require_values
-from .tensor import Tensor
+from .storage import wrap_array
+from .tensor import Tensor, new_tensor
 
-__all__ = ["array_of", "limits_of", "typed", "values_of"]
+__all__ = ["array_of", "limits_of", "tensor_of", "typed", "values_of"]
 
 
 def array_of(x: Tensor) -> np.ndarray:
@@ -47,3 +50,10 @@ def limits_of(x: Tensor) -> tuple[int, int]:
     """The least and the greatest element of a tensor of integers or bools; (0, 0) of none."""
     array = values_of(x)
     return (int(array.min()), int(array.max())) if array.size else (0, 0)
+
+
+def tensor_of(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
+    """An array as a tensor on the device of another one."""
+    shape, array = np.shape(array), np.ascontiguousarray(array)     # which makes a number a vector of one
+    layout = layout_of(dtype or dtype_of(array.dtype), shape, None, like.layout.device)
+    return new_tensor(wrap_array(array.reshape(-1)), layout)

@@ -9,7 +9,7 @@
     simt.py          what the same names mean to an interpreter on the CPU
     gates.py         what must hold of every kernel's PTX and registers
     store.py         cubins on disk, by content
-    methods/random.py        the skeletons that fill memory with random numbers
+    random.py        the skeletons that fill memory with random numbers
     host.py          device memory, launches, streams, graphs; what is missing where there is no GPU
 
 ``nbgrad.cubins`` lists every kernel that a release carries, and builds them.

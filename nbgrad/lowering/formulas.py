@@ -1,0 +1,44 @@
+"""Operations of one formula that are computed in a dtype of their own: neighbours and exponents, incomplete gamma functions."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.dtypes import float64, int32
+from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.plans import Formula, elementwise_plan
+from ..ops.expr import operation, symbol
+from ..tensors.arrays import tensor_of, values_of
+from ..tensors.layout import broadcast_shapes, layout_of
+
+__all__: list[str] = []
+
+
+ADJACENT = Formula("adjacent", (("x", False), ("y", False)), (operation("nextafter", symbol("x"), symbol("y")),))
+BINARY_EXPONENT = Formula("binary_exponent", (("x", False),), (operation("binary_exponent", symbol("x")),))
+
+
+@lowering("adjacent")
+def _adjacent(op, layouts, attributes):
+    x, y = layouts
+    if x.dtype.itemsize == 2:           # what kernels compute half types in has other neighbours
+        return lambda op, tensors, attributes: tensor_of(np.nextafter(*map(values_of, tensors)), tensors[0], x.dtype)
+    out = layout_of(x.dtype, broadcast_shapes("nextafter", [x.shape, y.shape]), None, x.device)
+    return elementwise_plan(ADJACENT, x.dtype, layouts, (out,), plan_type=GeneralPlan)
+
+
+@lowering("binary_exponent")
+def _binary_exponent(op, layouts, attributes):
+    x, = layouts
+    return elementwise_plan(BINARY_EXPONENT, x.dtype, layouts, (layout_of(int32, x.shape, None, x.device),), plan_type=GeneralPlan)
+
+
+X, Y = symbol("x"), symbol("y")
+FORMULAS = {f"{name}_pair": Formula(name, (("x", False), ("y", False)), (operation(function, X, Y),))
+            for name, function in (("igamma", "lower_gamma"), ("igammac", "upper_gamma"))}
+
+
+@lowering("igamma_pair", "igammac_pair")
+def _incomplete_gamma(op, layouts, attributes):
+    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts])
+    out = layout_of(layouts[0].dtype, shape, None, layouts[0].device)
+    return elementwise_plan(FORMULAS[op.name], float64, layouts, (out,), plan_type=GeneralPlan)
