@@ -45,7 +45,7 @@ lint: $(INSTALLED)  ## ruff and mypy alone
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(INSTALLED)  ## derive docstrings and docs/operations.md from the declarations
+docs: $(INSTALLED)  ## write the examples of docstrings, and docs/operations.md
 	$(BIN)/python -m tools.document
 
 # Other libraries' warnings are no failures here.

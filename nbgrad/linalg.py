@@ -18,4 +18,4 @@ __all__ = ["LinAlgError", *FUNCTIONS_OF_LINALG]      # noqa: PLE0604
 
 for _name, _function in FUNCTIONS_OF_LINALG.items():
     _op: Any = OPS[f"linalg_{_name}"]
-    globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _function)
+    globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _function, f"linalg.{_name}")

@@ -28,7 +28,7 @@ def public(name: str) -> Callable:
         return FUNCTIONS[own]
     op = OPS[own]
     assert isinstance(op, Elementwise)
-    return with_out(op, CALLS[own])
+    return with_out(op, CALLS[own], f"special.{own}")
 
 
 globals().update({name: public(name) for name in __all__})

@@ -1,7 +1,7 @@
-"""Write what is derived from the table of operations: ``nbgrad/ops/docstrings.py`` and ``docs/operations.md``.
+"""Write what runs show of the table of operations: ``nbgrad/ops/examples.txt``, which docstrings quote, and ``docs/operations.md``.
 
-Sentences, rules and derivatives are those of the declarations. Inputs of the examples are those of the samples, written in round
-numbers; what an example shows is computed here, and once more by the tests.
+Inputs of the examples are those of the samples, written in round numbers; what an example shows is computed here, and once more by
+the tests. Everything else that docstrings say is derived from the declarations when they are read (``nbgrad/ops/describe.py``).
 
     python -m tools.document            # write
     python -m tools.document --check    # fail if a file would change
@@ -9,7 +9,6 @@ numbers; what an example shows is computed here, and once more by the tests.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import sys
 import warnings
@@ -22,13 +21,13 @@ import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
-from nbgrad.ops.describe import derivatives, describe, dtype_rule
-from nbgrad.ops.variants import VARIANTS, Variant
+from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject_of, variant_of
+from nbgrad.ops.variants import VARIANTS
 from tests.samples import SAMPLES, Case, Row
 from tests.samples.checking import attributes_of, to_tensor
 
 ROOT = Path(__file__).parents[1]
-MODULE, PAGE = ROOT / "nbgrad" / "ops/docstrings.py", ROOT / "docs" / "operations.md"
+EXAMPLES, PAGE = ROOT / "nbgrad" / "ops" / "examples.txt", ROOT / "docs" / "operations.md"
 
 NUMBERS = (1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5, -0.5, 2.5, -3.0, -1.5, -2.5, 0.25, -0.25, 0.75, -0.75, 0.125, 0.625, -0.125, 0.875)
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64")
@@ -48,11 +47,10 @@ Y = "y = nbgrad.tensor([2.0, 0.5, -1.0])"
 
 
 class Entry(NamedTuple):
-    """What is said of one public name."""
+    """What is said of one public name: what the declaration knows, and what runs show."""
 
-    name: str
-    op: Op
-    docstring: str
+    subject: Subject
+    shown: Shown
 
 
 # ---- inputs as source ------------------------------------------------------------------------------------------------
@@ -236,36 +234,14 @@ def public_name(op: Op) -> str:
     return namespaced().get(op.name, op.name)
 
 
-def numpy_name(name: str) -> str:
-    """NumPy's function of the same name."""
-    place, _, last = name.rpartition(".")
-    function = getattr(getattr(np, place, None) if place else np, last, None)
-    return f"np.{name}" if callable(function) and not isinstance(function, type) else ""
-
-
-def entry_of(op: Op) -> Entry:
-    """What is said of an operation."""
-    row, name = SAMPLES.get(op.name), public_name(op)
-    return Entry(op.name, op, describe(op, name=name, dtypes=tried_dtypes(op, row), errors=tried_errors(row),
-                                       numpy=numpy_name(name), example=example_of(op, row)))
-
-
-def entry_of_variant(variant: Variant) -> Entry:
-    """What is said of a function over several operations."""
-    names: list[str] = []
-
-    def noted(name: str):
-        names.append(name)
-        return CALLS[name]
-    function, name = variant.build(noted if variant.method or not variant.function else lambda n: FUNCTIONS.get(n, CALLS.get(n))), \
-        variant.names[0]
-    like = tuple(OPS[each] for each in names if each in OPS) or (OPS[name],)
-    calls = VARIANT_CALLS.get(name)
-    lines = [X, Y] if calls and "y" in calls else [X]
-    example = session([*lines, f"nbgrad.{name}({calls})"]) if calls else ""
-    signature = str(inspect.signature(function)) if "args" not in str(inspect.signature(function)) else None
-    return Entry(name, like[0], describe(like[0], name=name, doc=OPS[name].doc if signature is None else function.__doc__,
-                                         signature=signature, like=like, numpy=numpy_name(name), example=example))
+def shown_of(name: str) -> Shown:
+    """What the samples show of an operation, or a call of a variant."""
+    if variant_of(name) is not None:
+        calls = VARIANT_CALLS.get(name)
+        lines = [X, Y] if calls and "y" in calls else [X]
+        return Shown("", {}, session([*lines, f"nbgrad.{name}({calls})"]) if calls else "")
+    op, row = OPS[name], SAMPLES.get(name)
+    return Shown(tried_dtypes(op, row), tried_errors(row), example_of(op, row))
 
 
 def is_public(op: Op) -> bool:
@@ -276,27 +252,23 @@ def is_public(op: Op) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def entries() -> dict[str, Entry]:
-    """What is said of every public operation, by name."""
-    found = {op.name: entry_of(op) for op in OPS.values() if is_public(op)}
-    for variant in VARIANTS:
-        if variant.function or variant.method:
-            found[variant.names[0]] = entry_of_variant(variant)
-    return dict(sorted(found.items()))
+    """What is said of every public operation and variant, by name."""
+    names = {op.name for op in OPS.values() if is_public(op)} | {each.names[0] for each in VARIANTS if variant_of(each.names[0])}
+    return {name: Entry(subject_of(name, namespaced().get(name, "")), shown_of(name)) for name in sorted(names)}
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 
-def module_text() -> str:
-    """The module of docstrings."""
-    parts = ['"""Docstrings of all operations, by name. Written by `make docs`: change the declaration, not this file."""',
-             "# ruff: noqa: E501", "", "DOCSTRINGS = {"]
-    parts += [f'    {name!r}: """\\\n{escaped(entry.docstring)}\n""",' for name, entry in entries().items()]
-    return "\n".join([*parts, "}", ""])
-
-
-def escaped(text: str) -> str:
-    """Text inside three double quotes."""
-    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+def examples_text() -> str:
+    """The file of examples: of every name what ``nbgrad.ops.describe.Shown`` holds."""
+    parts = ["What the samples of the tests show of operations: dtypes and errors that no declaration states, and sessions.\n"
+             "Written by `make docs`, read when somebody asks for a docstring: change declarations and samples, not this file."]
+    for name, (_, shown) in entries().items():
+        facts = {"Dtype": shown.dtypes} if shown.dtypes else {}
+        lines = [*(f"{title}: {text}" for title, text in (facts | shown.errors).items()), *filter(None, [shown.example])]
+        if lines:
+            parts.append("\n".join([f"# {name}", *lines]))
+    return "\n\n".join(parts) + "\n"
 
 
 KINDS = (("Elementwise", Elementwise, "Applied to every element, with broadcasting and promotion."),
@@ -309,27 +281,27 @@ def page_text() -> str:
     """The table of operations by kind."""
     lines = ["# Operations", "",
              "Written by `make docs` from the declarations. In derivatives `x` and `y` are the operands, `g` the",
-             "cotangent of the result and `out` the result. Formulas consist of operations, hence derivatives of every order.", ""]
+             "cotangent of the result and `out` the result. Formulas consist of operations, hence derivatives of every order.",
+             "`help(nbgrad.tanh)` says all of one, with an example; they are in [examples.txt](../nbgrad/ops/examples.txt).", ""]
     for title, kind, sentence in KINDS:
         lines += [f"## {title}", "", sentence, "", "| operation | what | dtype | derivative |", "|---|---|---|---|"]
-        lines += [page_row(entry) for entry in entries().values() if isinstance(entry.op, kind)]
+        lines += [page_row(entry) for entry in entries().values() if isinstance(entry.subject.op, kind)]
         lines.append("")
     return "\n".join(lines)
 
 
 def page_row(entry: Entry) -> str:
     """One line of the table."""
-    lines = entry.docstring.splitlines()
-    signature = next(line for line in lines if line.startswith("Signature: "))[len("Signature: "):]
-    what = " ".join(entry.docstring.split("\n\n")[0].split())
-    dtype = dtype_rule(entry.op) or tried_dtypes(entry.op, SAMPLES.get(entry.op.name))
-    rules = "; ".join(f"{name}: `{text}`" for name, text in derivatives(entry.op).items())
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{signature}`", what, dtype, rules)) + " |"
+    name, op, doc, signature, _ = entry.subject
+    what = " ".join(doc.strip().split("\n\n")[0].split())
+    dtype = dtype_rule(op) or tried_dtypes(op, SAMPLES.get(op.name))
+    rules = "; ".join(f"{name}: `{text}`" for name, text in derivatives(op).items())
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{name}{signature}`", what, dtype, rules)) + " |"
 
 
 def files() -> Iterator[tuple[Path, str]]:
     """The files and what they should hold."""
-    yield MODULE, module_text()
+    yield EXAMPLES, examples_text()
     yield PAGE, page_text()
 
 

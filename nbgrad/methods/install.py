@@ -22,7 +22,7 @@ from ..dispatch.shortcuts import settled, traced
 from ..kernels.codegen import computable
 from ..modes.overrides import functions_of
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
-from ..ops.docstrings import DOCSTRINGS
+from ..ops.docstring import Docstring
 from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
 from ..ops.spellings import NAMES, foreign_names, own_arguments, public_signature
 from ..ops.variants import VARIANTS, Variant
@@ -89,8 +89,8 @@ def install_elementwise(op: Elementwise) -> None:
             FUNCTIONS[name] = with_out(op, call)
 
 
-def with_out(op: Elementwise, call: Callable) -> Callable:
-    """The function of an operation that also takes ``out=``."""
+def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
+    """The function of an operation that also takes ``out=``; ``public``: see ``document``."""
     def function(*operands, out=None, **named):
         if out is None:
             try:
@@ -102,30 +102,20 @@ def with_out(op: Elementwise, call: Callable) -> Callable:
         if named or len(operands) < len(op.operands):
             operands = dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
-    document(function, op, op.name)
+    document(function, op, public)
     return function
 
 
-def document(function: Callable, op: Op, name: str) -> None:
-    """Name, signature and docstring from the declaration."""
-    function.__name__ = function.__qualname__ = name
+def document(function: Callable, op: Op, public: str = "") -> None:
+    """Name, signature and docstring from the declaration; ``public``: the name below the package, where it is another."""
+    function.__name__ = function.__qualname__ = op.name
     function.__signature__ = public_signature(op)
-    function.__doc__ = docstring(op.name)
-
-
-def docstring(name: str) -> str:
-    """What users read of an operation, written beforehand (``make docs``); of one declared since, derived now."""
-    text = DOCSTRINGS.get(name)
-    if text is None:
-        from ..ops.describe import describe
-        op = OPS[name]
-        return describe(op) if op.function else op.doc
-    return text
+    function.__doc__ = Docstring(op.name, op.doc, public)       # see NOTE [Docstrings]
 
 
 def publish(op: Op, call: Callable) -> None:
     """Hang a call on the namespace and on Tensor."""
-    call.__doc__ = docstring(op.name)
+    call.__doc__ = Docstring(op.name, op.doc)
     for name in (op.name, *op.aliases):
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
@@ -135,8 +125,8 @@ def publish(op: Op, call: Callable) -> None:
             setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
 
 
-def function_form(op: Op, call: Callable) -> Callable:
-    """The function of an operation with a loop of its own, a view or a composite.
+def function_form(op: Op, call: Callable, public: str = "") -> Callable:
+    """The function of an operation with a loop of its own, a view or a composite; ``public``: see ``document``.
 
     It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
     """
@@ -158,7 +148,7 @@ def function_form(op: Op, call: Callable) -> Callable:
             if not foreign_names(op, named):
                 raise
         return otherwise(op, call, args, named)     # see NOTE [Spellings]
-    document(function, op, op.name)
+    document(function, op, public)
     for attribute in ("plain", "plans"):
         if hasattr(call, attribute):
             setattr(function, attribute, getattr(call, attribute))
@@ -177,7 +167,7 @@ def method_form(op: Op, call: Callable) -> Callable:
                 raise
         args, named = own_arguments(op, args, named)
         return call(*args, **named)
-    document(method, op, op.name)
+    document(method, op)
     return method
 
 
@@ -338,7 +328,7 @@ def install_variants() -> None:
     """Function, method, in-place method and operator of every variant, over the operations' own."""
     for variant in VARIANTS:
         plain = variant.build(CALLS.__getitem__)
-        plain.__doc__ = DOCSTRINGS.get(variant.names[0], plain.__doc__)
+        plain.__doc__ = Docstring(variant.names[0], str(plain.__doc__))
         over = variant.build(inplace_of) if variant.inplace else None
         if over is not None:
             over.__name__ = over.__qualname__ = variant.names[0] + "_"

@@ -1,17 +1,27 @@
-"""A declaration in words: what its kind and its formulas imply, as sections of a docstring."""
+"""A declaration in words: what its kind and its formulas imply, as sections of a docstring.
+
+What only a run can say (an example with its results, dtypes and errors of what has a loop of its own) is read from
+``examples.txt``, which `make docs` writes from the samples of the tests.
+"""
 from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from functools import lru_cache
-from typing import Any, Callable
+from importlib.resources import files
+from typing import Any, Callable, NamedTuple
 
-from .core import Composite, Elementwise, General, Movement, Op
+import numpy as np
+
+from ..base.calls import CALLS
+from .core import OPS, Composite, Elementwise, General, Movement, Op
 from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
 from .spellings import public_name, public_signature
+from .variants import VARIANTS, Variant
 
-__all__ = ["describe", "infix", "derivatives", "dtype_rule"]
+__all__ = ["Shown", "Subject", "derivatives", "describe", "docstring_of", "dtype_rule", "infix", "subject_of", "variant_of"]
 
 WIDTH = 110
 
@@ -99,9 +109,8 @@ def formula_text(formula: Callable) -> str:
 
 @lru_cache(maxsize=64)
 def _lambdas(path: str) -> tuple[ast.Lambda, ...]:
-    """The lambdas of a file."""
-    with open(path, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
+    """The lambdas of a file; none where its source is not at hand."""
+    tree = ast.parse("".join(linecache.getlines(path)))
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Lambda))
 
 
@@ -178,31 +187,114 @@ def implied_errors(op: Op) -> dict[str, str]:
     return errors
 
 
+# ---- what is described -------------------------------------------------------------------------------------------------
+
+class Subject(NamedTuple):
+    """A public name and what stands behind it.
+
+    Attributes:
+        name: of the function below the package, or of the method.
+        op: the operation.
+        doc, signature: what the name does, and how it is called.
+        like: the operations whose derivatives are its own: ``op``, or those that a variant chooses among.
+    """
+
+    name: str
+    op: Op
+    doc: str
+    signature: str
+    like: tuple[Op, ...]
+
+
+def variant_of(name: str) -> Variant | None:
+    """The variant whose first name it is, if that is what users see of it."""
+    return next((each for each in VARIANTS if each.names[0] == name and (each.function or each.method)), None)
+
+
+def subject_of(operation: str, public: str = "") -> Subject:
+    """What users know under the name of an operation or variant: of both, the variant."""
+    variant = variant_of(operation)
+    if variant is not None:
+        return subject_of_variant(variant)
+    op = OPS[operation]
+    return Subject(public or operation, op, op.doc, str(public_signature(op)), (op,))
+
+
+def subject_of_variant(variant: Variant) -> Subject:
+    """A function over several operations, which it tells when it is built."""
+    names, name = [], variant.names[0]
+
+    def noted(operation: str) -> Callable:
+        names.append(operation)
+        return CALLS[operation]
+    function = variant.build(noted)
+    like = tuple(OPS[each] for each in names if each in OPS)
+    if "args" in inspect.signature(function).parameters:        # the operation's own call
+        return Subject(name, like[0], OPS[name].doc, str(public_signature(like[0])), like)
+    return Subject(name, like[0], str(function.__doc__), str(inspect.signature(function)), like)
+
+
+class Shown(NamedTuple):
+    """What runs have shown of a name: dtypes, ``{error: when}``, and a session."""
+
+    dtypes: str
+    errors: dict[str, str]
+    example: str
+
+
+@lru_cache(maxsize=1)
+def examples() -> dict[str, str]:
+    """The sections of ``examples.txt``, by name."""
+    text = files(__package__).joinpath("examples.txt").read_text(encoding="utf-8")
+    sections = text.split("\n# ")[1:]
+    return {name: rest for name, _, rest in (each.partition("\n") for each in sections)}
+
+
+def shown(name: str) -> Shown:
+    """What ``examples.txt`` says of an operation or variant; nothing of one that was declared since."""
+    facts, start, session = examples().get(name, "").partition(">>>")
+    said = dict(line.split(": ", 1) for line in facts.splitlines() if line)
+    return Shown(said.pop("Dtype", ""), said, (start + session).rstrip("\n"))
+
+
+def numpy_name(name: str) -> str:
+    """NumPy's function of the same name."""
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, "__dict__", {}).get(part)
+    return f"np.{name}" if callable(found) and not isinstance(found, type) else ""
+
+
 # ---- the docstring -----------------------------------------------------------------------------------------------------
 
-def describe(op: Op, *, name: str | None = None, doc: str | None = None, signature: str | None = None, like: tuple[Op, ...] = (),
-             dtypes: str = "", shapes: str = "", errors: dict[str, str] | None = None, numpy: str = "", example: str = "") -> str:
+def docstring_of(operation: str, public: str = "") -> str:
+    """The docstring of an operation or a variant, and of what was declared since.
+
+    Args:
+        operation: its name in the table.
+        public: of the function below the package, where it is another: ``linalg.det``.
+    """
+    return describe(subject_of(operation, public), shown(operation))
+
+
+def describe(subject: Subject, shown: Shown) -> str:
     """The docstring of an operation's public forms.
 
     Args:
-        op: the declaration.
-        name, doc, signature: of the public function, where they are not the operation's own.
-        like: the operations that it chooses among, if that is what it does: their derivatives are its own.
-        dtypes, shapes, errors, numpy, example: what the declaration does not know.
+        subject: the name, and what the declaration knows.
+        shown: what it does not know.
     """
-    name = name or op.name
-    doc = doc or op.doc
+    name, op, doc, signature, like = subject
     head, _, rest = doc.strip().partition("\n\n")
     parts = [fill(head), *([textwrap.dedent(rest)] if rest else [])]
-    parts.append("Signature: " + name + (signature or str(public_signature(op))))
+    parts.append(f"Signature: {name}{signature}")
     parts.append(section("Operands", [operand_line(op)]))
-    shape, dtype = shapes or shape_rule(op), dtypes or dtype_rule(op)
-    if shape or dtype:
-        parts.append(section("Returns", [*([f"Shape: {shape}."] if shape else []), *([f"Dtype: {dtype}."] if dtype else [])]))
-    parts.append(section("Raises", [f"{error}: {when}." for error, when in ({**implied_errors(op), **(errors or {})}).items()]))
-    parts.append(derivative_section(like or (op,)))
-    parts.append(forms_section(op, name, numpy))
-    parts.append(example)
+    shape, dtype = shape_rule(op), shown.dtypes or dtype_rule(op)
+    parts.append(section("Returns", [*([f"Shape: {shape}."] if shape else []), *([f"Dtype: {dtype}."] if dtype else [])]))
+    parts.append(section("Raises", [f"{error}: {when}." for error, when in {**implied_errors(op), **shown.errors}.items()]))
+    parts.append(derivative_section(like))
+    parts.append(forms_section(op, name, numpy_name(name)))
+    parts.append(shown.example)
     return "\n\n".join(part for part in parts if part)
 
 
