@@ -10,7 +10,7 @@ from typing import Any
 
 from .base.calls import CALLS
 from .base.errors import LinAlgError
-from .composites.decompositions import FUNCTIONS_OF_LINALG
+from .composites.linalg import FUNCTIONS_OF_LINALG
 from .methods.install import function_form
 from .ops.core import OPS
 

@@ -7,4 +7,19 @@
 def load() -> None:
     """Declare all functions."""
     # Order does not matter.
-    from . import decompositions, functions, gamma, overwriting, statistics, subscript  # noqa: F401
+    from . import (  # noqa: F401
+        activations,
+        counts,
+        distances,
+        gamma,
+        index_writes,
+        linalg,
+        numbers,
+        order_statistics,
+        overwriting,
+        positions,
+        scatter,
+        shapes,
+        statistics,
+        subscript,
+    )

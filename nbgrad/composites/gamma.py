@@ -1,4 +1,4 @@
-"""The incomplete gamma functions: kernels that compute in double precision, whatever the operands are."""
+"""The incomplete gamma functions, of operands of one dtype and shape."""
 from __future__ import annotations
 
 from ..base.dtypes import result_dtype
@@ -6,7 +6,7 @@ from ..base.errors import DTypeError
 from ..dispatch.arguments import require_tensors
 from ..ops.core import composite
 from ..ops.expr import scalar
-from .functions import broadcast_tensors
+from .shapes import broadcast_tensors
 
 __all__: list[str] = []
 

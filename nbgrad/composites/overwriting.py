@@ -1,4 +1,4 @@
-"""Writes to tensors by way of a result: parts of a copy, and in-place forms of what has no loop of its own for them."""
+"""In-place forms of operations that have no loop of their own for them: the result, copied over the operand."""
 from __future__ import annotations
 
 from functools import wraps
@@ -13,14 +13,9 @@ from ..modes.interpreters import is_marked
 from ..ops.core import OPS, composite
 from ..tensors.tensor import Tensor
 from ..views import check_inplace
-from . import functions as compositions, gamma, statistics  # noqa: F401  (what they declare is written here)
+from . import gamma, numbers, scatter, statistics  # noqa: F401  (what they declare is written here)
 
 __all__ = ["OVERWRITING"]
-
-# ---- a part of a copy --------------------------------------------------------------------------------------------------
-
-
-# ---- the result, copied over the operand -------------------------------------------------------------------------------
 
 OVERWRITING = ("addbmm", "addmm", "addmv", "addr", "baddbmm", "cumprod", "cumsum", "float_power", "igamma",
                "igammac", "index_reduce", "ldexp", "mvlgamma", "nan_to_num", "nextafter", "polygamma_of", "put",

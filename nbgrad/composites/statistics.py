@@ -1,165 +1,28 @@
-"""Order statistics, histograms, differences and covariances, written in operations.
-
-Those whose work is choosing (quantiles, the k-th smallest) pick elements by index: that is their gradient, of every order.
-"""
+"""Running logarithms of sums, differences, integrals, covariances, and sums of what is not NaN."""
 from __future__ import annotations
 
 import math
 from typing import Any, Callable
 
-import numpy as np
-
 from ..base.calls import CALLS
-from ..base.dtypes import float32, float64, int64
+from ..base.dtypes import float32
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
-from ..base.grad_mode import mode, special
 from ..dispatch.arguments import require_tensors
-from ..dispatch.lowerings import GeneralPlan, prepared
+from ..dispatch.lowerings import prepared
 from ..dispatch.prepared import run_beneath
-from ..graph.edges import needs_gradient, requires_grad
-from ..lowering.counts import Histogram, limits
-from ..lowering.reduce import ready
-from ..lowering.refused import refused
-from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import composite
 from ..ops.expr import scalar
-from ..ops.kinds import constant_number, counted, explained
-from ..ops.reduce import Extremum, kept_shape
+from ..ops.kinds import counted, explained
 from ..ops.shapes import wrap
-from ..tensors.arrays import tensor_of, values_of
-from ..tensors.levels import is_batched, whole as whole_batch
-from ..tensors.tensor import Tensor, native
-from .functions import made, without_dim
+from ..tensors.arrays import values_of
+from ..tensors.levels import is_batched
+from ..tensors.tensor import Tensor
 
 __all__: list[str] = []
 
 _function: Callable
 
-# ---- orders ------------------------------------------------------------------------------------------------------------
-
-
-def kthvalue(input, k, dim=-1, keepdim=False):
-    """(values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number.
-
-    Raises:
-        RangeError: there is no k-th element.
-    """
-    require_tensors("kthvalue", input)
-    size = input.shape[wrap("kthvalue", dim, input.ndim)] if input.ndim else 1
-    if not 1 <= k <= size:
-        raise RangeError(f"kthvalue: k = {k} is out of range for dimension {dim}, expected 1 to {size}.")
-    order = scalar.top_indices(input, k, dim, False) if input.ndim else input.argsort(dim, False, True)
-    found = order.narrow(dim, k - 1, 1) if input.ndim else order
-    values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, "KthvalueBackward0")
-    return Extremum(values, without_dim(found, keepdim, dim))
-
-
-def msort(input):
-    """Sorted along the first dimension."""
-    return input.sort(0).values
-
-
-INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-def require_quantiles(name: str, input, q, interpolation: str) -> None:
-    """Refuse what has no quantiles.
-
-    Raises:
-        RangeError: an unknown interpolation, no elements, q outside of [0, 1]. DTypeError, ShapeError: see the messages.
-    """
-    if interpolation not in INTERPOLATIONS:
-        raise RangeError(f"{name}: interpolation is {interpolation!r}, expected one of {', '.join(INTERPOLATIONS)}.")
-    if input.dtype not in (float32, float64):
-        raise DTypeError(f"{name}: input is {input.dtype}, expected float32 or float64.")
-    if not input.numel():
-        raise RangeError(f"{name}: input has no elements.")
-    if q.ndim > 1:
-        raise ShapeError(f"{name}: q has {q.ndim} dimensions, expected a number or a vector.")
-    if q.dtype is not input.dtype:
-        raise DTypeError(f"{name}: q is {q.dtype}, expected {input.dtype}, the dtype of input.")
-    levels = values_of(whole_batch(q).detach())
-    if not ((levels >= 0) & (levels <= 1)).all():
-        raise RangeError(f"{name}: q is {levels.tolist()}, expected numbers from 0 to 1.")
-
-
-def quantiles(name: str, ignore_nan: bool) -> Callable:
-    """``quantile``, of all elements or of those that are not NaN."""
-    def function(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-        require_tensors(name, input)
-        if not isinstance(q, Tensor):
-            q = made("tensor", q, dtype=input.dtype)
-        require_quantiles(name, input, q, interpolation)
-        of_all = dim is None
-        rows = input.reshape((-1,)) if of_all or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)
-        rows = sorted_values(rows)
-        missing = scalar.isnan(rows)
-        if ignore_nan:
-            ranks = q.reshape((-1,)) * (scalar.logical_not(missing).sum(-1, True) - 1).clamp_min(0).to(input.dtype)
-        else:       # NaN is sorted to the end: where there is one, it is chosen
-            ranks = scalar.where(missing.any(-1, True), rows.shape[-1] - 1.0, q.reshape((-1,)) * (rows.shape[-1] - 1))
-        values = between(rows, ranks.expand(*rows.shape[:-1], q.numel()), interpolation)
-        values = values.movedim(-1, 0)
-        if keepdim and input.ndim:
-            values = values.reshape((-1, *(1,) * input.ndim)) if of_all else values.unsqueeze(dim if dim < 0 else dim + 1)
-        return values.squeeze_dim(0) if not q.ndim else values
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
-def sorted_values(rows):
-    """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
-    if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and needs_gradient(rows):
-        return rows.sort(-1).values
-    return tensor_of(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
-
-
-def between(rows, ranks, interpolation: str):
-    """The values at ranks, which may lie between two elements, of sorted rows."""
-    if interpolation == "nearest":
-        return rows.gather(-1, scalar.round(ranks).to(int64))
-    low = scalar.floor(ranks.detach())
-    if interpolation == "lower":
-        return rows.gather(-1, low.to(int64))
-    high = scalar.ceil(ranks.detach()).to(int64)
-    if interpolation == "higher":
-        return rows.gather(-1, high)
-    weights = ranks - low if interpolation == "linear" else scalar.eq(ranks, ranks).to(rows.dtype) * 0.5
-    return scalar.lerp(rows.gather(-1, low.to(int64)), rows.gather(-1, high), weights)
-
-
-@prepared("kthvalue")
-def _quick_kthvalue(op, layouts, attributes):
-    return in_order(*layouts, attributes["dim"], attributes["keepdim"], "KthvalueBackward0", "kth", attributes["k"] - 1)
-
-
-composite("kthvalue", explained(kthvalue), out=True, doc=str(kthvalue.__doc__))
-composite("msort", msort, out=True, doc=msort.__doc__)
-composite("quantile", quantiles("quantile", False), out=True,
-          doc="The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one.")
-composite("nanquantile", quantiles("nanquantile", True), out=True,
-          doc="The q-quantiles of what is not NaN, of all elements or along dim.")
-
-@prepared("quantile", "nanquantile")
-def _quick_quantile(op, layouts, attributes):
-    (x,), q, dim, keepdim = layouts, attributes["q"], attributes["dim"], attributes["keepdim"]
-    if attributes["interpolation"] != "linear" or type(q) not in (int, float) or not (x.ndim and ready(x)):
-        return None
-    dims = tuple(range(x.ndim)) if dim is None else (wrap(op.name, dim, x.ndim),)
-    seen, along = (x.like(None, (x.numel,)), 0) if dim is None else (x, dims[0])
-    if not is_brief(seen, along):
-        return None
-    shape, ignoring = kept_shape(x.shape, dims, bool(keepdim)), int(op.name == "nanquantile")
-    found = order_plan(seen, along, "quantile", shape, shape, ignoring, False, float(q))
-    plan, fresh = GeneralPlan(found.record, found.outs, (x,)), native.fresh
-
-    def quick(x, *rest):
-        return None if x._needs_grad_ and mode.enabled and requires_grad(x) else fresh(plan, x)[0]
-    return quick
-
-
 # ---- running logarithms of sums ----------------------------------------------------------------------------------------
-
 
 @prepared("logcumsumexp")
 def _quick_logcumsumexp(op, layouts, attributes):
@@ -174,7 +37,6 @@ def logcumsumexp(input, dim):
 composite("logcumsumexp", logcumsumexp, out=True, doc=logcumsumexp.__doc__)
 
 # ---- differences, integrals --------------------------------------------------------------------------------------------
-
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind; for n = 0 the input.
@@ -319,7 +181,6 @@ composite("gradient", gradient, method=False, doc=str(gradient.__doc__))
 
 # ---- covariances, norms --------------------------------------------------------------------------------------------------
 
-
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows and observations in columns.
 
@@ -402,87 +263,21 @@ def renorm(input, p, dim, maxnorm):
 for _function in (cov, corrcoef, renorm):
     composite(_function.__name__, explained(_function), out=_function is renorm, doc=str(_function.__doc__))
 
-# ---- counts --------------------------------------------------------------------------------------------------------------
+# ---- sums and means of what is not NaN --------------------------------------------------------------------------------
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum over dimensions of what is not NaN."""
+    own = input.dtype
+    if own.is_floating_point and (dtype is None or dtype is own):
+        return scalar.sum_of_numbers(input, dim, keepdim)
+    return (scalar.where(scalar.isnan(input), 0, input) if own.differentiable else input).sum(dim, keepdim, dtype=dtype)
 
 
-def require_real(name: str, input) -> None:
-    """Refuse what has no order.
-
-    Raises:
-        ArgumentError: no tensor. DTypeError: a complex one.
-    """
-    require_tensors(name, input)
-    if input.dtype.is_complex:
-        raise DTypeError(f"{name}: complex numbers have no order, got {input.dtype}.")
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """Mean over dimensions of what is not NaN."""
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    return total / scalar.logical_not(scalar.isnan(input)).sum(dim, keepdim)
 
 
-def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
-    """The interval of ``histogram``: given, or that of the elements; half a unit to both sides of a single number."""
-    if given is None:
-        given = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
-    low, high = given
-    return (low - 0.5, high + 0.5) if low == high else limits(name, array, low, high, 0.5)
-
-
-def histc(input, bins=100, min=0, max=0):
-    """How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0).
-
-    The derivative is 0: counts do not change with small changes of the elements.
-
-    Raises:
-        RangeError: no interval, or bins < 1.
-    """
-    require_real("histc", input)
-    if bins < 1:
-        raise RangeError(f"histc: bins is {bins}, expected at least 1.")
-    ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
-    return scalar.bin_counts(input.detach(), bins, *ends)
-
-
-def histogram(input, bins=100, *, range=None, weight=None, density=False):
-    """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced.
-
-    Differentiating it, by elements, edges or weights, is refused.
-
-    Raises:
-        RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
-    """
-    require_real("histogram", input)
-    array = values_of(input.detach()).reshape(-1)
-    if weight is not None and weight.shape != input.shape:
-        raise ShapeError(f"histogram: weight has shape {list(weight.shape)}, input {list(input.shape)}.")
-    if isinstance(bins, Tensor):
-        edges = values_of(bins.detach())
-    else:
-        if bins < 1:
-            raise RangeError(f"histogram: bins is {bins}, expected at least 1.")
-        low, high = span_of("histogram", array, range)
-        edges = np.linspace(low, high, bins + 1)
-        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
-    weights = None if weight is None else values_of(weight.detach()).reshape(-1)
-    counts, _ = np.histogram(array, edges, weights=weights, density=density)
-    found = (tensor_of(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
-    return Histogram(*(refused("histogram", "HistogramBackward0", each, input, bins, weight) for each in found))
-
-
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be differentiated."""
-    require_tensors("unique_consecutive", input)
-    array = values_of(input.detach())
-    if dim is not None and not array.ndim:
-        raise DimError("unique_consecutive: input has no dimensions. Hint: dim=None.")
-    rows = array.reshape(-1) if dim is None else np.moveaxis(array, wrap("unique_consecutive", dim, array.ndim), 0)
-    new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
-    values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
-    places = np.cumsum(new) - 1
-    inverse = places.reshape(array.shape) if dim is None else places
-    counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
-    wanted = tuple(tensor_of(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
-                                                           (counts.astype(np.int64), return_counts)) if asked)
-    refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
-    return wanted if len(wanted) > 1 else wanted[0]
-
-
-for _function in (histc, histogram, unique_consecutive):
-    composite(_function.__name__, explained(_function), out=_function in (histc, histogram), doc=str(_function.__doc__))
+for _function in (nansum, nanmean):
+    composite(_function.__name__, _function, out=True, doc=_function.__doc__)

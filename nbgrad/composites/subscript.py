@@ -1,4 +1,4 @@
-"""``x[...]`` and ``x[...] = value``, the recorded in-place forms of the writers, and what masks are turned into.
+"""``x[...]`` and ``x[...] = value``.
 
 NOTE [Subscript]: an index is read from left to right. Ints, slices, None and ``...`` make a view; index tensors
 (lists, arrays, masks) are noted with the dimension they meet and applied to that view afterwards. Where they meet
@@ -9,9 +9,8 @@ stands among index tensors.
 
 from __future__ import annotations
 
-import math
 import warnings
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,29 +18,20 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..base.grad_mode import mode, special
-from ..dispatch.arguments import binder, check_tensor
-from ..dispatch.inplace import overlapping
-from ..dispatch.lowerings import prepared
-from ..dispatch.rules import record_result, run_plan
-from ..graph.edges import edge_of, needs_gradient
-from ..lowering.copy import repeat_plan
-from ..lowering.indexing import WRITERS, array_of, points_shape, positions_tensor
+from ..graph.edges import needs_gradient
+from ..lowering.indexing import array_of, points_shape, positions_tensor
 from ..lowering.masks import positions_finder
-from ..modes.inference import made
-from ..modes.interpreters import Call, interpret, is_marked
-from ..ops.core import OPS, composite
-from ..ops.shapes import view_strides, wrap
+from ..ops.core import composite
+from ..ops.shapes import view_strides
 from ..tensors.layout import Layout, layout_of
 from ..tensors.levels import BATCHED
 from ..tensors.storage import wrap_array
-from ..tensors.tensor import ASK, Tensor, native, new_tensor
-from ..views import check_inplace, rebase
+from ..tensors.tensor import Tensor, new_tensor
 
 __all__ = ["getitem", "setitem"]
 
 
 # ---- reading an index ----------------------------------------------------------------------------------------------
-
 
 def getitem(x, key):
     """``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks."""
@@ -298,7 +288,6 @@ def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
-
 def setitem(x, key, value):
     """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
     if (
@@ -330,7 +319,7 @@ def setitem(x, key, value):
         if value.layout.dtype.is_complex and view.layout.dtype is not bool_:
             raise DTypeError(f"index: complex values cannot be written into a {view.layout.dtype.name} tensor. Hint: value.real.")
         value = CALLS["to_dtype"](value, view.layout.dtype)
-    INPLACE["index_write"](view, value, indices, False)
+    CALLS["index_write_"](view, value, indices, False)
 
 
 def written_place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
@@ -387,331 +376,5 @@ def result_shape(view: Tensor, indices: tuple) -> tuple:
     return points_shape(view.layout.shape, indices)
 
 
-# ---- recorded in-place forms ---------------------------------------------------------------------------------------
-
-
-def inplace_writer(name: str):
-    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and
-    recorded."""
-
-    def call(x, *args, **kwargs):
-        op = OPS[name]
-        tensors, attributes = binder(op)(x, *args, **kwargs)
-        for operand, tensor in zip(op.operands, tensors):
-            check_tensor(op, operand, tensor)
-        if special or is_marked((*tensors, *attributes.values())):
-            return interpret(Call(op, tensors, attributes, beneath, "_"))
-        return beneath(*tensors, **attributes)
-
-    def beneath(*tensors, **attributes):
-        op, x = OPS[name], tensors[0]
-        recorded = mode.enabled and any(map(needs_gradient, tensors))
-        check(op, x, recorded)
-        finish = record_before(op, x, tensors, attributes) if recorded else None
-        enabled, mode.enabled = mode.enabled, False
-        try:
-            WRITERS[name](op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
-        finally:
-            mode.enabled = enabled
-        if finish:
-            finish()
-        return x
-
-    return call
-
-
-def check(op, x: Tensor, recorded: bool) -> None:
-    """Refuse writes that autograd cannot follow."""
-    check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
-
-
-def apart(x: Tensor, other: Tensor) -> Tensor:
-    """``other``, copied if it shares memory with ``x``."""
-    shared = overlapping(x, other)
-    return CALLS["clone"](other) if shared else other
-
-
-def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
-    """Make the node of a write before it happens; the function returned gives it to ``x`` afterwards.
-
-    Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
-    """
-    is_view = x._needs_grad_ is ASK
-    old_edge = edge_of(x._meta_.base) if is_view and x._meta_.base._needs_grad_ else None
-    own = needs_gradient(x)
-    before, holder = native.alias(x), native.alias(x)
-    if own:
-        before._edge_, before._needs_grad_ = edge_of(x), True
-    operands = (before, *tensors[1:])
-    plan, guarded = run_plan(op, operands, attributes, x)
-    record_result(op, plan, operands, holder, guarded)
-    node = holder._edge_
-    return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
-
-
-PUBLIC_NAMES = {
-    "index_write": "index_put",
-    "scatter_src": "scatter",
-    "scatter_value": "scatter",
-    "scatter_add_src": "scatter_add",
-    "index_add_source": "index_add",
-    "index_copy_source": "index_copy",
-    "index_fill_value": "index_fill",
-    "index_fill_tensor": "index_fill",
-}
-INPLACE = {name: inplace_writer(name) for name in WRITERS}
-CALLS.update({name + "_": call for name, call in INPLACE.items()})
-
-
-def scatter(x, dim, index, src=None, *, value=None, reduce=None):
-    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
-    it."""
-    return scattered(CALLS, x, dim, index, src, value, reduce)
-
-
-def scatter_(x, dim, index, src=None, *, value=None, reduce=None):
-    """In place: scatter."""
-    return scattered(INPLACE, x, dim, index, src, value, reduce)
-
-
-def scattered(calls: dict, x, dim, index, src, value, reduce):
-    """Functional or in place, by where the calls come from."""
-    src = value if src is None else src
-    if reduce not in (None, "add"):
-        raise ArgumentError(f"scatter: reduce must be None or 'add', got {reduce!r}.")
-    if isinstance(src, Tensor):
-        from ..ops.indexing import fitted
-
-        return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
-    if reduce:
-        src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape), src)
-        return calls["scatter_add_src"](x, src, dim, index)
-    return calls["scatter_value"](x, dim, index, src)
-
-
-def scatter_add_(x, dim, index, src):
-    """In place: scatter_add."""
-    from ..ops.indexing import fitted
-
-    return INPLACE["scatter_add_src"](x, fitted(src, index), dim, index)
-
-
-def index_add_(x, dim, index, source, *, alpha=1):
-    """In place: index_add."""
-    return INPLACE["index_add_source"](x, source if alpha == 1 else source * alpha, dim, index)
-
-
-def index_copy_(x, dim, index, source):
-    """In place: index_copy."""
-    return INPLACE["index_copy_source"](x, source, dim, index)
-
-
-def index_fill_(x, dim, index, value):
-    """In place: index_fill."""
-    name = "index_fill_tensor" if isinstance(value, Tensor) else "index_fill_value"
-    return INPLACE[name](x, value, dim, index) if isinstance(value, Tensor) else INPLACE[name](x, dim, index, value)
-
-
-def masked_scatter_(x, mask, source):
-    """In place: masked_scatter."""
-    return INPLACE["masked_scatter"](x, mask, source)
-
-
-def index_put(x, indices, values, accumulate=False):
-    """``x`` with ``values`` written (or added) at a tuple of index tensors or masks."""
-    return put(CALLS, x, indices, values, accumulate)
-
-
-def index_put_(x, indices, values, accumulate=False):
-    """In place: index_put."""
-    return put(INPLACE, x, indices, values, accumulate)
-
-
-def put(calls: dict, x, indices, values, accumulate):
-    """Functional or in place, by where the calls come from."""
-    if len(indices) == 1 and is_points(x, indices[0]) and isinstance(values, Tensor) and (
-            values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:])):
-        return calls["index_write"](x, values, tuple(indices), bool(accumulate))
-    tensors: list[Tensor | None] = []
-    for index in indices:
-        if index is None:
-            tensors.append(None)
-        elif isinstance(index, Tensor):
-            # x keeps its shape, so a mask becomes an index a dimension.
-            tensors += mask_indices(index, x, len(tensors)) if is_mask(index) else (index,)
-        else:
-            raise ArgumentError(
-                f"index_put: indices must be tensors of ints or bools, got {type(index).__name__}. "
-                "Hint: x[...] = values takes ints and slices."
-            )
-    while tensors and tensors[-1] is None:
-        tensors.pop()
-    if not tensors:
-        raise ArgumentError("index_put: indices must name a tensor.")
-    points = tuple(tensors)
-    return calls["index_write"](x, trimmed(values, result_shape(x, points)), points, bool(accumulate))
-
-
-# ---- positions -----------------------------------------------------------------------------------------------------
-
-
-def nonzero(x, *, as_tuple=False):
-    """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
-    check_is_tensor("nonzero", x)
-    find = positions_finder(x.layout, bool(as_tuple))
-    if find is not None:
-        found = find(x)
-        return tuple(map(made, found)) if type(found) is tuple else (made(found),) if as_tuple else made(found)
-    array = array_of(x)
-    if as_tuple:
-        return tuple(made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
-    if not array.ndim:
-        return made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
-    return made(positions_tensor(np.array(array.nonzero()).T))
-
-
-def argwhere(x):
-    """The indices of the elements that are not zero, a row each."""
-    check_is_tensor("argwhere", x)
-    return CALLS["nonzero_places"](x)
-
-
-def where(condition, input=None, other=None, *, out=None):
-    """``input`` where ``condition`` is true, else ``other``; of a condition alone, its positions."""
-    if input is None and other is None:
-        return CALLS["nonzero"](condition, as_tuple=True)
-    if out is not None:
-        from ..dispatch.inplace import write_result
-
-        return write_result(OPS["where"], (condition, input, other), out)
-    return CALLS["where"](condition, input, other)
-
-
-def check_is_tensor(op: str, x) -> None:
-    """Refuse anything but a tensor."""
-    if not isinstance(x, Tensor):
-        raise ArgumentError(f"{op}: x must be a Tensor, got {type(x).__name__}. Hint: nbgrad.asarray(x).")
-
-
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Every element of a dimension repeated so many times in a row; without ``dim`` input is seen as one row.
-
-    Args:
-        repeats: one number, or one for each element; without it, ``input`` says how often each of 0, 1, 2, ... comes.
-        output_size: the size of the result along the dimension, which is checked.
-
-    Raises:
-        DTypeError: repeats that are no integers. ShapeError: not one for each element, or another output_size.
-    """
-    check_is_tensor("repeat_interleave", input)
-    out = numbers_repeated(input) if repeats is None else repeated(input, repeats, dim)
-    at = 0 if dim is None else dim
-    if output_size is not None and output_size != out.layout.shape[at]:
-        raise ShapeError(f"repeat_interleave: output_size is {output_size}, the repeats give {out.layout.shape[at]}.")
-    return out
-
-
-@prepared("repeat_interleave")
-def _quick_repeat(op, layouts, attributes):
-    (x,), count, dim = layouts, attributes["repeats"], attributes["dim"]
-    if type(count) is not int or count < 2 or not (x.ndim and x.numel and x.contiguous) or x.conj or x.neg:
-        return None
-    dim, shape = (0, (x.numel,)) if dim is None else (wrap(op.name, dim, x.ndim), x.shape)
-    rows, width, fresh = math.prod(shape[:dim + 1]), math.prod(shape[dim + 1:]), native.fresh
-    plan = repeat_plan(x, rows, count, width, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
-
-    def quick(x, *rest):
-        return None if x._needs_grad_ and mode.enabled and needs_gradient(x) else fresh(plan, x)
-    return quick
-
-
-def numbers_repeated(repeats: Tensor) -> Tensor:
-    """0, 1, 2, ..., each so many times in a row."""
-    if repeats.layout.ndim != 1:
-        raise ShapeError(f"repeat_interleave: repeats is {list(repeats.layout.shape)}, expected a vector.")
-    places = positions_tensor(np.arange(repeats.layout.numel))
-    return repeated(places, repeats, 0)
-
-
-def repeated(x: Tensor, repeats, dim):
-    """``repeat_interleave`` by given repeats."""
-    if dim is None:
-        x, dim = CALLS["reshape"](x, (-1,) if x.layout.numel else (0,)), 0
-    dim = wrap("repeat_interleave", dim, x.layout.ndim)
-    if not x.layout.ndim:
-        x = CALLS["unsqueeze"](x, 0)
-    size = x.layout.shape[dim]
-    counts = array_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.dtype.kind not in "iu":
-        raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")
-    if counts.ndim > 1 or (counts.size not in (1, size)) or (counts < 0).any():
-        raise ShapeError(
-            f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}."
-        )
-    if counts.size == 1:
-        wide = CALLS["unsqueeze"](x, dim + 1)
-        count = int(counts.reshape(-1)[0])
-        shape = (*x.layout.shape[: dim + 1], count, *x.layout.shape[dim + 1 :])
-        wide = CALLS["contiguous"](CALLS["expand_shape"](wide, shape))      # a copy, unless nothing is repeated
-        return CALLS["flatten"](wide if count > 1 and x.layout.numel else CALLS["clone"](wide), dim, dim + 1)
-    return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
-
-
-# ---- joins by the number of dimensions -----------------------------------------------------------------------------
-
-
-def at_least(x: Tensor, ndim: int) -> Tensor:
-    """``x`` with dimensions of size 1 added as NumPy does: a row, a row of a matrix, a matrix of depth 1."""
-    while x.layout.ndim < ndim:
-        x = CALLS["unsqueeze"](x, 0 if x.layout.ndim != 2 else 2)
-    return x
-
-
-def joined(tensors, ndim: int, dim: int):
-    """Tensors of at least so many dimensions, one after the other along ``dim``; those that have them as they are given."""
-    if type(tensors) is tuple or type(tensors) is list:
-        for x in tensors:
-            if x.layout.ndim < ndim:
-                break
-        else:
-            return CALLS["cat"](tensors, dim)
-    return CALLS["cat"](tuple([at_least(x, ndim) for x in tensors]), dim)
-
-
-def hstack(tensors):
-    """Tensors side by side: along the second dimension, or the first of rows."""
-    tensors = tensors if type(tensors) is tuple or type(tensors) is list else tuple(tensors)
-    return joined(tensors, 1, 0 if tensors and tensors[0].layout.ndim < 2 else 1)
-
-
-def vstack(tensors):
-    """Tensors below one another; rows become matrices of one row."""
-    return joined(tensors, 2, 0)
-
-
-def dstack(tensors):
-    """Tensors behind one another, along the third dimension."""
-    if type(tensors) is tuple or type(tensors) is list:     # matrices of one layout, of which nothing is recorded, are stacked
-        first = tensors[0].layout if tensors else None
-        for x in tensors:
-            if x.layout is not first or first.ndim != 2 or x._needs_grad_:
-                break
-        else:
-            if tensors:
-                return CALLS["stack"](tensors, 2)
-    unsqueeze = CALLS["unsqueeze"]
-    return CALLS["cat"](tuple([unsqueeze(x, 2) if x.layout.ndim == 2 else at_least(x, 3) for x in tensors]), 2)
-
-
-_function: Callable
-for _function in (scatter, index_put, nonzero, argwhere, repeat_interleave):
-    composite(_function.__name__, _function, out=_function in (scatter, nonzero), doc=_function.__doc__)
-for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, masked_scatter_, index_put_):
-    composite(_function.__name__, _function, function=False, doc=_function.__doc__)
-for _function in (hstack, dstack):
-    composite(_function.__name__, _function, method=False, out=True, doc=_function.__doc__)
-composite("vstack", vstack, method=False, out=True, aliases=("row_stack",), doc=vstack.__doc__)
-# Declared after the elementwise operation of the same public name, and so published in its place.
-composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
 composite("getitem", getitem, function=False, aliases=("__getitem__",), doc=getitem.__doc__)
 composite("setitem", setitem, function=False, aliases=("__setitem__",), doc=setitem.__doc__)

@@ -32,6 +32,7 @@ def _binary_exponent(op, layouts, attributes):
     return elementwise_plan(BINARY_EXPONENT, x.dtype, layouts, (layout_of(int32, x.shape, None, x.device),), plan_type=GeneralPlan)
 
 
+# In double precision, whatever the operands are.
 X, Y = symbol("x"), symbol("y")
 FORMULAS = {f"{name}_pair": Formula(name, (("x", False), ("y", False)), (operation(function, X, Y),))
             for name, function in (("igamma", "lower_gamma"), ("igammac", "upper_gamma"))}

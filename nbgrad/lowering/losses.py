@@ -8,7 +8,7 @@ from functools import cache
 from ..base.calls import CALLS
 from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.losses import loss_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key
@@ -46,7 +46,7 @@ def ready(*layouts: Layout) -> bool:
     return all(x.contiguous and not x.neg and x.dtype.name in ("float32", "float64", "int64") for x in layouts)
 
 
-def prepared(op, tensors, attributes):
+def arranged_call(op, tensors, attributes):
     """Several steps: contiguous operands, half types widened and the result narrowed."""
     dtype = tensors[0].layout.dtype
     tensors = tuple(x if x.layout.dtype.compute == x.layout.dtype.name else CALLS["to_dtype"](x, float32)
@@ -77,7 +77,7 @@ def _rows(op, layouts, attributes):
     x, target = layouts
     check_scores(op.name, x, target)
     if not ready(x, target):
-        return prepared
+        return arranged_call
     return rows_plan(op, layouts, x, x.like(None, x.shape[:1]), attributes["ignore_index"])
 
 
@@ -86,7 +86,7 @@ def _cross_entropy_backward(op, layouts, attributes):
     g, x, target = layouts
     check_scores(op.name, x, target)
     if not ready(x, target) or g.dtype is not x.dtype or g.neg:
-        return prepared
+        return arranged_call
     return rows_plan(op, layouts, x, x.like(), attributes["ignore_index"], g.strides[0])
 
 
@@ -94,7 +94,7 @@ def _cross_entropy_backward(op, layouts, attributes):
 def _nll_backward(op, layouts, attributes):
     g, target = layouts
     if not ready(g, target):
-        return prepared
+        return arranged_call
     rows, classes = g.shape[0], attributes["classes"]
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, attributes["ignore_index"], 1, 0)
@@ -107,7 +107,7 @@ def _nll_backward(op, layouts, attributes):
 def _valid_mean(op, layouts, attributes):
     losses, target = layouts
     if not ready(losses, target):
-        return prepared
+        return arranged_call
     params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0,
                          int(attributes["divide"]))
     record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
@@ -118,7 +118,24 @@ def _valid_mean(op, layouts, attributes):
 def _valid_share(op, layouts, attributes):
     g, target = layouts
     if not ready(g, target):
-        return prepared
+        return arranged_call
     params = struct.pack("5q", target.numel, 0, attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, g.dtype.name), 1, 1, 1, (0, 0), 0, params)
     return GeneralPlan(record, (g.like(None, target.shape).template,), layouts)
+
+
+@prepared("nll_loss", "cross_entropy", tensors=("target", "weight"))
+def _quick_loss(op, layouts, attributes):
+    (x,), target, reduction, ignore_index = layouts, attributes["target"], attributes["reduction"], attributes["ignore_index"]
+    given = attributes["weight"], attributes["size_average"], attributes["reduce"]
+    if given != (None, None, None) or attributes.get("label_smoothing") or reduction not in ("mean", "sum"):
+        return None
+    if x.ndim != 2 or target.dtype is not int64:
+        return None
+    rows, mean = CALLS["nll_rows" if op.name == "nll_loss" else "cross_entropy_rows"], CALLS["valid_mean"]
+    classes, divide = x.shape[1], reduction == "mean"
+
+    def quick(x, target, *rest):
+        result, wrong = mean(rows(x, target, ignore_index), target, classes, ignore_index, divide)
+        return None if wrong._storage_.array[0] else result
+    return quick

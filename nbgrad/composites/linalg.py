@@ -1,4 +1,4 @@
-"""Linear algebra over NumPy's LAPACK, in batches: the work of ``ops/decompositions.py``, and the functions of ``nbgrad.linalg``."""
+"""The functions of ``nbgrad.linalg``, written in the operations of ``ops/decompositions.py`` and ``ops/linalg.py``."""
 from __future__ import annotations
 
 import math
@@ -10,6 +10,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import float32, int32, int64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
+from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.joint import joint
 from ..graph.edges import needs_gradient
@@ -19,13 +20,13 @@ from ..ops.core import composite
 from ..ops.decompositions import eigh_parts, lu_parts, parts_of, qr_parts, svd_parts
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
-from ..ops.linalg import scaled_sum  # noqa: F401  (declared before what is written here)
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import broadcast_shapes
 from ..tensors.levels import whole
 from ..tensors.tensor import Tensor
-from .functions import columns_of_powers, cross_launch, made
+from .distances import cross_launch
+from .shapes import columns_of_powers
 
 __all__ = ["FUNCTIONS_OF_LINALG"]
 
@@ -210,7 +211,7 @@ def regular(name: str, A, check_errors: bool) -> tuple:
         require_regular(name, info)
     if not values_of(whole(info)).any():
         return A, info
-    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), made("eye", A.shape[-1], dtype=A.dtype), A), info
+    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), factories.eye(A.shape[-1], dtype=A.dtype), A), info
 
 
 @at_once(lambda A, check_errors=False: ("inverse", (A,), {}, inverse_with_info))
@@ -229,7 +230,7 @@ def inv_ex(A, *, check_errors=False):
 
 def nothing_said(A):
     """The reports of matrices that are as they should be."""
-    return made("zeros", A.shape[:-2], dtype=int32)
+    return factories.zeros(A.shape[:-2], dtype=int32)
 
 
 def without_singular(x, info, ndim: int):
@@ -536,7 +537,6 @@ def qr_some(input, some=True):
 
 # ---- elimination -------------------------------------------------------------------------------------------------------
 
-
 def factored(A, pivot: bool) -> tuple:
     """(L and U in one matrix, pivots from 1 on, info): see ``lu_factor_ex``; whole numbers are of the matrix' dtype.
 
@@ -603,7 +603,7 @@ def triangles(factors) -> tuple:
     m, n = factors.shape[-2:]
     k = min(m, n)
     low, up = factors if k == n else factors.slice(-1, 0, k, 1), factors if k == m else factors.slice(-2, 0, k, 1)
-    return low.tril(-1) + made("eye", m, k, dtype=factors.dtype), up.triu()
+    return low.tril(-1) + factories.eye(m, k, dtype=factors.dtype), up.triu()
 
 
 @at_once(lambda A, pivot=True: ("plu", (A,), {}, lu_triple) if pivot else None)
@@ -620,7 +620,7 @@ def lu(A, *, pivot=True):
 
 def permutation(A, pivots):
     """The matrix P that takes the exchanges of rows back."""
-    one = made("eye", A.shape[-2], dtype=A.dtype).expand_shape((*A.shape[:-2], A.shape[-2], A.shape[-2]))
+    one = factories.eye(A.shape[-2], dtype=A.dtype).expand_shape((*A.shape[:-2], A.shape[-2], A.shape[-2]))
     return scalar.exchange_rows(one, pivots, True)
 
 
@@ -753,7 +753,7 @@ def matrix_power(A, n):
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:      # which depends on A, with derivatives of 0
-        return scalar.where(made("full", (), True), made("eye", A.shape[-1], dtype=A.dtype), A)
+        return scalar.where(factories.full((), True), factories.eye(A.shape[-1], dtype=A.dtype), A)
     power, out = A, None
     while n:
         if n & 1:
@@ -867,8 +867,8 @@ def householder_product(A, tau):
     """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
     checked("linalg.householder_product", A)
     m, n = A.shape[-2:]
-    out = made("eye", m, n, dtype=A.dtype).expand_shape((*A.shape[:-2], m, n))
-    vectors = A.tril(-1) + made("eye", m, n, dtype=A.dtype)
+    out = factories.eye(m, n, dtype=A.dtype).expand_shape((*A.shape[:-2], m, n))
+    vectors = A.tril(-1) + factories.eye(m, n, dtype=A.dtype)
     for k in reversed(range(tau.shape[-1])):
         v = vectors.slice(-1, k, k + 1, 1)
         out = out - tau.slice(-1, k, k + 1, 1).unsqueeze(-1) * (v @ (h(v) @ out))

@@ -1,0 +1,202 @@
+"""Different values, places in an order, and how often values occur."""
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+
+from ..base.dtypes import int32, int64, result_dtype
+from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..creation import factories
+from ..dispatch.arguments import require_tensors
+from ..lowering.counts import Histogram, limits
+from ..lowering.refused import refused
+from ..ops.core import composite
+from ..ops.expr import scalar
+from ..ops.kinds import constant_number, explained
+from ..ops.shapes import wrap
+from ..tensors.arrays import tensor_of, values_of
+from ..tensors.levels import whole
+from ..tensors.tensor import Tensor
+
+__all__: list[str] = []
+
+
+# ---- different values -------------------------------------------------------------------------------------------------
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
+    array = values_of(input)
+    if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
+        return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
+    found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    values, inverse, counts = (tensor_of(each, input) for each in found)
+    values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
+    inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
+    wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
+    return wanted if len(wanted) > 1 else values
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be differentiated."""
+    require_tensors("unique_consecutive", input)
+    array = values_of(input.detach())
+    if dim is not None and not array.ndim:
+        raise DimError("unique_consecutive: input has no dimensions. Hint: dim=None.")
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, wrap("unique_consecutive", dim, array.ndim), 0)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
+    values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+    places = np.cumsum(new) - 1
+    inverse = places.reshape(array.shape) if dim is None else places
+    counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
+    wanted = tuple(tensor_of(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
+                                                           (counts.astype(np.int64), return_counts)) if asked)
+    refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
+    return wanted if len(wanted) > 1 else wanted[0]
+
+
+# ---- searches ---------------------------------------------------------------------------------------------------------
+
+def as_tensor(x, like: Tensor) -> Tensor:
+    """A number as a 0-d tensor beside another tensor, in the dtype that promotion gives it there."""
+    if isinstance(x, Tensor):
+        return x
+    dtype = result_dtype([(like.dtype, 1)], [x]) if isinstance(x, (bool, int, float, complex)) else None
+    return factories.tensor(x, dtype=int64 if type(x) is int and not like.dtype.differentiable else dtype, device=like.device)
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient.
+
+    Args:
+        side: "right" says the same as ``right``, "left" the opposite.
+        sorter: indices in int64 that sort the sequence, which then need not be sorted.
+
+    Raises:
+        ArgumentError: side and right contradict each other. ShapeError, DTypeError: the sorter is not of the sequence's shape, or
+            no int64. DimError: an index out of range.
+    """
+    require_tensors("searchsorted", sorted_sequence)
+    if side not in (None, "left", "right") or side == "left" and right:
+        raise ArgumentError(f"searchsorted: side is {side!r}, right is {right}; expected 'left' or 'right', or right alone.")
+    right = right or side == "right"
+    if sorter is not None:
+        require_tensors("searchsorted", sorter)
+        if sorter.shape != sorted_sequence.shape:
+            raise ShapeError(f"searchsorted: sorter is {list(sorter.shape)}, the sequence {list(sorted_sequence.shape)}.")
+        if sorter.dtype is not int64:
+            raise DTypeError(f"searchsorted: sorter is {sorter.dtype}, expected int64.")
+        sorted_sequence = sorted_sequence.detach().gather(-1, sorter)
+    found = scalar.insertion_places(sorted_sequence, as_tensor(input, sorted_sequence), bool(right))
+    return found.to(int32) if out_int32 else found
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Where elements are among the test elements. No gradient."""
+    like = elements if isinstance(elements, Tensor) else test_elements
+    require_tensors("isin", like)
+    return scalar.are_members(as_tensor(elements, like), as_tensor(test_elements, like), bool(invert))
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """Which interval between sorted boundaries each value lies in. It has no gradient."""
+    require_tensors("bucketize", boundaries)
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize: boundaries is {list(boundaries.shape)}, expected a vector.")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def one_hot(tensor, num_classes=-1):
+    """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
+    if tensor.dtype is not int64:
+        raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
+    classes = values_of(tensor if num_classes == -1 else whole(tensor))        # a number of classes says the shape for a batch too
+    count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
+    if classes.size and (classes.min() < 0 or classes.max() >= count):
+        raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")
+    return (tensor.unsqueeze(-1) == factories.arange(count)).to(int64)
+
+
+# ---- histograms -------------------------------------------------------------------------------------------------------
+
+def bincount(input, weights=None, minlength=0):
+    """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused."""
+    array = values_of(input)
+    if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
+        raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
+    if minlength < 0:
+        raise RangeError(f"bincount: minlength is {minlength}, expected a number >= 0.")
+    found = np.bincount(array, None if weights is None else values_of(weights), minlength)
+    return refused("bincount", "BincountBackward0", tensor_of(found, input), weights)
+
+
+def require_real(name: str, input) -> None:
+    """Refuse what has no order.
+
+    Raises:
+        ArgumentError: no tensor. DTypeError: a complex one.
+    """
+    require_tensors(name, input)
+    if input.dtype.is_complex:
+        raise DTypeError(f"{name}: complex numbers have no order, got {input.dtype}.")
+
+
+def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
+    """The interval of ``histogram``: given, or that of the elements; half a unit to both sides of a single number."""
+    if given is None:
+        given = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
+    low, high = given
+    return (low - 0.5, high + 0.5) if low == high else limits(name, array, low, high, 0.5)
+
+
+def histc(input, bins=100, min=0, max=0):
+    """How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0).
+
+    The derivative is 0: counts do not change with small changes of the elements.
+
+    Raises:
+        RangeError: no interval, or bins < 1.
+    """
+    require_real("histc", input)
+    if bins < 1:
+        raise RangeError(f"histc: bins is {bins}, expected at least 1.")
+    ends = (float(constant_number("histc", *end)) for end in (("min", min), ("max", max)))
+    return scalar.bin_counts(input.detach(), bins, *ends)
+
+
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
+    """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced.
+
+    Differentiating it, by elements, edges or weights, is refused.
+
+    Raises:
+        RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
+    """
+    require_real("histogram", input)
+    array = values_of(input.detach()).reshape(-1)
+    if weight is not None and weight.shape != input.shape:
+        raise ShapeError(f"histogram: weight has shape {list(weight.shape)}, input {list(input.shape)}.")
+    if isinstance(bins, Tensor):
+        edges = values_of(bins.detach())
+    else:
+        if bins < 1:
+            raise RangeError(f"histogram: bins is {bins}, expected at least 1.")
+        low, high = span_of("histogram", array, range)
+        edges = np.linspace(low, high, bins + 1)
+        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
+    weights = None if weight is None else values_of(weight.detach()).reshape(-1)
+    counts, _ = np.histogram(array, edges, weights=weights, density=density)
+    found = (tensor_of(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
+    return Histogram(*(refused("histogram", "HistogramBackward0", each, input, bins, weight) for each in found))
+
+
+_function: Callable
+for _function in (unique, bincount):
+    composite(_function.__name__, _function, doc=_function.__doc__)
+for _function in (searchsorted, isin, bucketize):
+    composite(_function.__name__, _function, method=False, out=_function is not isin, numbers=_function is bucketize,
+              doc=str(_function.__doc__))
+for _function in (histc, histogram, unique_consecutive):
+    composite(_function.__name__, explained(_function), out=_function in (histc, histogram), doc=str(_function.__doc__))
+composite("one_hot", one_hot, method=False, doc=one_hot.__doc__)

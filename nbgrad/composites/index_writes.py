@@ -1,0 +1,190 @@
+"""The recorded in-place forms of what writes where an index leads, and the functions that choose among them."""
+from __future__ import annotations
+
+from typing import Callable
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError
+from ..base.grad_mode import mode, special
+from ..dispatch.arguments import binder, check_tensor
+from ..dispatch.inplace import overlapping
+from ..dispatch.rules import record_result, run_plan
+from ..graph.edges import edge_of, needs_gradient
+from ..lowering.indexing import WRITERS
+from ..modes.interpreters import Call, interpret, is_marked
+from ..ops.core import OPS, composite
+from ..tensors.layout import layout_of
+from ..tensors.tensor import ASK, Tensor, native
+from ..views import check_inplace, rebase
+from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed
+
+__all__ = ["INPLACE"]
+
+
+def inplace_writer(name: str):
+    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and
+    recorded."""
+
+    def call(x, *args, **kwargs):
+        op = OPS[name]
+        tensors, attributes = binder(op)(x, *args, **kwargs)
+        for operand, tensor in zip(op.operands, tensors):
+            check_tensor(op, operand, tensor)
+        if special or is_marked((*tensors, *attributes.values())):
+            return interpret(Call(op, tensors, attributes, beneath, "_"))
+        return beneath(*tensors, **attributes)
+
+    def beneath(*tensors, **attributes):
+        op, x = OPS[name], tensors[0]
+        recorded = mode.enabled and any(map(needs_gradient, tensors))
+        check(op, x, recorded)
+        finish = record_before(op, x, tensors, attributes) if recorded else None
+        enabled, mode.enabled = mode.enabled, False
+        try:
+            WRITERS[name](op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
+        finally:
+            mode.enabled = enabled
+        if finish:
+            finish()
+        return x
+
+    return call
+
+
+def check(op, x: Tensor, recorded: bool) -> None:
+    """Refuse writes that autograd cannot follow."""
+    check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
+
+
+def apart(x: Tensor, other: Tensor) -> Tensor:
+    """``other``, copied if it shares memory with ``x``."""
+    shared = overlapping(x, other)
+    return CALLS["clone"](other) if shared else other
+
+
+def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
+    """Make the node of a write before it happens; the function returned gives it to ``x`` afterwards.
+
+    Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
+    """
+    is_view = x._needs_grad_ is ASK
+    old_edge = edge_of(x._meta_.base) if is_view and x._meta_.base._needs_grad_ else None
+    own = needs_gradient(x)
+    before, holder = native.alias(x), native.alias(x)
+    if own:
+        before._edge_, before._needs_grad_ = edge_of(x), True
+    operands = (before, *tensors[1:])
+    plan, guarded = run_plan(op, operands, attributes, x)
+    record_result(op, plan, operands, holder, guarded)
+    node = holder._edge_
+    return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
+
+
+PUBLIC_NAMES = {
+    "index_write": "index_put",
+    "scatter_src": "scatter",
+    "scatter_value": "scatter",
+    "scatter_add_src": "scatter_add",
+    "index_add_source": "index_add",
+    "index_copy_source": "index_copy",
+    "index_fill_value": "index_fill",
+    "index_fill_tensor": "index_fill",
+}
+INPLACE: dict[str, Callable] = {name: inplace_writer(name) for name in WRITERS}
+CALLS.update({name + "_": call for name, call in INPLACE.items()})
+
+
+def scatter(x, dim, index, src=None, *, value=None, reduce=None):
+    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
+    it."""
+    return scattered(CALLS, x, dim, index, src, value, reduce)
+
+
+def scatter_(x, dim, index, src=None, *, value=None, reduce=None):
+    """In place: scatter."""
+    return scattered(INPLACE, x, dim, index, src, value, reduce)
+
+
+def scattered(calls: dict, x, dim, index, src, value, reduce):
+    """Functional or in place, by where the calls come from."""
+    src = value if src is None else src
+    if reduce not in (None, "add"):
+        raise ArgumentError(f"scatter: reduce must be None or 'add', got {reduce!r}.")
+    if isinstance(src, Tensor):
+        from ..ops.indexing import fitted
+
+        return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
+    if reduce:
+        src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape), src)
+        return calls["scatter_add_src"](x, src, dim, index)
+    return calls["scatter_value"](x, dim, index, src)
+
+
+def scatter_add_(x, dim, index, src):
+    """In place: scatter_add."""
+    from ..ops.indexing import fitted
+
+    return INPLACE["scatter_add_src"](x, fitted(src, index), dim, index)
+
+
+def index_add_(x, dim, index, source, *, alpha=1):
+    """In place: index_add."""
+    return INPLACE["index_add_source"](x, source if alpha == 1 else source * alpha, dim, index)
+
+
+def index_copy_(x, dim, index, source):
+    """In place: index_copy."""
+    return INPLACE["index_copy_source"](x, source, dim, index)
+
+
+def index_fill_(x, dim, index, value):
+    """In place: index_fill."""
+    name = "index_fill_tensor" if isinstance(value, Tensor) else "index_fill_value"
+    return INPLACE[name](x, value, dim, index) if isinstance(value, Tensor) else INPLACE[name](x, dim, index, value)
+
+
+def masked_scatter_(x, mask, source):
+    """In place: masked_scatter."""
+    return INPLACE["masked_scatter"](x, mask, source)
+
+
+def index_put(x, indices, values, accumulate=False):
+    """``x`` with ``values`` written (or added) at a tuple of index tensors or masks."""
+    return put(CALLS, x, indices, values, accumulate)
+
+
+def index_put_(x, indices, values, accumulate=False):
+    """In place: index_put."""
+    return put(INPLACE, x, indices, values, accumulate)
+
+
+def put(calls: dict, x, indices, values, accumulate):
+    """Functional or in place, by where the calls come from."""
+    if len(indices) == 1 and is_points(x, indices[0]) and isinstance(values, Tensor) and (
+            values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:])):
+        return calls["index_write"](x, values, tuple(indices), bool(accumulate))
+    tensors: list[Tensor | None] = []
+    for index in indices:
+        if index is None:
+            tensors.append(None)
+        elif isinstance(index, Tensor):
+            # x keeps its shape, so a mask becomes an index a dimension.
+            tensors += mask_indices(index, x, len(tensors)) if is_mask(index) else (index,)
+        else:
+            raise ArgumentError(
+                f"index_put: indices must be tensors of ints or bools, got {type(index).__name__}. "
+                "Hint: x[...] = values takes ints and slices."
+            )
+    while tensors and tensors[-1] is None:
+        tensors.pop()
+    if not tensors:
+        raise ArgumentError("index_put: indices must name a tensor.")
+    points = tuple(tensors)
+    return calls["index_write"](x, trimmed(values, result_shape(x, points)), points, bool(accumulate))
+
+
+_function: Callable
+for _function in (scatter, index_put):
+    composite(_function.__name__, _function, out=_function is scatter, doc=_function.__doc__)
+for _function in (scatter_, scatter_add_, index_add_, index_copy_, index_fill_, masked_scatter_, index_put_):
+    composite(_function.__name__, _function, function=False, doc=_function.__doc__)
