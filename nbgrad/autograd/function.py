@@ -30,7 +30,7 @@ __all__ = ["Function", "FunctionCtx", "FunctionMeta", "BackwardCFunction", "Inpl
 class CustomFunction:
     """Stands where an operation of the table stands in a Call: a Function class."""
 
-    kind = "function"
+    kind = batched = "function"
     operands: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 

@@ -94,7 +94,7 @@ def general_call(op: Any, operands: tuple, attributes: dict) -> Any:
     call = Call(op, operands, attributes, CALLS[op.name].plain)
     if dual_levels:
         call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
-    return (RULES.get(op.name) or KINDS[op.kind])(call, batch)
+    return (RULES.get(op.name) or KINDS[op.batched])(call, batch)
 
 
 def is_plain(x: Any) -> bool:

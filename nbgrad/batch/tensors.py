@@ -262,7 +262,7 @@ class Batching:
             call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
             return written(call, batch)
-        return (RULES.get(call.op.name) or KINDS[call.op.kind])(call, batch)
+        return (RULES.get(call.op.name) or KINDS[call.op.batched])(call, batch)
 
 
 register("batching", Batching())
@@ -313,7 +313,7 @@ def written(call: Call, batch: Batch) -> Any:
     """An in-place form of an operation with a lowering of its own: the result, copied over the first operand."""
     require_target(call, batch)
     plain = Call(call.op, call.operands, call.attributes, call.plain)
-    result = (RULES.get(call.op.name) or KINDS[call.op.kind])(plain, batch)
+    result = (RULES.get(call.op.name) or KINDS[call.op.batched])(plain, batch)
     CALLS["copy_"](call.operands[0]._value_, batch.full(result))
     return call.operands[0]
 
@@ -464,7 +464,7 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
 
 
-# By ``Op.kind``; that of custom Functions is in autograd/batched_functions.py.
+# By ``Op.batched``; more in batch/rules.py; that of custom Functions is in autograd/batched_functions.py.
 KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped,
                           "method": method}
 

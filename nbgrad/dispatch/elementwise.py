@@ -41,7 +41,6 @@ from ..native.launch import ElementwisePlan, Plan
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import OPERATIONS, guarded, postorder, symbol
 from ..ops.spellings import public_name, target_of
-from ..ops.torch_names import CONSTANTS, NAMES, NODES
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import WrittenRegion
@@ -450,7 +449,7 @@ class ElementwiseRule(Rule):
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
-        self.name, self.node_name = op.name, NODES.get((op.name, numbers), op.node_name)
+        self.name, self.node_name = op.name, op.nodes.get(numbers, op.node_name)
         self.symbolic: Callable | None = None
         self.wanted = tuple(k for k in range(len(op.operands)) if mask >> k & 1)
         self.results = tuple(op.vjp(op.operands[k], is_complex) for k in self.wanted)
@@ -473,15 +472,14 @@ class ElementwiseRule(Rule):
 
     def slot(self, name: str) -> int | None:
         """The slot of a saved value, by torch's name of it (``self``, ``other``, ``result``) or by ours."""
-        return next((k for k, own in enumerate(self.saved_names) if name in (own, *_TORCH_NAMES.get(own, ()))), None)
+        return next((k for k, own in enumerate(self.saved_names) if name in self.op.shown_as(own)), None)
 
     def saved(self, node: Node, name: str):
         """The saved value; None of an operand that is saved only where another one needs a gradient."""
         slot = self.slot(name)
         if slot is None:
-            constants = {**CONSTANTS.get(self.name, {}), **self.op.shows}
-            if name in constants:
-                return constants[name]
+            if name in self.op.shows:
+                return self.op.shows[name]
             every = sum(can and 1 << k for k, can in enumerate(self.op.differentiable))
             if self.mask != every and rule_of(self.op, every, (False,) * len(self.numbers), self.is_complex).slot(name) is not None:
                 return None
@@ -494,9 +492,7 @@ class ElementwiseRule(Rule):
 
     def shown_names(self) -> list[str]:
         """The names of saved values and of constants, torch's first."""
-        theirs = {own: name for name, own in NAMES.get(self.name, {}).items()}
-        saved = [theirs.get(own) or _TORCH_NAMES.get(own, (own,))[0] for own in self.saved_names]
-        return [*saved, *CONSTANTS.get(self.name, ()), *self.op.shows]
+        return [*(self.op.shown_as(own)[0] for own in self.saved_names), *self.op.shows]
 
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value."""
@@ -674,9 +670,6 @@ def full_like(g: Tensor, value) -> Tensor:
 def position(items: tuple, item) -> int:
     """The index of an object, by identity: ``==`` on expressions builds an expression."""
     return next(k for k, x in enumerate(items) if x is item)
-
-
-_TORCH_NAMES = {"x": ("self", "input"), "y": ("other", "exponent"), "out": ("result",), "value": ("other",)}
 
 
 def saved_value(node: Node, slot: int, is_output: bool):

@@ -315,7 +315,7 @@ def maker_of_several(op: Movement) -> Callable:
                           for template, offset, chain in pieces])
         return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, edge))
                       for (template, offset, chain), edge in zip(pieces, edges_of(node, len(pieces)))])
-    return untracked if getattr(op, "untracked", False) else views
+    return untracked if op.untracked else views
 
 
 def edges_of(node: Node | None, count: int) -> list:

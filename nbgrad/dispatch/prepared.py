@@ -35,7 +35,7 @@ def run_call(op: General, run: Callable) -> Callable:
     of such arguments that went well.
     """
 
-    checked = [(k, name) for k, name in enumerate(op.operands) if k or not getattr(op, "variadic", False)]
+    checked = [(k, name) for k, name in enumerate(op.operands) if k or not op.variadic]
     preparing = PREPARED.get(op.name)
     kinds = () if preparing is None else prepared_kinds(op, preparing[1])
 
@@ -144,7 +144,7 @@ def prepared_text(op: General, kinds: tuple) -> str:
 
 def prepared_kinds(op: General, holders: tuple[str, ...]) -> tuple:
     """What every argument of an operation is to a prepared run: one tensor, several, or (None) a value."""
-    several = {op.operands[0]} if getattr(op, "variadic", False) else set()
+    several = {op.operands[0]} if op.variadic else set()
     return tuple("several" if n in several or n == "indices" else "one" if n in op.operands or n in holders else None
                  for n in op.signature.parameters)
 
@@ -252,7 +252,7 @@ def composite_text(op: Op, tensors: set[str], rare: set[str]) -> str:
     names = ", ".join(n for n in parameters if n not in rare)
     return COMPOSITE_TEXT.format(
         parameters=argument_text(op, "_defaults"), given=given, key=", ".join([*parts, ""]), names=names,
-        pure=PURE_TEXT.format(given=given, names=names) if getattr(op, "pure", False) else "",
+        pure=PURE_TEXT.format(given=given, names=names) if op.pure else "",
         passed=", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items()))
 
 
@@ -275,7 +275,7 @@ def record_prepared(op: General, plan: PreparedPlan, tensors: tuple, out: Tensor
     plan.outs = (out.layout.template,)
     holders = PREPARED[op.name][1]
     guarded = Guarded(op.public, attributes, tensors_in([attributes[n] for n in holders if n in attributes])) if holders else None
-    if getattr(op, "variadic", False):
+    if op.variadic:
         record_variadic(op, tensors, attributes, out, plan, guarded)
     else:
         record_result(op, plan, tensors, out, guarded)

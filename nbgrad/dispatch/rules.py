@@ -23,7 +23,6 @@ from ..graph.saved import (
 from ..modes.inference import is_inference, refuse_saving
 from ..ops.core import General, Movement, Op
 from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
-from ..ops.torch_names import CONSTANTS, NAMES, shown
 from ..tensors.tensor import ASK, Tensor, native
 from .arguments import KEY_TYPES, attribute_names
 from .elementwise import history_steps, node_template, saved_output, saved_value
@@ -51,7 +50,7 @@ class GeneralRule(Rule):
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
         self.frees = keeps or bool(self.saved_names)
         self.single = len(wanted) == 1
-        self.spread = op.operands[0] in wanted and getattr(op, "variadic", False)
+        self.spread = op.operands[0] in wanted and op.variadic
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """Edges belong to the operands that need a gradient, among those that can have one."""
@@ -64,15 +63,12 @@ class GeneralRule(Rule):
 
     def slot(self, name: str) -> int | None:
         """The slot of a saved value, by torch's name of it or by ours."""
-        name = NAMES.get(self.name, {}).get(name, name)
-        return next((k for k, own in enumerate(self.saved_names) if name in (own, *_ALIASES.get(own, ()))), None)
+        return next((k for k, own in enumerate(self.saved_names) if name in self.op.shown_as(own)), None)
 
     def shown_names(self) -> list[str]:
         """The names of saved values and of attributes, torch's first."""
-        theirs = {own: name for name, own in NAMES.get(self.name, {}).items()}
-        saved = [theirs.get(own) or _ALIASES.get(own, (own,))[0] for own in self.saved_names]
-        attributes = [theirs.get(name, name) for name in self.op.signature.parameters if name not in self.op.operands]
-        return [*saved, *attributes, *CONSTANTS.get(self.name, ())]
+        attributes = [name for name in self.op.signature.parameters if name not in self.op.operands]
+        return [*(self.op.shown_as(own)[0] for own in (*self.saved_names, *attributes)), *self.op.shows]
 
     def saved(self, node: Node, name: str):
         """The saved value, or attribute, of that name."""
@@ -82,15 +78,13 @@ class GeneralRule(Rule):
         if node._backward_ is freed_backward:
             raise freed_error(node)
         facts = node._plan_.facts if type(node._attrs_) is not Guarded else {**node._plan_.facts, **node._attrs_.values()}
-        renamed, constants = NAMES.get(self.name, {}), CONSTANTS.get(self.name, {})
-        if (own := renamed.get(name, name)) in facts:
-            return shown(self.name, name, facts[own])
-        if name in constants:
-            return constants[name]
+        if (own := self.op.own_name(name)) in facts:
+            form = self.op.forms.get(own)
+            return facts[own] if form is None else form(facts[own])
+        if name in self.op.shows:
+            return self.op.shows[name]
         operand, _, aspect = name.partition("_sym_")        # as torch names sizes: self_sym_sizes
-        operand = renamed.get(operand, operand)
-        own = next((own for own, names in _ALIASES.items() if operand in names), operand)
-        layout = facts.get(f"{own}_layout")
+        layout = facts.get(f"{self.op.own_name(operand)}_layout")
         known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
         return known[aspect] if aspect in known else super().saved(node, name)
 
@@ -139,7 +133,7 @@ class GeneralRule(Rule):
         scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
                                  **{f"f{k}": f for k, f in enumerate(self.formulas)}}
         for k, (name, names) in enumerate(zip(self.wanted, params)):
-            other, rest = getattr(self.op, "after", {}).get(name, (None, None))
+            other, rest = self.op.after.get(name, (None, None))
             if names and other in self.wanted and params[place := self.wanted.index(other)]:
                 last = tuple(inspect.signature(rest).parameters)[1:]
                 lines.append(f"    r{place} = {calls[place]}")
@@ -167,9 +161,6 @@ class GeneralRule(Rule):
 def part_of(rule: GeneralRule, chosen: tuple[bool, ...]) -> Callable:
     """The ``backward`` of some of a rule's operands, made once."""
     return rule.generate(chosen)
-
-
-_ALIASES = {"x": ("self", "input"), "y": ("other", "mat2"), "out": ("result",)}
 
 
 def vjp_formula(op: Op, name: str) -> Callable:
@@ -266,7 +257,7 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
         out = result = result if result._meta_ is None else native.alias(result)
     if not enabled:
         return result
-    if getattr(op, "variadic", False):
+    if op.variadic:
         record_variadic(op, tensors, attributes, out)
     else:
         for x in tensors:

@@ -129,7 +129,7 @@ class Reader:
         count = len(versions) - len(outs)
         after = versions[count:]
         try:
-            if op.kind == "function" or getattr(op, "integer_divisor", None):
+            if op.kind == "function" or op.integer_divisor:
                 raise Refused
             before = dict(zip(map(id, tensors_in(operands)), versions))
             made = self.step(op, operands, [self.rendered(x, before) for x in operands])

@@ -71,7 +71,7 @@ _calls: dict[Any, Any] = {}
 
 def call_for(op: Any) -> Any:
     """``call(op, operands, attributes, level, alone)`` of an operation, made once."""
-    made = joining_call if getattr(op, "variadic", False) else movement_call(op) if op.kind == "movement" else general_call(op)
+    made = joining_call if op.variadic else movement_call(op) if op.kind == "movement" else general_call(op)
     return _calls.setdefault(op, made)
 
 
@@ -408,7 +408,7 @@ HOLD_SEVERAL = """for each, t in zip(out, view(plan, t_x, mode.enabled)): hold(e
 @cache
 def movement_call(op: Movement) -> Any:
     """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
-    if getattr(op, "severs", False) or getattr(op, "untracked", False):
+    if op.severs or op.untracked:
         return lambda op, operands, attributes, level, alone: None
     values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
     view = partial(several_of, op) if op.multiple else viewer(op)

@@ -207,7 +207,7 @@ def is_severed(meta: Meta) -> bool:
     """Whether a view leads through ``make_dual`` or ``unpack_dual``, whose results share memory with the operand but no tangent."""
     chain = meta.chain
     while chain is not None:
-        if getattr(chain[1].op, "severs", False):
+        if chain[1].op.severs:
             return True
         chain = chain[0]
     return False

@@ -121,8 +121,8 @@ def publish(op: Op, call: Callable) -> None:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
             renamed = name in NAMES and (isinstance(op, Composite) or name in op.aliases)
-            method = method_form(op, call) if renamed or getattr(op, "matrices", False) else call
-            setattr(Tensor, name, property(call) if getattr(op, "is_property", False) else method)
+            method = method_form(op, call) if renamed or op.matrices else call
+            setattr(Tensor, name, property(call) if op.is_property else method)
 
 
 def function_form(op: Op, call: Callable, public: str = "") -> Callable:
@@ -131,8 +131,8 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
     It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
     """
     names = list(op.signature.parameters)
-    numbers = getattr(op, "numbers", False)
-    takes_array = bool(names) and names[0] in ("x", "input", "self") and not getattr(op, "variadic", False)
+    numbers = op.numbers
+    takes_array = bool(names) and names[0] in ("x", "input", "self") and not op.variadic
 
     def function(*args, **named):
         try:

@@ -379,12 +379,13 @@ class FunctionMode(Presence):
 class Method:
     """Stands where an operation of the table stands in a Call: a method of Tensor that the table does not declare."""
 
-    kind = "method"
+    kind = batched = "method"
     operands, aliases = ("x",), ()
+    node_name = integer_divisor = None
     signature = inspect.Signature()
 
     def __init__(self, name: str):
-        self.name = name
+        self.name = self.public = name
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"

@@ -228,7 +228,8 @@ composite("real", _real, method=False, doc="The real parts: a view of a complex 
 composite("imag", _imag, method=False, doc="The imaginary parts of a complex tensor, as a view.")
 composite("conj", _conj, aliases=("_conj",), doc="The complex conjugate, as a view: see is_conj; a real tensor itself.")
 composite("_neg_view", _neg_view, doc="The negative, as a view: see is_neg.")
-composite("H", conjugate_transpose, function=False, spelling=True, doc=conjugate_transpose.__doc__).is_property = True
+composite("H", conjugate_transpose, function=False, spelling=True, is_property=True,
+          doc=conjugate_transpose.__doc__)
 for _function in (is_complex, is_floating_point):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)
 composite("polar", polar, method=False, out=True, doc=polar.__doc__)

@@ -26,6 +26,10 @@ __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite",
 OPS: dict[str, Op] = {}
 
 
+# Torch's names of what nodes save, where a declaration says no others.
+SHOWN_AS = {"x": ("self", "input"), "y": ("other",), "value": ("other",), "out": ("result",)}
+
+
 class Op:
     """A declared operation.
 
@@ -39,13 +43,30 @@ class Op:
         aliases: further names of function and method.
         method, function, inplace, out: which public forms exist.
         public: the function whose work it does, in messages.
+        shows: constants that nodes show among saved values: arguments of torch's operation that this one is the case of.
+        saved_as: ``{torch's name: ours}`` of operands and attributes that nodes show, where they are others than ``self``, ``other``.
+        forms: ``{attribute: function}``, how torch's nodes show it.
+        arguments: ``{another library's name: ours}`` of arguments in calls, where no rule of ops/spellings.py tells.
+        numpy: NumPy's functions that it is, ``"power"``, and methods of those, ``"add.reduce"``; the same name need not be said.
+        special: its name in ``torch.special``.
+        batched: the kind of its batching rule, in batch/rules.py: by default that of its own kind.
+        variadic: the first operand is a sequence of tensors.
+        is_property: the method is an attribute, ``x.T``.
     """
 
     kind = "op"
+    # What only some kinds declare.
+    numbers = matrices = pure = refuses_gradient = untracked = severs = False
+    integer_divisor: str | None = None
+    after: dict[str, tuple[str, Callable]] = {}
 
     def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
                  node: str | Callable[[dict], str] | None = None, aliases: tuple[str, ...] = (),
-                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False, public: str = ""):
+                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False, public: str = "",
+                 shows: dict[str, Any] | None = None, saved_as: dict[str, str] | None = None,
+                 forms: dict[str, Callable[[Any], Any]] | None = None, arguments: dict[str, str] | None = None,
+                 numpy: tuple[str, ...] = (), special: str = "", batched: str = "", variadic: bool = False,
+                 is_property: bool = False):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
         self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
@@ -53,10 +74,23 @@ class Op:
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.aliases, self.method, self.function, self.public = aliases, method, function, public or name
         self.inplace, self.out = inplace, out
+        self.shows, self.saved_as, self.forms, self.arguments = shows or {}, saved_as or {}, forms or {}, arguments or {}
+        self.numpy, self.special, self.batched = numpy, special, batched or self.kind
+        self.variadic, self.is_property = variadic, is_property
         OPS[name] = self
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}{self.signature}>"
+
+    def shown_as(self, own: str) -> tuple[str, ...]:
+        """The names by which nodes know a saved value or an attribute: torch's, of which they list the first, and our own."""
+        declared = [theirs for theirs, name in self.saved_as.items() if name == own]
+        return (*declared, *(SHOWN_AS.get(own, ()) if own == "out" or own in self.operands else ()), own)
+
+    def own_name(self, theirs: str) -> str:
+        """The operand or attribute, or ``out``, that nodes show under a name."""
+        names = (*self.operands, "out", *self.signature.parameters)
+        return next((own for own in names if theirs in self.shown_as(own)), theirs)
 
 
 class Elementwise(Op):
@@ -72,11 +106,11 @@ class Elementwise(Op):
         complex: whether complex operands are defined for it.
         refuses_bool: bool operands are an error.
         integer_divisor: an operand that must not be 0 where the operands are integers.
-        shows: constants that nodes show as saved values (the exponent of a quick power).
         complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
         exact: operands whose numbers are not rounded to the half type that they are combined with; elsewhere
             ``x == 0.1`` asks for the half type's 0.1.
         numbers: numbers alone are operands too, and the result is a 0-d tensor.
+        nodes: names of nodes that depend on which operands are numbers, ``{(False, True): name}``.
         backward_node: of an operation of one variable, linear in pieces: the name of its cotangent's node. That is then an
             operation of its own, recorded as depending on the values that choose the piece; its derivative by them is 0.
     """
@@ -86,7 +120,8 @@ class Elementwise(Op):
     def __init__(self, name: str, forward: Callable, partials: dict[str, Callable] | None = None, *,
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
-                 refuses_bool: bool = False, integer_divisor: str | None = None, shows: dict[str, Any] | None = None,
+                 refuses_bool: bool = False, integer_divisor: str | None = None,
+                 nodes: dict[tuple[bool, ...], str] | None = None,
                  complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None,
                  numbers: bool = False, **options):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
@@ -94,8 +129,7 @@ class Elementwise(Op):
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
-        self.shows, self.complex_form, self.backward_node = shows or {}, complex_form, backward_node
-        self.numbers = numbers
+        self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Slopes, thresholds and their like keep their precision; what stands for a tensor is an element like the others.
@@ -152,6 +186,7 @@ class Elementwise(Op):
         by_cotangent.__signature__ = inspect.Signature(parameters[1:])
         made.partial_formulas = {"cotangent": by_cotangent, **{own.name: lambda: 0 for own, name in zip(parameters[1:], names)
                                                                if name == "out" or name in self.partial_formulas}}
+        made.nodes, made.shows, made.saved_as = {}, {}, {}
         made.defaults = (inspect.Signature.empty,) * len(parameters)
         made.differentiable = tuple(name in made.partial_formulas for name in made.operands)
         made.fixed = tuple(not able and name not in self.boolean for able, name in zip(made.differentiable, made.operands))
@@ -184,14 +219,18 @@ class Movement(Op):
     cotangent of the operand. With ``multiple`` the formula returns a list of those, and ``inverse`` takes a list of cotangents.
     With ``retype`` the memory is read as another dtype, a function of the operand's; strides and offset are then in its elements.
     ``bits(conj, neg)`` gives the view's lazy conjugation and negation from the operand's; without it a view keeps them.
+    With ``severs`` it gets none of the tangents that the operand has later; ``untracked`` ones share memory without being views to
+    autograd.
     """
 
     kind = "movement"
 
     def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False,
-                 retype: Callable | None = None, bits: Callable | None = None, **options):
+                 retype: Callable | None = None, bits: Callable | None = None, severs: bool = False, untracked: bool = False,
+                 **options):
         super().__init__(name, formula, ("x",), **options)
         self.inverse, self.multiple, self.retype, self.bits = inverse, multiple, retype, bits
+        self.severs, self.untracked = severs, untracked
         self.plain = not multiple and retype is None and bits is None
 
 

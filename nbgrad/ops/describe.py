@@ -165,7 +165,7 @@ def operand_rule(op: Op) -> str:
     """What the operands may be."""
     if isinstance(op, Elementwise) and len(op.operands) > 1:
         return "tensors, NumPy arrays or numbers, at least one of them no number"
-    if getattr(op, "variadic", False):
+    if op.variadic:
         return "a sequence of tensors"
     return "a tensor or a NumPy array" if len(op.operands) == 1 else "tensors"
 
@@ -306,12 +306,12 @@ def derivative_section(ops: tuple[Op, ...]) -> str:
     op = ops[0]
     if isinstance(op, Composite):
         return "Derivative: that of the operations it is written in."
-    return "Derivative: refused." if getattr(op, "refuses_gradient", False) else "Derivative: none; the result requires no grad."
+    return "Derivative: refused." if op.refuses_gradient else "Derivative: none; the result requires no grad."
 
 
 def forms_section(op: Op, name: str, numpy: str) -> str:
     """The public forms beside the function."""
-    forms = [f"x.{name}" if getattr(op, "is_property", False) else f"x.{name}(...)"] if op.method else []
+    forms = [f"x.{name}" if op.is_property else f"x.{name}(...)"] if op.method else []
     forms += [f"x.{name}_(...)"] if op.inplace else []
     forms += ["out="] if op.function and op.out else []
     others = [f"also called {', '.join(op.aliases)}"] if op.aliases else []

@@ -25,27 +25,33 @@ def at_least(x, least):
 
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
-elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, numbers=True, doc="x + y.")
+elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, numbers=True, shows={"alpha": 1},
+            doc="x + y.")
 elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y": lambda alpha: alpha}, complex=True,
             method=False, function=False, node="AddBackward0", public="add", doc="x + alpha * y.")
 elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
-            aliases=("subtract",), numbers=True, doc="x - y.")
+            aliases=("subtract",), numbers=True, shows={"alpha": 1}, nodes={(True, False): "RsubBackward1"},
+            doc="x - y.")
 elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, exact=("x", "y"),
             aliases=("multiply",), numbers=True, doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
             exact=("x", "y"), numbers=True, doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
-            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="The floor of x / y.")
+            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div",
+            shows={"rounding_mode": "floor"}, doc="The floor of x / y.")
 elementwise("div_trunc", lambda x, y: scalar.trunc_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
-            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div", doc="x / y rounded towards 0.")
+            method=False, function=False, integer_divisor="y", node="DivBackward2", public="div",
+            shows={"rounding_mode": "trunc"}, doc="x / y rounded towards 0.")
 elementwise("floor_divide", lambda x, y: scalar.floor_divide(x, y), {"x": undifferentiable, "y": undifferentiable},
             refuses_bool=True, integer_divisor="y", doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.")
 # The whole quotient behind a remainder, which has a derivative (0); floor(x / y) is one too many for 1.0 and 0.1.
 elementwise("remainder", lambda x, y: scalar.remainder(x, y),
             {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.remainder(x, y)) / y)},
-            refuses_bool=True, integer_divisor="y", doc="x - floor(x / y) * y: the sign of y.")
+            refuses_bool=True, integer_divisor="y", nodes={(False, False): "RemainderBackward1"},
+            doc="x - floor(x / y) * y: the sign of y.")
 elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.fmod(x, y)) / y)},
-            refuses_bool=True, integer_divisor="y", doc="x - trunc(x / y) * y: the sign of x.")
+            refuses_bool=True, integer_divisor="y", nodes={(False, False): "FmodBackward1"},
+            doc="x - trunc(x / y) * y: the sign of x.")
 elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",), doc="-x.")
 elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False,
             doc="x.")
@@ -58,23 +64,25 @@ elementwise("pow", lambda x, y: scalar.pow(x, y),
             {"x": lambda x, y: where(y == 0, where((x == 0) | scalar.isnan(x), 0, y * scalar.pow(x, y - 1)),
                                      y * scalar.pow(x, y - 1)),
              "y": lambda x, y, out: where((x == 0) & (scalar.real(y) >= 0), 0, out * scalar.log(x))},
-            refuses_bool=True, complex=True, doc="x to the power y.")
+            refuses_bool=True, complex=True, saved_as={"exponent": "y"},
+            nodes={(False, False): "PowBackward1", (True, False): "PowBackward2"}, doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
             complex_form=lambda x: scalar.modulus(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
             doc="|x|; the derivative at 0 is 0.")
 elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
             {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
-            complex=True, exact=("weight",), doc="x + weight * (end - x).")
+            complex=True, exact=("weight",), nodes={(False, False, False): "LerpBackward1"},
+            doc="x + weight * (end - x).")
 elementwise("addcmul_scaled", lambda x, tensor1, tensor2, value: x + value * tensor1 * tensor2,
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value * tensor2, "tensor2": lambda tensor1, value: value * tensor1},
             complex=True, method=False, function=False, node="AddcmulBackward0", public="addcmul", exact=("value",),
-            doc="x + value * tensor1 * tensor2.")
+            saved_as={"value": "value"}, doc="x + value * tensor1 * tensor2.")
 elementwise("addcdiv_scaled", lambda x, tensor1, tensor2, value: x + value * (tensor1 / tensor2),
             {"x": lambda: 1, "tensor1": lambda tensor2, value: value / tensor2,
              "tensor2": lambda tensor1, tensor2, value: -(value * tensor1 / tensor2) / tensor2},
             policy="floating", complex=True, method=False, function=False, node="AddcdivBackward0",
-            public="addcdiv", doc="x + value * tensor1 / tensor2.")
+            public="addcdiv", saved_as={"value": "value"}, doc="x + value * tensor1 / tensor2.")
 
 # ---- powers, exponentials, logarithms ------------------------------------------------------------------------------
 
@@ -285,13 +293,13 @@ elementwise("clamp_both", lambda x, min, max: scalar.minimum(scalar.maximum(x, m
             {"x": lambda x, min, max: where((x >= min) & (x <= max), 1, 0),
              "min": lambda x, min, max: where((min < max) & (x < min), 1, 0),
              "max": lambda x, min, max: where((x > max) | (max < min), 1, 0)}, method=False, function=False, node="ClampBackward1",
-            public="clamp", doc="x moved into [min, max].")
+            public="clamp", nodes={(False, False, False): "ClampBackward0"}, doc="x moved into [min, max].")
 elementwise("clamp_min", lambda x, min: scalar.maximum(x, min),
             {"x": lambda x, min: where(x >= min, 1, 0), "min": lambda x, min: where(x < min, 1, 0)}, node="ClampBackward1",
-            doc="x, but at least min.")
+            shows={"max": None}, doc="x, but at least min.")
 elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
             {"x": lambda x, max: where(x <= max, 1, 0), "max": lambda x, max: where(x > max, 1, 0)}, node="ClampBackward1",
-            doc="x, but at most max.")
+            shows={"min": None}, doc="x, but at most max.")
 
 # ---- activations ---------------------------------------------------------------------------------------------------
 
@@ -325,7 +333,7 @@ elementwise("gated", lambda x, y: x * scalar.sigmoid(y),
             doc="x * sigmoid(y).")
 elementwise("elu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x)),
             {"x": lambda x, alpha: where(x <= 0, alpha * scalar.exp(x), 1)}, policy="floating", out=False,
-            doc="x where x > 0, else alpha * (e**x - 1).")
+            shows={"scale": 1, "input_scale": 1}, doc="x where x > 0, else alpha * (e**x - 1).")
 _CDF = lambda x: 0.5 * (1 + scalar.erf(x * math.sqrt(0.5)))  # of the normal distribution
 
 
@@ -338,7 +346,7 @@ def _gelu_slope(x):
 
 elementwise("gelu_erf", lambda x: at_least(x, -60.0) * _CDF(x), {"x": _gelu_slope},
             policy="floating", method=False, function=False, node="GeluBackward0",
-            public="gelu", doc="x times the normal distribution function of x.")
+            public="gelu", shows={"approximate": "none"}, doc="x times the normal distribution function of x.")
 _INNER = lambda x: math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 
 
@@ -352,7 +360,7 @@ def _gelu_tanh_slope(x):
 
 elementwise("gelu_tanh", lambda x: 0.5 * at_least(x, -60.0) * (1 + scalar.tanh(_INNER(x))), {"x": _gelu_tanh_slope},
             policy="floating", method=False, function=False, node="GeluBackward0", public="gelu",
-            doc="gelu by Hendrycks and Gimpel's tanh.")
+            shows={"approximate": "tanh"}, doc="gelu by Hendrycks and Gimpel's tanh.")
 
 ACTIVATION = {"policy": "floating", "out": False, "method": False}
 elementwise("hardtanh", lambda x, min_val=-1.0, max_val=1.0: where(x <= min_val, min_val, where(x >= max_val, max_val, x)),
@@ -371,6 +379,7 @@ elementwise("celu", lambda x, alpha=1.0: where(x > 0, x, alpha * scalar.expm1(x 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 elementwise("selu", lambda x: where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALPHA * scalar.expm1(x)),
             {"x": lambda x: where(x <= 0, SELU_SCALE * SELU_ALPHA * scalar.exp(x), SELU_SCALE)}, **ACTIVATION, node="EluBackward0",
+            shows={"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1},
             doc="elu scaled so that mean 0 and variance 1 are a fixed point (Klambauer et al., 2017).")
 _SOFTPLUS = lambda x: scalar.maximum(x, 0.0) + scalar.log1p(scalar.exp(-scalar.abs(x)))
 elementwise("mish", lambda x: at_least(x, -800.0) * scalar.tanh(_SOFTPLUS(x)),

@@ -113,6 +113,7 @@ general(
     operands=("x", "source"),
     **INTERNAL,
     node="IndexAddBackward0",
+    shows={"alpha": 1},
     doc="x with the slices of source added where index says.",
 )
 general(

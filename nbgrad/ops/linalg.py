@@ -70,24 +70,26 @@ def by_ranks(facts: dict) -> str:
 
 
 product("matmul", node=by_ranks,
+        saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
         doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
             "or a column on the right.")
-product("mm", doc="The product of two matrices.")
-product("bmm", doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
-product("mv", doc="The product of a matrix and a vector.")
-product("dot", doc="The sum of the products of two vectors' elements.")
+product("mm", saved_as={"mat2": "y"}, doc="The product of two matrices.")
+product("bmm", saved_as={"mat2": "y"}, doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
+product("mv", saved_as={"vec": "y"}, doc="The product of a matrix and a vector.")
+product("dot", saved_as={"tensor": "y"}, doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y:
             left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y:
             right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
         operands=("x", "y"), function=False, node="MmBackward0",
-        doc="matmul with either operand's last two dimensions exchanged.")
+        saved_as={"mat2": "y"}, doc="matmul with either operand's last two dimensions exchanged.")
 general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
          "bias": lambda g, bias_shape: fitted(g, bias_shape)},
         operands=("x", "y", "bias"), edges=("bias", "x", "y"), function=False, node="AddmmBackward0",
+        shows={"alpha": 1, "beta": 1}, saved_as={"mat1": "x", "mat2": "y"},
         doc="x @ y, and bias added to every row, in one pass.")
 
 # ---- with an addend ------------------------------------------------------------------------------------------------

@@ -64,12 +64,13 @@ def log1p_exp_neg(x):
 elementwise("logits_difference", lambda x, y: (1 - y) * x + log1p_exp_neg(x),
             {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
             policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
-            public="binary_cross_entropy_with_logits", doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
+            public="binary_cross_entropy_with_logits", shows={"weight": None, "pos_weight": None},
+            doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
 elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p - 1) * y) * log1p_exp_neg(x),
             {"x": lambda x, y, p: (1 - y) - (1 + (p - 1) * y) * scalar.sigmoid(-x),
              "y": lambda x, p: (p - 1) * log1p_exp_neg(x) - x, "p": lambda x, y: y * log1p_exp_neg(x)},
             policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
-            public="binary_cross_entropy_with_logits", doc="The same, the first term times p.",
+            public="binary_cross_entropy_with_logits", shows={"weight": None}, doc="The same, the first term times p.",
             **INTERNAL)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
 elementwise("are_probabilities", lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1), predicate=True, method=False,
@@ -79,7 +80,7 @@ elementwise("probability_difference",
             {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
              "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
             policy="floating", node="BinaryCrossEntropyBackward0", public="binary_cross_entropy",
-            doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
+            shows={"weight": None}, doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
 elementwise("entropy_difference", lambda x, y: where(y == 0, 0, y * (scalar.log(y) - x)),
             {"x": lambda y: -y, "y": lambda x, y: where(y == 0, 0, scalar.log(y) + 1 - x)},
             policy="floating",
@@ -251,7 +252,8 @@ general("nll_rows_backward", lambda x, target, classes, ignore_index: x,
 general("valid_mean", lambda x, target, classes, ignore_index, divide: x,
         {"x": lambda g, target, ignore_index, divide: g.valid_share(target, ignore_index, divide)},
         operands=("x", "target"), outputs=2,
-        node="NllLossBackward0", doc="The mean or sum of the rows that count, and whether a target is no class.",
+        node="NllLossBackward0", shows={"weight": None},
+        doc="The mean or sum of the rows that count, and whether a target is no class.",
         **ROWS)
 general("valid_share", lambda x, target, ignore_index, divide: x,
         {"x": lambda g, target, ignore_index, divide: g.valid_mean(target, 0, ignore_index, divide)[0]},

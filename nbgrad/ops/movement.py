@@ -12,7 +12,7 @@ from ..base.dtypes import DType
 from ..base.errors import ArgumentError, ShapeError
 from . import shapes
 from .core import composite, general, movement
-from .spellings import as_several, chosen
+from .spellings import as_list, as_several, chosen, or_one
 
 # ---- the movements -------------------------------------------------------------------------------------------------
 
@@ -27,7 +27,8 @@ movement(
     method=False,
     node="ViewBackward0",
     doc="The tensor itself, as a view that gets none of the tangents that it has later.",
-).severs = True
+    severs=True,
+)
 movement(
     "view_shape",
     shapes.viewed,
@@ -74,7 +75,8 @@ movement(
     function=False,
     node="PermuteBackward0",
     doc="All dimensions in reverse order.",
-).is_property = True
+    is_property=True,
+)
 movement(
     "expand_shape",
     shapes.expanded,
@@ -116,6 +118,7 @@ movement(
     lambda x, dim=0, start=None, end=None, step=1: shapes.sliced(x, dim, start, end, step),
     lambda g, x_shape, dim, start, end, step: g.slice_backward(x_shape, dim, start, end, step),
     **INTERNAL,
+    forms={"step": or_one},
     doc="Every step-th element of a range of one dimension.",
 )
 movement(
@@ -142,6 +145,7 @@ movement(
     lambda g, x_layout, size, stride, offset: g.as_strided_backward(x_layout, size, stride, offset),
     **INTERNAL,
     node="AsStridedBackward0",
+    saved_as={"storage_offset": "offset"},
     doc="Any shape and strides, from so many elements after the tensor's first one.",
 )
 movement(
@@ -152,6 +156,7 @@ movement(
     **INTERNAL,
     public="split",
     node="SplitBackward0",
+    saved_as={"split_size": "size"},
     doc="Pieces of one size.",
 )
 movement(
@@ -170,14 +175,16 @@ movement(
     multiple=True,
     doc="Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the input, "
     "which learns of none of them, is not used again.",
-).untracked = True
+    untracked=True,
+)
 movement(
     "unsafe_split_with_sizes",
     lambda x, split_sizes, dim=0: shapes.split_of("unsafe_split_with_sizes", x, split_sizes, dim),
     lambda g, dim: g.cat(dim),
     multiple=True,
     doc="Pieces of the given sizes that autograd takes for tensors of their own: see unsafe_split.",
-).untracked = True
+    untracked=True,
+)
 movement(
     "unbind",
     lambda x, dim=0: shapes.unbound(x, dim),
@@ -506,7 +513,7 @@ for function in (flatten, ravel, unflatten, broadcast_to, narrow, adjoint,
 composite("movedim", movedim, aliases=("moveaxis",), spelling=True, doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
 for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
-    composite(name, function, function=False, spelling=True, doc=function.__doc__).is_property = True
+    composite(name, function, function=False, spelling=True, is_property=True, doc=function.__doc__)
 
 
 # ---- copies --------------------------------------------------------------------------------------------------------
@@ -547,7 +554,8 @@ general(
     method=False,
     aliases=("concat", "concatenate"),
     doc="Tensors one after the other along a dimension.",
-).variadic = True
+    variadic=True,
+)
 general(
     "stack",
     lambda tensors, dim=0: tensors,
@@ -559,7 +567,8 @@ general(
     operands=("tensors",),
     method=False,
     doc="Tensors of one shape along a new dimension.",
-).variadic = True
+    variadic=True,
+)
 general(
     "blocks",
     lambda tensors: tensors,
@@ -570,7 +579,8 @@ general(
     public="block_diag",
     node="BlockDiagBackward0",
     doc="Matrices along the diagonal of one, zeros elsewhere.",
-).variadic = True
+    variadic=True,
+)
 general(
     "zero_pad",
     lambda x, pad: x,
@@ -593,6 +603,7 @@ general(
     "roll",
     lambda x, shifts, dims=None: x,
     {"x": lambda g, shifts, dims: g.roll(negative(shifts), dims)},
+    forms={"shifts": as_list, "dims": as_list},
     doc="Elements moved along dimensions; what leaves at one end comes back at the other.",
 )
 general(

@@ -13,7 +13,7 @@ from .core import composite, elementwise, general, movement, reduction
 from .expr import scalar
 from .kinds import constant_number
 from .shapes import inverse_permutation, wrap
-from .spellings import chosen
+from .spellings import as_list, chosen
 
 __all__ = ["reduced_dims", "kept_shape"]
 
@@ -93,10 +93,11 @@ def by_dims(name: str):
 reduction("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
           node=by_dims("SumBackward"),
-          doc="Sum over dimensions; integers and bools in int64.")
+          forms={"dim": as_list}, doc="Sum over dimensions; integers and bools in int64.")
 reduction("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
-          node=by_dims("MeanBackward"), doc="Arithmetic mean over dimensions; of floating and complex tensors.")
+          node=by_dims("MeanBackward"), forms={"dim": as_list},
+          doc="Arithmetic mean over dimensions; of floating and complex tensors.")
 general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False,
         function=False,
         node="SumBackward1", doc="Sum down to a shape that broadcasts to the operand's.")
@@ -175,7 +176,7 @@ def logsumexp_cotangent(g, x, out, x_shape, dim):
 
 
 reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
-          doc="log(sum(exp(x))) over dimensions, without overflow.")
+          forms={"dim": as_list}, doc="log(sum(exp(x))) over dimensions, without overflow.")
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ def named_by_dim(whole: str, along_dims: str):
 
 for _name, _which in (("amax", "Greatest"), ("amin", "Smallest")):
     reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
-              node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"),
+              node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"), forms={"dim": as_list},
               doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
     general(_name, lambda x, dim=None, keepdim=False: x,
@@ -224,7 +225,7 @@ general("pick", lambda x, index, dim, keepdim=True, node="GatherBackward0": x,
         {"x": lambda g, index, x_shape, dim, keepdim: scalar.place(g if keepdim else scalar.unsqueeze(g, dim), index, dim,
                                                                    size_at(x_shape, dim))},
         operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"],
-        doc="Elements at an index along dim.")
+        saved_as={"indices": "index"}, doc="Elements at an index along dim.")
 general("shared_pick", lambda x, index, dim, node: x, {"x": even_cotangent}, operands=("x", "index"), method=False, function=False,
         node=lambda facts: facts["node"], public="median",
         doc="Elements at an index along dim, their gradients shared by all that tie.")
@@ -322,9 +323,10 @@ def deviation_cotangent(g, x, out, x_shape, dim, correction):
 
 
 reduction("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
-          node="VarBackward0", public="var", doc="Mean squared distance from the mean, in two passes.")
+          node="VarBackward0", public="var", forms={"dim": as_list},
+          doc="Mean squared distance from the mean, in two passes.")
 reduction("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
-          node="StdBackward0", public="std", doc="Root of the variance.")
+          node="StdBackward0", public="std", forms={"dim": as_list}, doc="Root of the variance.")
 
 
 def spread_arguments(dim, unbiased, correction) -> tuple:
@@ -392,14 +394,17 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
 
 reduction("sum_of_numbers", lambda x, dim=None, keepdim=False: x,
           {"x": lambda g, x, x_shape, dim: scalar.where(scalar.isnan(x), 0, scalar.spread(g, x_shape, dim))},
-          method=False, function=False, node="NansumBackward0", public="nansum", doc="Sum of what is not NaN.")
+          method=False, function=False, node="NansumBackward0", public="nansum", forms={"dim": as_list},
+          doc="Sum of what is not NaN.")
 reduction("norm1", lambda x, dim, keepdim: x,
           {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-          method=False, function=False, node="LinalgVectorNormBackward0", public="norm", doc="Sum of magnitudes.")
+          method=False, function=False, node="LinalgVectorNormBackward0", public="norm", shows={"ord": 1},
+          forms={"dim": as_list}, doc="Sum of magnitudes.")
 reduction("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False,
-          node="LinalgVectorNormBackward0", public="norm", doc="Euclidean length.")
+          node="LinalgVectorNormBackward0", public="norm", shows={"ord": 2}, forms={"dim": as_list},
+          doc="Euclidean length.")
 reduction("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
-          node="LinalgVectorNormBackward0", public="norm", doc="(sum |x|**p)**(1/p).")
+          node="LinalgVectorNormBackward0", public="norm", forms={"dim": as_list}, doc="(sum |x|**p)**(1/p).")
 
 
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):

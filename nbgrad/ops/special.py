@@ -154,7 +154,8 @@ elementwise("xlog1py", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x
             node="SpecialXlog1PyBackward0", doc="x * log(1 + y); 0 where x is 0, unless y is NaN.")
 LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
 elementwise("logit_open", lambda x: scalar.log(x / (1 - x)),
-            {"x": lambda x: where((x < 0) | (x > 1), math.nan, 1 / x + 1 / (1 - x))}, **LOGIT, doc="log(x / (1 - x)).")
+            {"x": lambda x: where((x < 0) | (x > 1), math.nan, 1 / x + 1 / (1 - x))}, **LOGIT, shows={"eps": None},
+            doc="log(x / (1 - x)).")
 
 
 def _within(x, eps):

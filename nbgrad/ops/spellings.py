@@ -11,7 +11,7 @@ from typing import Any
 from ..base.errors import ArgumentError
 from .core import Composite, Op
 
-__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_several", "public_name", "public_signature", "NAMES",
+__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_list", "as_several", "or_one", "public_name", "public_signature", "NAMES",
            "RENAMED"]
 
 NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
@@ -70,6 +70,16 @@ def leading(op: Op, args: tuple, own: dict[str, Any]) -> tuple:
 def as_several(value: Any) -> tuple:
     """A sequence, or one."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def as_list(dims: Any) -> tuple | None:
+    """Dimensions or amounts as torch's nodes show those that may be several."""
+    return dims if dims is None or isinstance(dims, tuple) else (dims,)
+
+
+def or_one(step: Any) -> int:
+    """A step as torch's nodes show it."""
+    return 1 if step is None else step
 
 
 def args_by_name(op: Op, args: tuple) -> dict[str, Any]:

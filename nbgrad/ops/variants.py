@@ -185,8 +185,10 @@ elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_
             doc="x**1.", **QUICK)
 elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
             **QUICK)
-elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", doc="x**-1.", **QUICK)
-elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", doc="x**0.5.", **QUICK)
+elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", shows={"exponent": -1},
+            doc="x**-1.", **QUICK)
+elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", shows={"exponent": 0.5},
+            doc="x**0.5.", **QUICK)
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 
 

@@ -187,7 +187,7 @@ def event_name(op: Any, form: str) -> str:
     """
     if op.kind == "function":
         return op.name
-    public, node = getattr(op, "public", op.name), getattr(op, "node_name", None)
+    public, node = op.public, op.node_name
     if public == op.name and isinstance(node, str) and not op.function and not public.endswith(("_", "_backward")):
         public = re.sub("(?<!^)(?=[A-Z])", "_", node.partition("Backward")[0]).lower()
     return f"aten::{public}{'_' if form == '_' else ''}"

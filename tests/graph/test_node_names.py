@@ -194,6 +194,25 @@ def test_arguments_that_were_not_given_are_shown(f, name, value):
     assert getattr(node, f"_saved_{name}") == value and f"_saved_{name}" in dir(node)
 
 
+@pytest.mark.parametrize("f, name", [
+    (lambda x: x.mm(x), "mat2"), (lambda x: x @ x, "mat2"), (lambda x: x[None].bmm(x[None]), "mat2"), (lambda x: x.mv(x[0]), "vec"),
+    (lambda x: x[0].dot(x[1]), "tensor"), (lambda x: x.pow(x), "exponent"), (lambda x: x.mul(x), "other"),
+])
+def test_the_second_operand_is_saved_under_its_name_in_torch(f, name):
+    """Products and powers have names of their own for what others call ``other``; it is listed once."""
+    node = f(nbgrad.ones(2, 2, requires_grad=True)).grad_fn
+    names = [each for each in dir(node) if each.startswith("_saved_")]
+    assert isinstance(getattr(node, f"_saved_{name}"), nbgrad.Tensor)
+    assert sorted(names) == sorted({"_saved_self", f"_saved_{name}", *(["_saved_result"] if name == "exponent" else [])})
+
+
+@pytest.mark.parametrize("f", ["sum", "mean", "nansum", "amax", "amin", "var", "std", "logsumexp", "norm"])
+def test_dimensions_that_may_be_several_are_shown_as_a_tuple(f):
+    """Also where a call named one."""
+    x = nbgrad.ones(2, 3, requires_grad=True)
+    assert getattr(x, f)(dim=1).grad_fn._saved_dim == (1,)
+
+
 @pytest.mark.parametrize("name", ["data", "requires_grad", "_backward_hooks"])
 def test_what_can_be_set_and_not_deleted(name):
     """``del`` of it is an error of the house, which says what to do."""
