@@ -44,7 +44,7 @@ class Op:
         method, function, inplace, out: which public forms exist.
         public: the function whose work it does, in messages.
         shows: constants that nodes show among saved values: arguments of torch's operation that this one is the case of.
-        saved_as: ``{torch's name: ours}`` of operands and attributes that nodes show, where they are others than ``self``, ``other``.
+        saved_as: ``{torch's name: ours}`` of operands and attributes that nodes show, where they are not SHOWN_AS.
         forms: ``{attribute: function}``, how torch's nodes show it.
         arguments: ``{another library's name: ours}`` of arguments in calls, where no rule of ops/spellings.py tells.
         numpy: NumPy's functions that it is, ``"power"``, and methods of those, ``"add.reduce"``; the same name need not be said.

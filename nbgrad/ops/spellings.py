@@ -11,8 +11,8 @@ from typing import Any
 from ..base.errors import ArgumentError
 from .core import Composite, Op
 
-__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_list", "as_several", "or_one", "public_name", "public_signature", "NAMES",
-           "RENAMED"]
+__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_list", "as_several", "or_one", "public_name",
+           "public_signature", "NAMES", "RENAMED"]
 
 NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
          "train": ("training",)}
