@@ -133,8 +133,8 @@ class GeneralRule(Rule):
         scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
                                  **{f"f{k}": f for k, f in enumerate(self.formulas)}}
         for k, (name, names) in enumerate(zip(self.wanted, params)):
-            other, rest = self.op.after.get(name, (None, None))
-            if names and other in self.wanted and params[place := self.wanted.index(other)]:
+            other, rest = self.op.after.get(name, ("", None))
+            if rest and names and other in self.wanted and params[place := self.wanted.index(other)]:
                 last = tuple(inspect.signature(rest).parameters)[1:]
                 lines.append(f"    r{place} = {calls[place]}")
                 calls[place] = f"r{place}"
