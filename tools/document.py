@@ -21,7 +21,7 @@ import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
-from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject_of, variant_of
+from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject_of, subject_of_variant
 from nbgrad.ops.variants import VARIANTS
 from tests.samples import SAMPLES, Case, Row
 from tests.samples.checking import attributes_of, to_tensor
@@ -236,12 +236,17 @@ def public_name(op: Op) -> str:
 
 def shown_of(name: str) -> Shown:
     """What the samples show of an operation, or a call of a variant."""
-    if variant_of(name) is not None:
+    if name in public_variants():
         calls = VARIANT_CALLS.get(name)
         lines = [X, Y] if calls and "y" in calls else [X]
         return Shown("", {}, session([*lines, f"nbgrad.{name}({calls})"]) if calls else "")
     op, row = OPS[name], SAMPLES.get(name)
     return Shown(tried_dtypes(op, row), tried_errors(row), example_of(op, row))
+
+
+def public_variants() -> set[str]:
+    """Variants that are more than a form in place."""
+    return {each.names[0] for each in VARIANTS if each.function or each.method}
 
 
 def is_public(op: Op) -> bool:
@@ -252,9 +257,11 @@ def is_public(op: Op) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def entries() -> dict[str, Entry]:
-    """What is said of every public operation and variant, by name."""
-    names = {op.name for op in OPS.values() if is_public(op)} | {each.names[0] for each in VARIANTS if variant_of(each.names[0])}
-    return {name: Entry(subject_of(name, namespaced().get(name, "")), shown_of(name)) for name in sorted(names)}
+    """What is said of every public operation and variant, by name; of one name, the variant."""
+    names, variants = {op.name for op in OPS.values() if is_public(op)}, public_variants()
+    subjects = {name: subject_of_variant(name) if name in variants else subject_of(name, namespaced().get(name, ""))
+                for name in sorted(names | variants)}
+    return {name: Entry(subject, shown_of(name)) for name, subject in subjects.items()}
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -328,7 +328,7 @@ def install_variants() -> None:
     """Function, method, in-place method and operator of every variant, over the operations' own."""
     for variant in VARIANTS:
         plain = variant.build(CALLS.__getitem__)
-        plain.__doc__ = Docstring(variant.names[0], str(plain.__doc__))
+        plain.__doc__ = Docstring(variant.names[0], str(plain.__doc__), variant=True)
         over = variant.build(inplace_of) if variant.inplace else None
         if over is not None:
             over.__name__ = over.__qualname__ = variant.names[0] + "_"

@@ -19,9 +19,10 @@ from ..base.calls import CALLS
 from .core import OPS, Composite, Elementwise, General, Movement, Op
 from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
 from .spellings import public_name, public_signature
-from .variants import VARIANTS, Variant
+from .variants import VARIANTS
 
-__all__ = ["Shown", "Subject", "derivatives", "describe", "docstring_of", "dtype_rule", "infix", "subject_of", "variant_of"]
+__all__ = ["Shown", "Subject", "derivatives", "describe", "docstring_of", "docstring_of_variant", "dtype_rule", "infix",
+           "subject_of", "subject_of_variant"]
 
 WIDTH = 110
 
@@ -206,23 +207,15 @@ class Subject(NamedTuple):
     like: tuple[Op, ...]
 
 
-def variant_of(name: str) -> Variant | None:
-    """The variant whose first name it is, if that is what users see of it."""
-    return next((each for each in VARIANTS if each.names[0] == name and (each.function or each.method)), None)
+def subject_of(name: str, public: str = "") -> Subject:
+    """An operation; ``public``: the name of its function below the package, where it is another (``linalg.det``)."""
+    op = OPS[name]
+    return Subject(public or name, op, op.doc, str(public_signature(op)), (op,))
 
 
-def subject_of(operation: str, public: str = "") -> Subject:
-    """What users know under the name of an operation or variant: of both, the variant."""
-    variant = variant_of(operation)
-    if variant is not None:
-        return subject_of_variant(variant)
-    op = OPS[operation]
-    return Subject(public or operation, op, op.doc, str(public_signature(op)), (op,))
-
-
-def subject_of_variant(variant: Variant) -> Subject:
+def subject_of_variant(name: str) -> Subject:
     """A function over several operations, which it tells when it is built."""
-    names, name = [], variant.names[0]
+    variant, names = next(each for each in VARIANTS if each.names[0] == name), []
 
     def noted(operation: str) -> Callable:
         names.append(operation)
@@ -267,14 +260,14 @@ def numpy_name(name: str) -> str:
 
 # ---- the docstring -----------------------------------------------------------------------------------------------------
 
-def docstring_of(operation: str, public: str = "") -> str:
-    """The docstring of an operation or a variant, and of what was declared since.
+def docstring_of(name: str, public: str = "") -> str:
+    """The docstring of an operation: see ``subject_of``."""
+    return describe(subject_of(name, public), shown(name))
 
-    Args:
-        operation: its name in the table.
-        public: of the function below the package, where it is another: ``linalg.det``.
-    """
-    return describe(subject_of(operation, public), shown(operation))
+
+def docstring_of_variant(name: str) -> str:
+    """The docstring of a variant, by its first name."""
+    return describe(subject_of_variant(name), shown(name))
 
 
 def describe(subject: Subject, shown: Shown) -> str:

@@ -17,26 +17,27 @@ __all__ = ["Docstring"]
 
 
 class Docstring(str):
-    """The docstring of an operation, by its name in the table: a str that is derived when it is read.
+    """The docstring of an operation or a variant, by its name: a str that is derived when it is read.
 
     Functions in C that look at a str's characters without asking it (``re``, ``"".join``) see the declaration's sentences alone;
     ``str(doc)`` is the whole as an ordinary str.
 
     Attributes:
-        operation: the name of an operation or of a variant.
+        name: of the operation in the table, or the first of a variant (NOTE [Variants]).
         public: the name of the function below the package, where it is another.
+        variant: whether it is one.
     """
 
-    __slots__ = ("operation", "public")
+    __slots__ = ("name", "public", "variant")
 
-    def __new__(cls, operation: str, sentence: str, public: str = ""):
+    def __new__(cls, name: str, sentence: str, public: str = "", variant: bool = False):
         self = super().__new__(cls, sentence)
-        self.operation, self.public = operation, public
+        self.name, self.public, self.variant = name, public, variant
         return self
 
     def __str__(self) -> str:
-        from .describe import docstring_of
-        return docstring_of(self.operation, self.public)
+        from .describe import docstring_of, docstring_of_variant
+        return docstring_of_variant(self.name) if self.variant else docstring_of(self.name, self.public)
 
     def __radd__(self, other: str) -> str:
         return other + str(self)

@@ -152,7 +152,7 @@ def unchanged(name: str, out: bool, operator: str | None = None) -> None:
             dtype = getattr(input, "dtype", None)
             is_same = hasattr(dtype, "category") and not dtype.is_complex and dtype.name != "bool"
             return input if is_same else plain(input)
-        same.__name__, same.__doc__ = name, f"{name}; of real numbers the tensor itself."
+        same.__name__, same.__doc__ = name, f"{OPS[name].doc} Of real numbers the tensor itself."
         return same
 
 
@@ -318,7 +318,8 @@ def with_inplace_flag(name: str) -> None:
     def build(op):
         scope = {"plain": op(name), "over": op(name + "_"), "of_integers": of_integers, "refusal": DTypeError}
         exec(compile(text, f"<{name} with inplace>", "exec"), scope)
-        scope[name].__doc__ = f"{name}; inplace=True overwrites input."
+        head, *rest = OPS[name].doc.split("\n\n", 1)
+        scope[name].__doc__ = "\n\n".join([f"{head} inplace=True overwrites input.", *rest])
         return scope[name]
 
 

@@ -18,13 +18,15 @@ import pytest
 import nbgrad
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
-from nbgrad.ops.describe import derivatives, describe, docstring_of, formula_text, infix, shown, subject_of
+from nbgrad.ops.describe import derivatives, describe, docstring_of, formula_text, infix, shown, subject_of, subject_of_variant
 from nbgrad.ops.docstring import Docstring
 from nbgrad.ops.expr import constant, scalar, symbol
+from nbgrad.ops.variants import VARIANTS
 
 ROOT = Path(__file__).parents[2]
 X, Y, G = symbol("x"), symbol("y"), symbol("g")
 PLACES = {"": FUNCTIONS, "linalg.": vars(nbgrad.linalg), "special.": vars(nbgrad.special)}
+VARIANT_FUNCTIONS = {variant.names[0] for variant in VARIANTS if variant.function}
 DERIVED = {place + name: member.__doc__ for place, members in PLACES.items() for name, member in members.items()
            if isinstance(member.__doc__, Docstring)}
 
@@ -52,8 +54,8 @@ def test_examples_travel_with_the_package():
 def test_function_has_the_derived_docstring(name):
     """What ``help`` shows of a function is what is derived from its declaration."""
     taken = [op.name for op in OPS.values() if op.function and name in op.aliases]      # where is that of a condition alone, too
-    own = taken[0] if taken else name
-    assert inspect.getdoc(FUNCTIONS[name]) == describe(subject_of(own), shown(own))
+    subject = subject_of_variant(name) if name in VARIANT_FUNCTIONS else subject_of(taken[0] if taken else name)
+    assert inspect.getdoc(FUNCTIONS[name]) == describe(subject, shown(taken[0] if taken else name))
 
 
 @pytest.mark.parametrize("name", sorted(DERIVED))
@@ -72,12 +74,31 @@ def test_most_operations_have_an_example():
     assert len(without) < len(DERIVED) // 10, without
 
 
-@pytest.mark.parametrize("name", ["tanh", "add", "sum", "transpose", "cumsum", "multiply", "where"])
+@pytest.mark.parametrize("name", ["tanh", "add", "clamp", "sum", "transpose", "cumsum", "multiply"])
 def test_method_says_what_the_function_says(name):
     """A method of each kind has its function's docstring."""
-    taken = {"multiply": "mul"}.get(name, name)
-    assert getattr(nbgrad.Tensor, name).__doc__ == docstring_of(taken)
-    assert name == "where" or getattr(nbgrad, name).__doc__ == docstring_of(taken)
+    assert getattr(nbgrad.Tensor, name).__doc__ == getattr(nbgrad, name).__doc__
+
+
+@pytest.mark.parametrize("name", sorted(variant.names[0] for variant in VARIANTS if not (variant.function and variant.method)
+                                        and variant.names[0] in vars(nbgrad.Tensor) and variant.names[0] in FUNCTIONS))
+def test_form_that_is_no_variant_says_what_it_is(name):
+    """Where the function alone takes ``inplace``, the method does not promise it."""
+    for form in (getattr(nbgrad, name), getattr(nbgrad.Tensor, name)):
+        promised = form.__doc__.split("\nSignature: ", 1)[1].split("\n")[0]
+        assert ("inplace" in promised) == ("inplace" in inspect.signature(form).parameters)
+
+
+@pytest.mark.parametrize("name", ["relu", "elu", "hardtanh", "positive", "conj_physical"])
+def test_variant_says_what_its_operation_says(name):
+    """A variant that adds to an operation begins with that one's sentence."""
+    assert getattr(nbgrad, name).__doc__.startswith(OPS[name].doc[:20])
+
+
+@pytest.mark.parametrize("name, operator", [("add", "__add__"), ("sub", "__sub__"), ("div", "__truediv__")])
+def test_operator_says_what_the_operation_is(name, operator):
+    """Operators take no options, which variants have."""
+    assert getattr(nbgrad.Tensor, operator).__doc__ == docstring_of(name)
 
 
 def test_property_says_what_its_operation_is():
