@@ -42,12 +42,12 @@ from .graph.task import (
 )
 from .lowering import load as _load_lowerings
 from .methods.autograd_methods import install as _install_methods
-from .methods.info import public_names as _public_names
 from .methods.install import FUNCTIONS as _functions, declare, install as _install
 from .methods.memory import release_memory
 from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
-from .methods.rare import install_forms as _install_forms
+from .methods.public_names import public_names as _public_names
 from .methods.threads import get_num_threads, set_num_threads
+from .methods.torch_members import install_forms as _install_forms
 from .modes import lazy_bits as _lazy_bits
 from .modes.inference import is_inference
 from .ops.expr import scalar

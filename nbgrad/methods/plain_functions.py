@@ -1,0 +1,112 @@
+"""Functions of the package that are no operations of the table: a few calls each."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.calls import CALLS
+from ..base.grad_mode import special
+from ..creation.factories import empty_like
+from ..dispatch.out import require_no_grad, store_results
+from ..tensors.layout import broadcast_shapes as common_shape
+from ..tensors.tensor import Tensor
+from .tensor_info import require_tensor
+
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "column_stack", "detach", "fill"]
+
+
+def several(tensors: tuple) -> tuple:
+    """Tensors given one by one, or as one sequence."""
+    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape: views.
+
+    Raises:
+        ShapeError: they do not broadcast. ArgumentError: one is no tensor.
+
+    >>> import nbgrad
+    >>> x, y = nbgrad.broadcast_tensors(nbgrad.tensor([1.0, 2.0]), nbgrad.tensor([[3.0], [4.0]]))
+    >>> y
+    tensor([[3., 3.],
+            [4., 4.]])
+    """
+    xs = [require_tensor("broadcast_tensors", x) for x in several(tensors)]
+    shape = common_shape("broadcast_tensors", [x.layout.shape for x in xs])
+    return tuple(CALLS["expand_shape"](x, shape) for x in xs)
+
+
+def reshaped(op: str, tensors: tuple, shape: Any) -> Any:
+    """``shape(sizes)`` for one tensor, or for each of several."""
+    made = tuple(CALLS["view_shape"](x, shape(x.layout.shape)) if shape(x.layout.shape) != x.layout.shape else x
+                 for x in (require_tensor(op, x) for x in several(tensors)))
+    return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least one dimension: a view of a 0-d tensor, else the tensor itself.
+
+    >>> import nbgrad
+    >>> nbgrad.atleast_1d(nbgrad.tensor(2.0))
+    tensor([2.])
+    """
+    return reshaped("atleast_1d", tensors, lambda shape: shape or (1,))
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least two dimensions: new ones of size 1 come in front.
+
+    >>> import nbgrad
+    >>> nbgrad.atleast_2d(nbgrad.ones(3)).shape
+    nbgrad.Size([1, 3])
+    """
+    return reshaped("atleast_2d", tensors, lambda shape: (1,) * (2 - len(shape)) + shape)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor, or a tuple of several, with at least three dimensions: a vector becomes ``(1, n, 1)``, a matrix ``(m, n, 1)``.
+
+    >>> import nbgrad
+    >>> nbgrad.atleast_3d(nbgrad.ones(3), nbgrad.ones(2, 3))[1].shape
+    nbgrad.Size([2, 3, 1])
+    """
+    return reshaped("atleast_3d", tensors, lambda shape: (1, *shape, 1) if len(shape) == 1 else (*shape, *(1,) * (3 - len(shape))))
+
+
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+    """The tensors beside each other as columns; a vector is one column.
+
+    >>> import nbgrad
+    >>> nbgrad.column_stack([nbgrad.tensor([1, 2]), nbgrad.tensor([[3, 4], [5, 6]])])
+    tensor([[1, 3, 4],
+            [2, 5, 6]])
+    """
+    columns = [x.reshape(-1, 1) if require_tensor("column_stack", x).layout.ndim <= 1 else x for x in tensors]
+    joined = CALLS["cat"](columns, 1)
+    if out is None:
+        return joined
+    require_no_grad("column_stack", (joined, out))
+    return store_results("column_stack", joined, out)
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory and version without history: ``input.detach()``.
+
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> nbgrad.detach(x)
+    tensor([1., 1.])
+    """
+    return require_tensor("detach", input).detach()
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` with one value everywhere; no gradient flows into ``input``.
+
+    >>> import nbgrad
+    >>> nbgrad.fill(nbgrad.ones(2), 3)
+    tensor([3., 3.])
+    """
+    x = require_tensor("fill", input)
+    if x.layout.numel < 4096 or special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
+        return x.clone().fill_(value)           # of few elements the quicker way
+    return empty_like(x).fill_(value)           # no history, so nothing of it is copied

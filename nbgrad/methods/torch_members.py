@@ -1,0 +1,161 @@
+"""Methods and properties that torch's tensors have and no operation is behind: questions about memory, answers that never change.
+
+Nothing here has a derivative of its own: what is recorded is written in operations that have one.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, DeviceError, ShapeError
+from ..base.size import Size
+from ..creation.factories import empty, empty_strided, tensor
+from ..dispatch.inplace import inplace_view
+from ..modes.overrides import functions_of
+from ..tensors.storage import UntypedStorage
+from ..tensors.tensor import Tensor
+from .elements import apply_, fill_diagonal_, map2_, map_
+from .inplace_functions import inplace_functions
+from .install import FUNCTIONS
+from .memory_formats import clone_function, clone_method, contiguous, dim_order
+from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
+
+__all__ = ["UntypedStorage", "install_forms"]
+
+
+# ---- memory --------------------------------------------------------------------------------------------------------
+
+def untyped_storage(x: Tensor) -> UntypedStorage:
+    """The memory behind the tensor."""
+    return UntypedStorage(x._storage_)
+
+
+def is_set_to(x: Tensor, other: Tensor) -> bool:
+    """Whether both are the same part of the same memory in the same shape."""
+    return (x._storage_.array is other._storage_.array and x._offset_ == other._offset_
+            and x.layout.shape == other.layout.shape and x.layout.strides == other.layout.strides)
+
+
+def pin_memory(x: Tensor, device: Any = None) -> Tensor:
+    """Memory that a GPU could fetch from without waiting.
+
+    Raises:
+        DeviceError: always: there is no GPU that tensors can be on.
+    """
+    raise DeviceError("pin_memory: there is no accelerator that memory could be pinned for. Hint: leave it out.")
+
+
+def share_memory_(x: Tensor) -> Tensor:
+    """Memory that other processes see.
+
+    Raises:
+        ArgumentError: always. Hint: a NumPy array on ``multiprocessing.shared_memory`` can be shared by ``nbgrad.from_numpy``.
+    """
+    raise ArgumentError("share_memory_: tensors do not share memory with other processes by themselves. "
+                        "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory.")
+
+
+def record_stream(x: Tensor, stream: Any) -> None:
+    """Accepted for torch's sake: memory on the CPU waits for no stream."""
+
+
+# ---- new tensors ---------------------------------------------------------------------------------------------------
+
+def new(x: Tensor, *args: Any) -> Tensor:
+    """A tensor of the dtype of this one: of sizes (without particular values), or of data.
+
+    The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, 3)
+    >>> x.new(x.shape).shape, x.new((2, 3))
+    (nbgrad.Size([2, 3]), tensor([2., 3.]))
+    """
+    if len(args) == 1 and isinstance(args[0], Size):
+        return empty(args[0], dtype=x.layout.dtype)
+    if all(isinstance(size, int) for size in args):
+        return empty(*args, dtype=x.layout.dtype) if args else empty(0, dtype=x.layout.dtype)
+    return tensor(args[0], dtype=x.layout.dtype)
+
+
+def new_empty_strided(x: Tensor, size: Any, stride: Any, *, dtype: Any = None, device: Any = None,
+                      requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
+    """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
+    return empty_strided(size, stride, dtype=x.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def resize(x: Tensor, *sizes: Any) -> Tensor:
+    """The old form of ``reshape``: the number of elements stays.
+
+    Raises:
+        ShapeError: it would not.
+    """
+    warnings.warn("resize: is the old form of reshape and resize_. Hint: x.reshape(sizes).", UserWarning, stacklevel=2)
+    return x.reshape(*sizes)
+
+
+def sum_to_size(x: Tensor, *size: Any) -> Tensor:
+    """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch.
+
+    Raises:
+        ShapeError: ``size`` does not broadcast to that shape.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    own = x.layout.shape
+    if len(shape) > len(own) or any(s not in (1, n) for s, n in zip(reversed(shape), reversed(own))):
+        raise ShapeError(f"sum_to_size: {list(shape)} does not broadcast to {list(own)}.")
+    return CALLS["sum_to"](x, shape) if shape != own else x
+
+
+# ---- installation --------------------------------------------------------------------------------------------------
+
+def constant(value: Any, doc: str) -> property:
+    """A property that is the same for all tensors."""
+    return property(lambda x: value, doc=doc)
+
+
+def answer(value: bool, doc: str) -> Callable:
+    """A method that says the same of all tensors."""
+    def method(x: Tensor) -> bool:
+        return value
+    method.__doc__ = doc
+    return method
+
+
+ABSENT = ("is_sparse", "is_sparse_csr", "is_nested", "is_quantized", "is_mkldnn", "is_meta", "is_mps", "is_xpu", "is_xla", "is_ipu",
+          "is_maia", "is_mtia", "is_vulkan")
+PROPERTIES = {name: constant(False, "False: a kind of tensor that torch has and nbgrad has not.") for name in ABSENT}
+PROPERTIES |= {
+    "is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory."),
+}
+METHODS: dict[str, Callable] = {
+    "untyped_storage": untyped_storage, "is_set_to": is_set_to, "is_same_size": is_same_size, "pin_memory": pin_memory,
+    "share_memory_": share_memory_, "record_stream": record_stream, "get_device": get_device, "dim_order": dim_order, "new": new,
+    "new_empty_strided": new_empty_strided, "resize": resize, "sum_to_size": sum_to_size, "apply_": apply_, "map_": map_,
+    "map2_": map2_, "fill_diagonal_": fill_diagonal_, "const_data_ptr": Tensor.data_ptr,
+    "is_signed": is_signed, "is_nonzero": is_nonzero,
+    "is_pinned": answer(False, "False: memory is never pinned."), "is_shared": answer(False, "False: see ``share_memory_``."),
+    "is_distributed": answer(False, "False, as of all tensors."),
+    "to_dense": lambda x, *args, **kwargs: x, "dense_dim": Tensor.dim, "sparse_dim": lambda x: 0,
+}
+DOCS = {"to_dense": "The tensor itself: there are no sparse ones.", "sparse_dim": "0: there are no sparse tensors."}
+
+
+def install_forms() -> dict[str, Callable]:
+    """Hang the methods on Tensor; return the in-place functions by name."""
+    for name, doc in DOCS.items():
+        METHODS[name].__doc__ = doc
+    for name, member in {**PROPERTIES, **METHODS}.items():
+        setattr(Tensor, name, member)
+    Tensor.clone = clone_method(CALLS["clone"])
+    clone = FUNCTIONS["clone"] = functions_of["clone"] = clone_function(FUNCTIONS["clone"])
+    Tensor.contiguous = contiguous
+    as_strided_ = inplace_view("as_strided")
+    as_strided_.__doc__ = "In place: the tensor takes the layout of ``x.as_strided(...)``."
+    Tensor.as_strided_ = as_strided_
+    return {"clone": clone, **inplace_functions()}

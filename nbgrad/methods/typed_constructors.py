@@ -1,0 +1,42 @@
+"""``FloatTensor`` and its like: constructors by dtype, as old programs have them."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ..base.errors import ArgumentError
+from ..base.size import Size
+from ..creation.casting import on_device
+from ..creation.factories import empty, tensor
+from ..tensors.tensor import Tensor
+
+__all__ = ["CONSTRUCTOR_NAMES", "constructor"]
+
+
+class TensorType(type):
+    """Of the old constructors: a tensor of its dtype is an instance."""
+
+    dtype: DType
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        on_device(cls.__name__, device)
+        if all(isinstance(size, int) for size in args):
+            return empty(*(args or (0,)), dtype=cls.dtype)
+        if len(args) != 1:
+            raise ArgumentError(f"{cls.__name__}: expected sizes, or data; got {len(args)} arguments.")
+        data, = args
+        return empty(*data, dtype=cls.dtype) if isinstance(data, Size) else tensor(data, dtype=cls.dtype)
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Tensor) and x.layout.dtype is cls.dtype
+
+
+CONSTRUCTOR_NAMES = {bool_: "BoolTensor", uint8: "ByteTensor", int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor",
+                     int64: "LongTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", float32: "FloatTensor",
+                     float64: "DoubleTensor"}
+
+
+def constructor(name: str, dtype: DType) -> type:
+    """The class ``FloatTensor`` and its like."""
+    doc = f"The old form of ``tensor(data, dtype=nbgrad.{dtype.name})`` and of ``empty(*sizes, dtype=nbgrad.{dtype.name})``."
+    return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "nbgrad"})
