@@ -37,8 +37,8 @@ from .graph.node import name_of
 from .graph.saved import writes, written
 from .graph.task import GraphTask, state
 from .native.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
+from .tensors.batch_levels import BATCHED, whole
 from .tensors.layout import Layout
-from .tensors.levels import BATCHED, whole
 from .tensors.tensor import Tensor, native
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled",

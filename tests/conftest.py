@@ -13,7 +13,7 @@ from nbgrad.base import dtypes
 from nbgrad.forward import tangents
 from nbgrad.graph import task as graph_task
 from nbgrad.methods import printing
-from nbgrad.tensors import levels
+from nbgrad.tensors import batch_levels
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -36,7 +36,7 @@ GLOBAL_STATE: dict[str, State] = {
     "multithreading": State(graph_task.is_multithreading_enabled,
                             lambda enabled: setattr(graph_task.state, "multithreading", enabled)),
     "running pass": State(graph_task.current_graph_task_id, lambda _: setattr(graph_task.state, "task", None)),
-    "batch levels": State(lambda: levels.state.levels, lambda open_levels: setattr(levels.state, "levels", open_levels)),
+    "batch levels": State(lambda: batch_levels.state.levels, lambda found: setattr(batch_levels.state, "levels", found)),
     "dual levels": State(tangents.dual_levels.copy, lambda levels: tangents.dual_levels.__setitem__(slice(None), levels)),
     "special modes": State(grad_mode.special.copy, lambda modes: grad_mode.special.__setitem__(slice(None), modes)),
 }

@@ -10,10 +10,10 @@ from ..base.nested import flatten, map_leaves, spread
 from ..batch.tensors import KINDS, Batch, Batched, lifted, lowered, wrap
 from ..engine import validate_gradient
 from ..modes.interpreters import Call
-from ..tensors.levels import Level, hidden_levels, noted, state
+from ..tensors.batch_levels import Level, hidden_levels, noted, state
 from ..tensors.tensor import Tensor
 from .function import Function, vmap_rule
-from .function_node import FunctionCtx, handed_over
+from .function_context import FunctionCtx, handed_over
 
 __all__ = ["VmapInfo"]
 

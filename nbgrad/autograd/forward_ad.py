@@ -39,9 +39,9 @@ from ..forward.tangents import (
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, register
-from ..tensors.levels import open_levels
+from ..tensors.batch_levels import open_levels
 from ..tensors.tensor import Tensor
-from .function_node import function_tangents
+from .function_context import function_tangents
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -20,8 +20,8 @@ from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..modes.interpreters import Call, interpret, is_marked
 from ..tensors.tensor import Tensor
-from .function_node import BackwardCFunction, FunctionCtx, FunctionRule, new_context
-from .function_results import finish_results, mark_final
+from .function_context import BackwardCFunction, FunctionCtx, FunctionRule, new_context
+from .returned_tensors import finish_results, mark_final
 
 __all__ = ["Function", "FunctionCtx", "FunctionMeta", "BackwardCFunction", "InplaceFunction", "NestedIOFunction",
            "once_differentiable", "CustomFunction", "FunctionCall", "vmap_rule"]

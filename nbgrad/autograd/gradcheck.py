@@ -17,7 +17,7 @@ from ..base.dtypes import complex128, float64
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
 from ..base.grad_mode import no_grad
 from ..batch.vmap import vmap
-from ..creation.numpy_doors import from_numpy
+from ..creation.numpy_exchange import from_numpy
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of, values_of
 from ..tensors.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.errors import GradError, RangeError, ShapeError
 from ..graph.edges import GradientEdge
-from ..tensors.levels import Level, hidden_levels, noted
+from ..tensors.batch_levels import Level, hidden_levels, noted
 from ..tensors.tensor import Tensor
 from . import quick as _calls, rules as _rules  # noqa: F401  (they register themselves)
 from .tensors import Batched, levels_of, lifted, lowered

@@ -11,7 +11,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import dual_levels, special
 from ..modes.interpreters import Call, quick_calls
-from ..tensors import levels as batch_levels
+from ..tensors import batch_levels
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .tensors import KINDS, RULES, Batch, Batched, behind_batch, is_behind, levels_of, wrap

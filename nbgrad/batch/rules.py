@@ -15,8 +15,8 @@ from ..modes.interpreters import Call
 from ..ops.linalg import PRODUCTS, kron_in_steps, with_addend
 from ..ops.reduce import reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
+from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
-from ..tensors.levels import BatchingError
 from ..tensors.tensor import Tensor
 from .tensors import Batch, Batched, batch_rule, has_batched, looped
 

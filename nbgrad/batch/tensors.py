@@ -31,9 +31,9 @@ from ..graph.edges import requires_grad
 from ..graph.saved import count_write
 from ..modes.interpreters import Call, register
 from ..ops.core import Elementwise, Movement
-from ..tensors import levels as batch_levels
+from ..tensors import batch_levels
+from ..tensors.batch_levels import BATCHED, BatchingError, Level, hidden_levels
 from ..tensors.layout import Layout, layout_of, marked_layout
-from ..tensors.levels import BATCHED, BatchingError, Level, hidden_levels
 from ..tensors.tensor import Tensor, native, put_layout
 
 __all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values", "wrap"]

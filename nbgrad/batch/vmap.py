@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator
 from ..base.calls import CALLS
 from ..base.errors import GradError, RangeError, require_callable
 from ..base.nested import Tree, flatten, spread
-from ..tensors.levels import Level, opened
+from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
 from . import quick as _batch_calls  # noqa: F401  (it registers itself)
 from .rules import LOOPED

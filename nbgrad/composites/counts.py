@@ -10,14 +10,14 @@ from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, Shape
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..lowering.counts import Histogram, limits
-from ..lowering.refused import refused
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number, explained
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
-from ..tensors.levels import whole
+from ..tensors.batch_levels import whole
 from ..tensors.tensor import Tensor
+from .refusals import refused
 
 __all__: list[str] = []
 

@@ -22,8 +22,8 @@ from ..ops.expr import scalar
 from ..ops.kinds import constant_number
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
+from ..tensors.batch_levels import whole
 from ..tensors.layout import broadcast_shapes
-from ..tensors.levels import whole
 from ..tensors.tensor import Tensor
 from .distances import cross_launch
 from .shapes import columns_of_powers

@@ -26,7 +26,7 @@ from ..ops.kinds import explained
 from ..ops.reduce import Extremum, kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
-from ..tensors.levels import whole as whole_batch
+from ..tensors.batch_levels import whole as whole_batch
 from ..tensors.tensor import Tensor, native
 
 __all__: list[str] = []

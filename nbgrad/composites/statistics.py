@@ -15,7 +15,7 @@ from ..ops.expr import scalar
 from ..ops.kinds import counted, explained
 from ..ops.shapes import wrap
 from ..tensors.arrays import values_of
-from ..tensors.levels import is_batched
+from ..tensors.batch_levels import is_batched
 from ..tensors.tensor import Tensor
 
 __all__: list[str] = []

@@ -23,8 +23,8 @@ from ..lowering.indexing import array_of, points_shape, positions_tensor
 from ..lowering.masks import positions_finder
 from ..ops.core import composite
 from ..ops.shapes import view_strides
+from ..tensors.batch_levels import BATCHED
 from ..tensors.layout import Layout, layout_of
-from ..tensors.levels import BATCHED
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, new_tensor
 

@@ -17,7 +17,7 @@ from ..tensors.arrays import array_of
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor, new_tensor
 from .casting import on_device
-from .numpy_doors import from_numpy
+from .numpy_exchange import from_numpy
 
 __all__ = ["from_dlpack", "install_dlpack"]
 

@@ -21,17 +21,17 @@ from ..modes.inference import made
 from ..modes.interpreters import has_tangent
 from ..native.handle import from_blocks
 from ..native.launch import NUMBER_CODES, Plan, pack_record
-from ..tensors import levels
+from ..tensors import batch_levels
 from ..tensors.arrays import values_of
+from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from ..tensors.levels import is_batched, open_levels, whole
 from ..tensors.memory_format import order_of, strides_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
-from .numpy_doors import from_numpy
+from .numpy_exchange import from_numpy
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", "empty_strided", "eye", "from_numpy",
            "full", "full_like", "linspace", "logspace", "new_full", "ones", "ones_like", "scalar_tensor", "tensor",
@@ -711,7 +711,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
-    return levels.hide(factory(whole(x), *args, **kwargs), x._levels_)
+    return batch_levels.hide(factory(whole(x), *args, **kwargs), x._levels_)
 
 
 def zeros_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,

@@ -21,7 +21,7 @@ from ..tensors.arrays import array_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
 from .casting import on_device
-from .numpy_doors import flat_tensor
+from .numpy_exchange import flat_tensor
 
 __all__ = ["Generator", "default_generator", "fork_rng", "generator_of", "get_rng_state", "initial_seed", "manual_seed", "seed",
            "set_rng_state"]

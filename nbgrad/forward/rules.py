@@ -30,8 +30,8 @@ from ..graph.task import Captures
 from ..modes.interpreters import Call
 from ..ops.core import Elementwise, General, Movement, Reduction
 from ..ops.expr import ZERO, Expr, evaluate, guarded
+from ..tensors.batch_levels import Level
 from ..tensors.layout import Layout, layout_of
-from ..tensors.levels import Level
 from ..tensors.tensor import Tensor, native
 from .tangents import tangent_of, visible_levels
 

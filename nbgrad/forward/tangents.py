@@ -29,9 +29,9 @@ from ..creation.factories import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
 from ..modes.interpreters import Presence, bystanders, tangent_tests
-from ..tensors import levels as batch_levels
+from ..tensors import batch_levels
+from ..tensors.batch_levels import Level, is_batched, whole
 from ..tensors.layout import layout_of
-from ..tensors.levels import Level, is_batched, whole
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
 from ..views import CopySlicesRule, replay
 

@@ -10,7 +10,7 @@ from ..base.nested import Tree, flatten, map_leaves
 from ..batch.tensors import Batched, lifted, lowered
 from ..batch.vmap import vmap
 from ..creation.factories import eye
-from ..tensors.levels import Level, opened
+from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
 from .forward import jvp
 from .reverse import vjp

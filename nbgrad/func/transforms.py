@@ -21,7 +21,7 @@ from ..batch.tensors import Batched, lifted, lowered, number_of
 from ..graph.edges import edge_of, requires_grad
 from ..graph.task import count_edges, target
 from ..modes.inference import is_inference
-from ..tensors.levels import state
+from ..tensors.batch_levels import state
 from ..tensors.storage import GUARDED, Storage, guards
 from ..tensors.tensor import Tensor, require_differentiable
 from .captures import captured

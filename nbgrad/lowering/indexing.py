@@ -24,8 +24,8 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..native.launch import PARALLEL, pack_record
 from ..ops import shapes
+from ..tensors.batch_levels import require_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.levels import require_values
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan

@@ -12,9 +12,9 @@ from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..native.launch import NUMBER_CODES, PARALLEL, pack_record
-from ..tensors import levels as batch_levels
+from ..tensors import batch_levels
+from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
-from ..tensors.levels import open_levels, random_levels
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["draw", "drawn", "random_plan"]

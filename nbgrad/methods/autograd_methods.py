@@ -13,7 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import note_leaf, refuse_in_transform, unusual
-from ..creation import casting, dlpack, factories as creation, numpy_doors as interop
+from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from ..graph.node import node_meta, shown

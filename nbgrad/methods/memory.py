@@ -14,8 +14,8 @@ from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark
 from ..native.handle import release_blocks
+from ..tensors.batch_levels import require_values
 from ..tensors.layout import contiguous_strides, layout_of, marked_layout
-from ..tensors.levels import require_values
 from ..tensors.memory_format import (
     channels_last,
     channels_last_3d,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.dtypes import DType, bool_, get_default_dtype, int64
 from ..base.errors import ArgumentError, InplaceError, RangeError
-from ..creation.numpy_doors import item
+from ..creation.numpy_exchange import item
 from ..graph.edges import requires_grad
 from ..graph.node import name_of
 from ..tensors.arrays import values_of

@@ -23,15 +23,15 @@ from ..creation.generators import (
     set_rng_state,
     signed,
 )
-from ..creation.numpy_doors import flat_tensor
+from ..creation.numpy_exchange import flat_tensor
 from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
 from ..modes.inference import made
-from ..tensors import levels as batch_levels
+from ..tensors import batch_levels
 from ..tensors.arrays import values_of
+from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace

@@ -61,7 +61,7 @@ from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..ops.expr import scalar
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
-from .margins import (
+from .loss_functions import (
     cosine_embedding_loss,
     gaussian_nll_loss,
     hinge_embedding_loss,

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Iterable, Iterator, NamedTuple
 
 from ..base.errors import NbgradError, RangeError
-from .cycles import DeviceType
+from .schedules import DeviceType
 from .tables import (
     CALLS_COLUMN,
     FLOPS_COLUMN,

@@ -9,7 +9,9 @@ import warnings
 from time import perf_counter_ns
 from typing import Any, Callable, Iterable
 
-from .cycles import (
+from .events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, ProfilerError, StringTable
+from .records import Record, Sink, activate, deactivate, sinks
+from .schedules import (
     DeviceType,
     ProfilerAction,
     ProfilerActivity,
@@ -20,8 +22,6 @@ from .cycles import (
     supported_activities,
     tensorboard_trace_handler,
 )
-from .events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, ProfilerError, StringTable
-from .records import Record, Sink, activate, deactivate, sinks
 
 __all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "schedule", "supported_activities", "tensorboard_trace_handler",
            "kineto_available", "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",

@@ -25,7 +25,7 @@ from ..modes.interpreters import Call, Presence, register
 from ..ops.core import Elementwise
 from ..tensors.tensor import Tensor
 from .events import BACKWARD, FUNCTION, USER, FunctionEvent
-from .stacks import user_stack
+from .user_stack import user_stack
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 

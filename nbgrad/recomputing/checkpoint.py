@@ -1,6 +1,6 @@
 """Memory for time: what a function saved for its backward is dropped, and computed again when it is needed.
 
-``use_reentrant=False`` is the design of recomputing/frames.py. ``use_reentrant=True`` is the older one, a ``Function`` whose
+``use_reentrant=False`` is the design of recomputing/reruns.py. ``use_reentrant=True`` is the older one, a ``Function`` whose
 backward records the call anew and starts a pass inside of the running one; it cannot serve ``grad`` or ``backward(inputs=...)``.
 """
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ..base.grad_mode import enable_grad, mode, no_grad
 from ..graph.edges import requires_grad
 from ..graph.task import current_graph_task
 from ..tensors.tensor import Tensor
-from .frames import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
 from .log import ExplainedFrame
+from .reruns import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
 from .selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",

@@ -8,8 +8,8 @@ from typing import Any, Iterator
 from ..base.grad_mode import special
 from ..debug import describe
 from ..modes.interpreters import Presence
-from ..profiling.stacks import user_stack
-from .frames import CheckpointError, Frame
+from ..profiling.user_stack import user_stack
+from .reruns import CheckpointError, Frame
 
 __all__ = ["ExplainedFrame"]
 

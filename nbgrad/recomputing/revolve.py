@@ -19,7 +19,7 @@ from ..base.errors import RangeError
 from ..base.grad_mode import mode, no_grad
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
-from .frames import Frame, Streams, saved
+from .reruns import Frame, Streams, saved
 
 __all__ = ["checkpoint_loop", "fewest_steps", "split"]
 

@@ -5,8 +5,8 @@ import numpy as np
 
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import DeviceError
+from .batch_levels import require_values
 from .layout import layout_of
-from .levels import require_values
 from .storage import wrap_array
 from .tensor import Tensor, new_tensor
 

@@ -12,7 +12,7 @@ import nbgrad
 from nbgrad.batch.tensors import RULES
 from nbgrad.batch.vmap import LOOPED, vmap
 from nbgrad.ops.core import OPS, General
-from nbgrad.tensors.levels import BatchingError
+from nbgrad.tensors.batch_levels import BatchingError
 from tests.helpers import wave
 from tests.samples import SAMPLES
 from tests.samples.batches import SIZE, called, loop, plans
@@ -245,7 +245,7 @@ def test_escaped_tensors_are_refused():
 
 def test_levels_are_closed_when_the_function_fails():
     """An error leaves no batch open."""
-    from nbgrad.tensors.levels import open_levels, state
+    from nbgrad.tensors.batch_levels import open_levels, state
 
     with pytest.raises(ZeroDivisionError):
         vmap(lambda row: 1 / 0)(wave(3))

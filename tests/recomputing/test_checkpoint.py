@@ -366,7 +366,7 @@ def test_debug_shows_the_operations_of_both_runs(by_context):
     text = str(caught.value)
     forward, again = text.split("Operations executed during the recomputation")
     assert "sin(float64[1]) -> float64[1]" in forward and "mul(float64[1], 2) -> float64[1]" in again
-    assert "test_checkpoint.py" in text and "nbgrad/recomputing/frames.py" not in text
+    assert "test_checkpoint.py" in text and "nbgrad/recomputing/reruns.py" not in text
     with nbgrad.set_checkpoint_debug_enabled(False):
         recomputed(function, leaf([1.0]), debug=True).backward()
 

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import Function, grad, graph, nn
-from nbgrad.autograd.function_node import BackwardCFunction
+from nbgrad.autograd.function_context import BackwardCFunction
 from nbgrad.graph import AccumulateGrad
 from nbgrad.graph.node import Node
 from nbgrad.tensors.tensor import Meta

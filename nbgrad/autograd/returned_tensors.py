@@ -23,7 +23,7 @@ from ..graph.saved import active_hooks, count_write
 from ..modes.inference import is_inference, refuse_saving
 from ..tensors.tensor import ASK, FUNCTION, Tensor, native
 from ..views import check_inplace, is_view, rebase
-from .function_node import BackwardCFunction, FunctionPlan, Saved, result_edge
+from .function_context import BackwardCFunction, FunctionPlan, Saved, result_edge
 
 __all__ = ["finish_results", "mark_final"]
 

@@ -10,7 +10,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
 from ..ops.losses import old_reduction, reduced
-from ..tensors.levels import is_batched
+from ..tensors.batch_levels import is_batched
 
 __all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
            "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",

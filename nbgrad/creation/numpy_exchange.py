@@ -18,8 +18,8 @@ from ..graph.edges import requires_grad
 from ..modes.inference import made
 from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
+from ..tensors.batch_levels import BATCHED, require_values, whole
 from ..tensors.layout import layout_of
-from ..tensors.levels import BATCHED, require_values, whole
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 
