@@ -243,7 +243,20 @@ class Node(Placed):
 
     __slots__ = ("_seq_", "_rule_", "_plan_", "_edges_", "_s0_", "_s1_", "_s2_", "_v0_", "_v1_", "_v2_", "_attrs_", "_backward_",
                  "_outputs_", "_meta_", "__weakref__")
+    _seq_: int
+    _rule_: Any
+    _plan_: Any
     _edges_: tuple
+    _s0_: Any
+    _s1_: Any
+    _s2_: Any
+    _v0_: Any
+    _v1_: Any
+    _v2_: Any
+    _attrs_: Any
+    _backward_: Callable
+    _outputs_: int
+    _meta_: NodeMeta | None
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""
@@ -360,7 +373,7 @@ def by_operand(node: Node, results: Any) -> tuple:
     return tuple(spread)
 
 
-known["node"] = Node
+known["Node"] = Node
 
 
 def blank_node(kind: type[Node], unset: tuple[str, ...] = ()) -> Node:

@@ -13,23 +13,19 @@ _natives: list[Any] = []        # launchers that do not ask for blocks yet
 _uses_blocks = False
 
 
-# What native functions read and make, entered by the modules that say what it is: the classes ``tensor storage layout node meta``,
-# and ``storage_template``, the storage that new ones are copies of.
+# What native functions read and make, entered by the modules that say what it is: the classes ``Tensor Storage Layout Node Meta``, and
+# the objects ``CPU`` and ``ASK``.
 known: dict[str, Any] = {}
 
 
 def launcher() -> Any:
-    """The native launcher, or its Python twin where the interpreter's objects are unknown or ``NBGRAD_NATIVE=0``."""
-    from . import launch
-    from .launch_python import Twin
-    classes = [known[name] for name in ("tensor", "storage", "layout", "node", "meta", "storage_template")]
-    if not config.NATIVE or launch.check_layouts(*classes[:2]) is not None:
-        return Twin(*classes)
-    from ..kernels.cpu.store import loader
-    made = launch.Native(loader(), *classes)
-    _natives.append(made)
-    if _uses_blocks:
-        use_blocks()
+    """The native functions: see ``link.launcher``."""
+    from .link import launcher
+    made = launcher(known)
+    if hasattr(made, "entries"):
+        _natives.append(made)
+        if _uses_blocks:
+            use_blocks()
     return made
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import struct
 from functools import cache
 from math import prod
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.dtypes import DType
 from ..base.errors import ShapeError
 from .storage import CPU, Device
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "common_strides",
            "broadcast_shapes"]
@@ -54,8 +57,8 @@ class Layout:
     kind: Kind | None
     special: Any
     descr: Any
-    record: Any
-    template: Any
+    record: bytes
+    template: Tensor
 
     def __repr__(self) -> str:
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"

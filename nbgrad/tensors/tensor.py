@@ -29,7 +29,7 @@ from ..ops.expr import Operators
 from . import layout as layouts
 from .layout import Layout
 from .memory_format import order_of, strides_agree, strides_of
-from .storage import STORAGE_TEMPLATE, Storage, wrap_array
+from .storage import CPU, Storage, wrap_array
 
 __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "meta_of", "native", "new_meta", "new_tensor", "put_layout",
            "require_differentiable", "told_of_subclasses", "wrap_dim"]
@@ -78,7 +78,7 @@ class Meta:
     accumulator: Any
     retains: bool
     tangent: Any
-    base: Any
+    base: Tensor | None
     chain: Any
     creation: Any
     version: int | None
@@ -123,7 +123,7 @@ class Tensor(Operators):
     layout: Layout
     _edge_: Any
     _needs_grad_: Any             # True, False or ASK
-    _meta_: Any                   # Meta or None
+    _meta_: Meta | None
     __hash__ = object.__hash__
 
     # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None
@@ -308,7 +308,7 @@ def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
 
 _members: list[MemberDef] = []      # descriptors point to them
 put_layout = make_read_only(Tensor, "layout")       # torch has the name too, and nobody can set it there
-Tensor._put_layout_ = staticmethod(put_layout)      # for native/launch_python.py, which knows the class alone
+Tensor._put_layout_ = staticmethod(put_layout)      # for `new` of native/primitives.py
 
 
 def wrap_dim(op: str, dim: int, ndim: int) -> int:
@@ -344,7 +344,7 @@ def _new_template(layout: Layout) -> Tensor:
 layouts.new_template = _new_template
 
 
-known.update(tensor=Tensor, storage=Storage, layout=Layout, meta=Meta, storage_template=STORAGE_TEMPLATE)
+known.update(Tensor=Tensor, Storage=Storage, Layout=Layout, Meta=Meta, CPU=CPU, ASK=ASK)
 
 
 def new_tensor(storage: Storage, layout: Layout, offset: int = 0) -> Tensor:

@@ -45,7 +45,7 @@ from typing import NamedTuple
 
 from ...base.errors import RangeError
 
-__all__ = ["Pool", "PoolCounters", "pool_ir", "available_threads", "default_threads"]
+__all__ = ["NoPool", "Pool", "PoolCounters", "pool_ir", "available_threads", "default_threads"]
 
 MOST_THREADS = 256
 # Looks before a worker sleeps: 0.8 us on Zen 4 (25 ns a pause), 1.5 us on Skylake. A longer spin halves the speed of a
@@ -598,6 +598,17 @@ class PoolCounters(NamedTuple):
     shared: int
     aside: int
     owed: int
+
+
+class NoPool:
+    """The pool of launchers that have no threads."""
+
+    def set_num_threads(self, threads: int) -> None:
+        """Accepted and without effect."""
+
+    def get_num_threads(self) -> int:
+        """One."""
+        return 1
 
 
 class Pool:

@@ -221,7 +221,7 @@ class Loader:
             CacheError: as ``load``.
         """
         key = content_key("module", text, str(opt), *names)
-        return self.load(key, lambda: (self._emit(text, opt), list(names)))
+        return self.load(key, lambda: (self.emit(text, opt), list(names)))
 
     def _stored(self, key: str) -> dict[str, int] | None:
         entry = self.store.read(key)
@@ -240,7 +240,12 @@ class Loader:
         self.store.write(key, code, symbols)
         return found
 
-    def _emit(self, text: str, opt: int) -> bytes:
+    def emit(self, text: str, opt: int = 3) -> bytes:
+        """Object code of LLVM IR text.
+
+        Raises:
+            KernelError: LLVM refuses the text.
+        """
         machine = self.target_machine
         try:
             module = llvm.parse_assembly(text)

@@ -1,0 +1,278 @@
+"""Native code: calls. A plan is found by the operands' layouts, launched, and recorded where a gradient is needed.
+
+Whatever is unusual goes to the Python function ``slow`` of each: modes, operands of other kinds, layouts never seen.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from .language import Words, bound, native
+from .launches import fresh, into, of_thread
+from .plans import ElementwisePlan, Plan
+from .primitives import get, owns_memory, words_of
+
+if TYPE_CHECKING:
+    from ..graph.node import Node
+    from ..tensors.tensor import Tensor
+
+__all__ = ["Caller", "CallerOfMany", "Differentiator", "Writer"]
+
+
+@native
+def flows(x) -> int:
+    """Whether gradients flow into an operand: 1 or 0, as ``graph.edges.requires_grad`` says; -1 where Python must be asked."""
+    if not isinstance(x, Tensor) or x._needs_grad_ is False:
+        return 0
+    if x._needs_grad_ is True:
+        return 1
+    meta = x._meta_
+    if meta is None:
+        return -1
+    if meta.node is None:
+        base = meta.base
+        if base is None:
+            return -1
+        if base._needs_grad_ is not True:
+            return 0 if base._needs_grad_ is False else -1
+    return 1 if x.layout.dtype.differentiable is True else 0
+
+
+@native(inline=True)
+def key_of(x):
+    """What plans are found by: a tensor's layout, the type of a Python number; None for anything else."""
+    if isinstance(x, Tensor):
+        return x.layout if hasattr(x, "layout") else None       # object.__new__(Tensor) has none
+    kind = type(x)
+    return kind if kind is float or kind is int or kind is bool else None
+
+
+@native(inline=True)
+def recording(mode) -> bool:
+    """Whether this thread records."""
+    return of_thread(mode).get("enabled") is True
+
+
+@bound
+class Caller:
+    """``call(x)`` or ``call(x, y)``: one look-up by layouts (the type of a Python number), one launch, a node where one is needed.
+
+    Attributes:
+        plans: by one layout, or by a pair of layouts or of a layout and the type of a Python number, in the operands' order.
+        special: while it is not empty, everything goes to ``slow``.
+        slow: ``slow(*operands)`` for whatever has no plan.
+        record: ``record(plan, out, *operands)``, called where it cannot be told here whether an operand needs a gradient; else the
+            plan's own function is, if this thread records.
+        mode: the thread's modes.
+        bits: for either operand its bit in the mask of those that need a gradient, 0 where there is no derivative by it.
+    """
+
+    __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
+    plans: dict
+    special: list
+    slow: Callable
+    record: Callable
+    mode: Any
+    bits: bytes
+
+    def __init__(self, plans, special, slow, record, mode, bits):
+        self.plans, self.special, self.slow, self.record, self.mode, self.bits = plans, special, slow, record, mode, bits
+
+    def __call__(self, *operands):
+        if self.special or not 1 <= len(operands) <= 2:
+            return self.slow(*operands)
+        x, y = operands[0], operands[len(operands) - 1]         # of a single one twice the same
+        one, other = key_of(x), key_of(y)
+        if one is None or other is None:
+            return self.slow(*operands)
+        plan: ElementwisePlan | None = self.plans.get(one if one is other else (one, other))
+        if plan is None:
+            return self.slow(*operands)
+        out = fresh(plan, *operands)
+        flow_x, flow_y, bits = flows(x), flows(y), words_of(self.bits)
+        if flow_x < 0 or flow_y < 0:
+            self.record(plan, out, *operands)
+        else:
+            mask = flow_x * bits[0] | flow_y * bits[1]
+            if mask != 0 and recording(self.mode):
+                plan.records[mask](plan, out, *operands)
+        return out
+
+
+@bound
+class CallerOfMany:
+    """``call(*operands)``: ``Caller`` for operations of more operands, or with operands by which there is no derivative.
+
+    Attributes:
+        plans: by a tuple of layouts and types of Python numbers.
+        record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded.
+        bits: number of operands; for each its bit in the mask of those that need a gradient, 0, or -1 where ``record`` is to refuse it.
+    """
+
+    __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
+    plans: dict
+    special: list
+    slow: Callable
+    record: Callable
+    mode: Any
+    bits: bytes
+
+    def __init__(self, plans, special, slow, record, mode, bits):
+        self.plans, self.special, self.slow, self.record, self.mode, self.bits = plans, special, slow, record, mode, bits
+
+    def __call__(self, *operands):
+        bits = words_of(self.bits)
+        if self.special or len(operands) != bits[0]:
+            return self.slow(*operands)
+        plan: ElementwisePlan | None = self.plans.get(tuple([key_of(operands[k]) for k in range(len(operands))]))
+        if plan is None:
+            return self.slow(*operands)
+        out = fresh(plan, *operands)
+        mask = 0
+        for k in range(len(operands)):
+            flow = flows(operands[k])
+            mask = -1 if flow < 0 else mask | flow * bits[1 + k]
+            if mask < 0:
+                break
+        if mask != 0 and recording(self.mode):
+            recorder = self.record if mask < 0 else plan.records[mask]
+            recorder(plan, out, *operands)
+        return out
+
+
+@native(inline=True)
+def apart(x: Tensor, y: Tensor) -> bool:
+    """Whether writing to x leaves what is still to be read of y alone: they are one tensor, the same part of one array, or arrays of
+    which each has its own memory."""
+    if x is y:
+        return True
+    one, other = x._storage_.array, y._storage_.array
+    if one is other:
+        return x.layout is y.layout and int(x._offset_) == int(y._offset_)
+    return owns_memory(one) and owns_memory(other)
+
+
+@bound
+class Writer:
+    """``write(x, *others)``: x, overwritten, where nothing is recorded.
+
+    Attributes:
+        plans: by a tuple of layouts and types of Python numbers.
+        slow: ``slow(x, *others)`` for whatever has no plan, is recorded, or may share memory at another place.
+    """
+
+    __slots__ = ("plans", "special", "slow", "mode")
+    plans: dict
+    special: list
+    slow: Callable
+    mode: Any
+
+    def __init__(self, plans, special, slow, mode):
+        self.plans, self.special, self.slow, self.mode = plans, special, slow, mode
+
+    def __call__(self, *operands):
+        if self.special or len(operands) == 0:
+            return self.slow(*operands)
+        x = operands[0]
+        if not isinstance(x, Tensor) or not hasattr(x, "layout"):
+            return self.slow(*operands)
+        if x._storage_.writable is not True or x.layout.expanded is not False:
+            return self.slow(*operands)
+        plain = flows(x) == 0
+        for k in range(1, len(operands)):
+            y = operands[k]
+            if isinstance(y, Tensor):
+                if not hasattr(y, "layout") or not apart(x, y):
+                    return self.slow(*operands)
+                if flows(y) != 0:
+                    plain = False
+        plan: Plan | None = self.plans.get(tuple([key_of(operands[k]) for k in range(len(operands))]))
+        if plan is None:
+            return self.slow(*operands)
+        if not plain and of_thread(self.mode).get("enabled") is not False:
+            return self.slow(*operands)
+        # A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
+        into(plan, x, *operands[len(operands) - len(plan.layouts):])
+        return x
+
+
+@bound
+class Differentiator:
+    """``backward(node, g, create_graph)`` of an elementwise rule.
+
+    Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to ``slow``.
+
+    Attributes:
+        words: number of saved values, index of the subset, number of results, or 0 where they are what the kernel returns, number of
+            those that the kernel computes; for each saved value its slot and its version's, and whether it is a number; for each
+            result which of the kernel's it is (-1: the cotangent itself; -2: None).
+    """
+
+    __slots__ = ("words", "slow")
+    words: bytes
+    slow: Callable
+
+    def __init__(self, words, slow):
+        self.words, self.slow = words, slow
+
+    def __call__(self, node: Node, g, create):
+        plan: ElementwisePlan = node._plan_
+        if create is not False or plan.reduced is not False or not isinstance(g, Tensor):
+            return self.slow(node, g, create)
+        facts = words_of(self.words)
+        saved, results, computed = facts[0], facts[2], facts[3]
+        out = None
+        if computed != 0:
+            backs: dict | None = plan.backs[facts[1]]
+            if backs is None:
+                return self.slow(node, g, create)
+            back: Plan | None = backs.get(g.layout)
+            if back is None:
+                return self.slow(node, g, create)
+            if saved == 0:
+                out = fresh(back, g)
+            elif saved == 1:
+                first = kept_value(node, facts, 0)
+                if first is None:
+                    return self.slow(node, g, create)
+                out = fresh(back, g, first)
+            elif saved == 2:
+                first, second = kept_value(node, facts, 0), kept_value(node, facts, 1)
+                if first is None or second is None:
+                    return self.slow(node, g, create)
+                out = fresh(back, g, first, second)
+            else:
+                values = tuple([kept_value(node, facts, k) for k in range(saved)])
+                for value in values:
+                    if value is None:
+                        return self.slow(node, g, create)
+                out = fresh(back, g, *values)
+            if results == 0:
+                return out
+        if results == 1:
+            return g                                            # the one result is the cotangent
+        parts = 4 + 3 * saved
+        return tuple([chosen(facts[parts + k], g, out, computed) for k in range(results)])
+
+
+@native(inline=True)
+def kept_value(node: Node, facts: Words, k: int):
+    """A saved value; None where it was freed, or has another version than the one noted."""
+    value = get(node, facts[4 + 3 * k])
+    if facts[6 + 3 * k] != 0:
+        return value
+    if not isinstance(value, Tensor) or value._storage_.version is not get(node, facts[5 + 3 * k]):
+        return None
+    return value
+
+
+@native
+def chosen(part: int, g, out, computed: int):
+    """A result: the cotangent, what a kernel computed, or none."""
+    if part == -1:
+        return g
+    if part < 0:
+        return None
+    if computed == 1:
+        return out
+    return cast(tuple, out)[part]

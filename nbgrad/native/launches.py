@@ -1,0 +1,230 @@
+"""Native code: tensors made, kernels launched; and what a thread has at hand.
+
+NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
+growing graph again and again. They die by reference count. A node on which users hang hooks or metadata is shown to the collector
+then: a hook may hold its own node or tensor. Other cycles that users close *through* the graph, as with
+``backward(create_graph=True)``, must be broken by them, as in torch.
+
+NOTE [Trust]: a plan was found by the operands' layouts. Another thread may have exchanged a tensor's memory since, so each
+operand's type and layout are compared again before a pointer is read; and where the lock is dropped the arrays are held.
+"""
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, cast
+
+from .language import Row, Static, Words, entry, native
+from .places import note_write
+from .plans import Plan
+from .primitives import (
+    address_of, address_of_bytes, array_data, get_int64, hide, imag_part, keep, kept, new, new_array, new_word, put_float32, put_float64, put_int64,
+    real_part, reraise, run_kernel, share_kernel, thread_dict, thread_number, words, words_of,
+)
+
+if TYPE_CHECKING:
+    from ..tensors.storage import CPU, Storage
+    from ..tensors.tensor import Tensor
+
+__all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread", "tensor"]
+
+CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
+MISCOUNTED = "launch: the plan expects other operand count"
+NO_TENSOR = "launch: expected a Tensor."
+COUNTER_KEY = "nbgrad.native: sequence number"      # in the dict of a thread's state
+
+
+# ---- tensors -------------------------------------------------------------------------------------------------------
+
+@native(inline=True)
+def data(x: Tensor) -> int:
+    """Address of a tensor's first element."""
+    return array_data(x._storage_.array) + int(x._offset_)
+
+
+@native
+def make(template: Tensor) -> Tensor:
+    """An uninitialised Tensor like the template, with memory of its own."""
+    array = new_array(template.layout.descr, template.layout.record)
+    storage = new(Storage, array=array, version=0, device=CPU, writable=True)
+    hide(storage)                                               # NOTE [Collector]
+    return tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
+
+
+@entry
+def tensor(template: Tensor, storage: Storage, offset, needs_grad, meta) -> Tensor:
+    """A Tensor on memory that exists."""
+    return new(Tensor, layout=template.layout, _edge_=template._edge_, _storage_=storage, _offset_=offset, _needs_grad_=needs_grad,
+               _meta_=meta)
+
+
+@entry
+def alias(x) -> Tensor:
+    """A Tensor on x's memory and version, without history."""
+    if not isinstance(x, Tensor) or not hasattr(x, "layout"):       # object.__new__(Tensor) has none
+        raise TypeError(NO_TENSOR)
+    template = x.layout.template
+    return tensor(template, x._storage_, x._offset_, template._needs_grad_, template._meta_)
+
+
+# ---- launches ------------------------------------------------------------------------------------------------------
+
+@native
+def put_number(cell: int, code: int, x) -> None:
+    """Store a Python number for the kernel: the code is one of NUMBER_CODES."""
+    if code == 1:
+        put_float32(cell, float(x))
+    elif code == 2:
+        put_float64(cell, float(x))
+    elif code == 3:
+        put_int64(cell, int(x))
+    elif code == 4:
+        put_float32(cell, real_part(x))
+        put_float32(cell + 4, imag_part(x))
+        reraise()
+    else:
+        put_float64(cell, real_part(x))
+        put_float64(cell + 8, imag_part(x))
+        reraise()
+
+
+@native
+def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
+    """Fill in the inputs' pointers, behind those of the outputs, and run the kernel: see NOTE [Plan record].
+
+    Args:
+        outs: outputs that others know, too.
+    """
+    record = words_of(plan.record)
+    first, count = record[3] + 1, record[4]
+    if count != len(operands):
+        raise RuntimeError(MISCOUNTED)
+    numbers = words(256)
+    for k in range(count):
+        x, code = operands[k], record[8 + k]
+        if code == 0:
+            if not isinstance(x, Tensor) or x.layout is not plan.layouts[k]:
+                raise RuntimeError(CHANGED)
+            pointers[first + k] = data(x)
+        else:
+            put_number(address_of(numbers) + 16 * k, code, x)
+            pointers[first + k] = address_of(numbers) + 16 * k
+    pointers[0] = address_of_bytes(plan.record) + 64 + 8 * count
+    units, shared = record[1], record[5]
+    if units < 0:
+        template: Tensor = plan.outs[0]
+        units = words_of(template.layout.record)[0]
+        if units >= record[6]:
+            shared = 1
+    if shared == 0:
+        run_kernel(record[0], units, pointers)
+    else:
+        # The arrays live until the kernel is done, whatever other threads do to the tensors.
+        arrays = []
+        for out in outs:
+            arrays.append(array_of(out))
+        for x in operands:
+            arrays.append(array_of(x))
+        share_kernel(record[0], units, record[2], pointers)
+
+
+@native
+def array_of(x):
+    """The array behind a tensor; a number itself."""
+    if isinstance(x, Tensor):
+        return x._storage_.array
+    return x
+
+
+@entry
+def fresh(plan: Plan, *operands):
+    """Launch and return the new result, or a tuple of several."""
+    pointers = words(128)
+    if len(plan.outs) == 1:
+        single = make(cast(Tensor, plan.outs[0]))
+        pointers[1] = data(single)
+        launch(plan, pointers, operands[:0], operands)
+        return single
+    outs = tuple([make(cast(Tensor, plan.outs[k])) for k in range(len(plan.outs))])
+    for k in range(len(outs)):
+        out: Tensor = outs[k]
+        pointers[1 + k] = data(out)
+    launch(plan, pointers, operands[:0], operands)
+    return outs
+
+
+@entry
+def into(plan: Plan, *tensors) -> None:
+    """Launch with outputs that exist; their versions move before the write."""
+    pointers, count = words(128), len(plan.outs)
+    if len(tensors) < count:
+        raise RuntimeError(MISCOUNTED)
+    for k in range(count):
+        out = tensors[k]
+        template: Tensor = plan.outs[k]
+        if not isinstance(out, Tensor) or out.layout is not template.layout:
+            raise RuntimeError(CHANGED)
+        # An interrupted write leaves a spurious version error, never a silent change.
+        note_write(out._storage_)
+        storage = out._storage_
+        storage.version = int(storage.version) + 1
+        pointers[1 + k] = data(out)
+    launch(plan, pointers, tensors[:count], tensors[count:])
+
+
+# ---- what a thread has ---------------------------------------------------------------------------------------------
+
+# NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once)
+# of the thread that counted last, and where it counts.
+counting = Static(-1, 0)
+asking = Static(-1, 0)          # the thread that asked last, and its dict
+
+
+class ThreadNumbers(threading.local):
+    """Sequence numbers by thread, for Python."""
+
+    def __init__(self):
+        self.next = itertools.count().__next__
+
+
+_numbers = ThreadNumbers()
+
+
+@entry(python=lambda: _numbers.next())
+def next_seq() -> int:
+    """The next sequence number of this thread."""
+    if thread_number() != counting[0]:
+        find_counter()
+    number = get_int64(counting[1])
+    put_int64(counting[1], number + 1)
+    return number
+
+
+@native(cold=True)
+def find_counter() -> None:
+    """Make this thread's counter the one at hand: NOTE [Sequence]."""
+    held = thread_dict()
+    word: bytes | None = held.get(COUNTER_KEY)
+    if word is None:
+        word = new_word()
+        held[COUNTER_KEY] = word
+    counting[1] = address_of_bytes(word)
+    counting[0] = thread_number()
+
+
+@native(inline=True, python=lambda local: local.__dict__)
+def of_thread(local) -> dict:
+    """The dict in which a threading.local, always the same one, keeps what it holds for this thread.
+
+    It is kept at hand for the thread that asked last.
+    """
+    if thread_number() != asking[0]:
+        find_modes(local)
+    return cast(dict, kept(asking, 1))
+
+
+@native(cold=True)
+def find_modes(local) -> None:
+    """Make this thread's dict the one at hand. It may outlive its thread."""
+    keep(asking, 1, local.__dict__)
+    asking[0] = thread_number()

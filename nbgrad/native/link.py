@@ -1,0 +1,242 @@
+"""Native functions, loaded: machine code where this interpreter is known and ``NBGRAD_NATIVE`` is on, else as they are.
+
+The object code is kept like kernels, under a name made of the sources, the offsets of slots and the platform: a warm process
+translates nothing.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import platform
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from ..base import config
+from ..base.dtypes import DType
+from ..kernels.cpu import LARGE
+from ..kernels.cpu.pool import PAUSES, NoPool, Pool, pool_ir
+from . import calls, language, launches, nans, objects, places, plans, primitives, recording, steps, support
+from .anomaly_ir import NAN_TEXT
+from .calls import Caller, CallerOfMany, Differentiator, Writer
+from .nans import NanFinder
+from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
+from .recording import Builder, Recorder, Viewer
+from .steps import Leader, Steps, Surveyor
+
+__all__ = ["Functions", "Native", "Uncompiled"]
+
+MODULES = (launches, places, calls, recording, steps, nans)
+GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
+           "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR)}
+UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node",), places: ("place", "watch")}
+META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")      # slots that a Viewer fills in
+
+
+def recorded_slots(saved: int) -> tuple[str, ...]:
+    """The slots of a node that a Recorder fills in, which its template leaves unset."""
+    return ("_seq_", "_plan_", "_edges_", *(f"_{kind}{k}_" for k in range(saved) for kind in "sv"))
+
+
+def introduce(known: dict[str, Any]) -> None:
+    """Tell native code the classes and objects of higher layers that it names."""
+    for module in MODULES:
+        vars(module).update(known)
+
+
+class Functions:
+    """What makes native functions: the same for machine code and for Python.
+
+    A subclass says how a slot is named, how words are packed, and how a method of a bound class becomes a function.
+    """
+
+    def slot(self, cls: type, name: str) -> Any:
+        """What native code knows a slot by."""
+        raise NotImplementedError
+
+    def words(self, *words: Any) -> Any:
+        """What native code reads words from."""
+        raise NotImplementedError
+
+    def method(self, owner: Any, name: str = "__call__") -> Callable:
+        """The function that a method of a bound object is."""
+        raise NotImplementedError
+
+    def copies(self, template: Any, slots: tuple[str, ...]) -> Any:
+        """The template's set slots but ``slots``, with their count in front."""
+        names = copied_slots(template, slots)
+        return self.words(len(names), *(self.slot(type(template), name) for name in names))
+
+    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
+        """See ``Builder``."""
+        if any(hasattr(template, slot) for slot in slots):
+            raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")
+        words = self.words(*(self.slot(type(template), slot) for slot in slots))
+        return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked))
+
+    def viewer(self, node: Any, meta: Any, creations: tuple, slow: Callable) -> Callable:
+        """See ``Viewer``; ``creations`` with recording on, and off."""
+        return self.method(Viewer(node, self.copies(node, recorded_slots(0)), meta, self.copies(meta, META_OF_A_VIEW), *creations, slow))
+
+    def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...], edge_of: Callable) -> Callable:
+        """See ``Recorder``.
+
+        Args:
+            wanted: positions of the operands that get an edge.
+            saved: position (-1: the result) and whether it is a number, for the slots ``_s0_, _s1_, ...`` and ``_v0_, _v1_, ...``.
+        """
+        words = [len(wanted), *wanted, len(saved)]
+        for k, (position, is_number) in enumerate(saved):
+            words += [position, self.slot(type(template), f"_s{k}_"), self.slot(type(template), f"_v{k}_"), int(is_number)]
+        return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved))), edge_of))
+
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, differentiable: tuple[bool, ...]) -> Callable:
+        """See ``Caller``; ``differentiable``: for every operand whether there is a derivative by it."""
+        bits = self.words(*(can << k for k, can in enumerate((*differentiable, False)[:2])))
+        return self.method(Caller(plans, special, slow, record, mode, bits))
+
+    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
+        """See ``CallerOfMany``."""
+        return self.method(CallerOfMany(plans, special, slow, record, mode, self.words(len(bits), *bits)))
+
+    def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
+        """See ``Writer``."""
+        return self.method(Writer(plans, special, slow, mode))
+
+    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
+                       slots: tuple[int, ...] | None = None) -> Callable:
+        """See ``Differentiator``.
+
+        Args:
+            saved: for each saved value whether it is a number.
+            parts: for each result which of the kernel's it is; -1: the cotangent itself; -2: None.
+            slots: where the node keeps the saved values, if not one behind the other.
+        """
+        computed = max(parts) + 1
+        words = [len(saved), mask, 0 if parts == tuple(range(computed)) else len(parts), computed]
+        for k, is_number in zip(range(len(saved)) if slots is None else slots, saved):
+            words += [self.slot(node_type, f"_s{k}_"), self.slot(node_type, f"_v{k}_"), int(is_number)]
+        return self.method(Differentiator(self.words(*words, *parts), slow))
+
+    def steps(self, *parts: Any) -> tuple[Callable, Callable]:
+        """``advance`` and ``send``: see ``Steps``, which the arguments make."""
+        owner = Steps(*parts)
+        return self.method(owner, "advance"), self.method(owner, "send")
+
+    def surveyor(self, accumulator: type, target: Callable) -> Callable:
+        """See ``Surveyor``."""
+        return self.method(Surveyor(accumulator, target))
+
+    def leader(self, accumulator: type, target: Callable, through: Callable) -> Callable:
+        """See ``Leader``."""
+        return self.method(Leader(accumulator, target, through))
+
+    def nan_finder(self, sizes: dict, slow: Callable) -> Callable:
+        """See ``NanFinder``."""
+        return self.method(NanFinder(sizes, slow))
+
+
+class Uncompiled(Functions):
+    """The functions as they are: for interpreters whose objects are not known, for debuggers, and with ``NBGRAD_NATIVE=0``."""
+
+    def __init__(self, known: dict[str, Any]):
+        introduce(known)
+        self.pool = NoPool()
+        for module, names in UNBOUND.items():
+            for name in names:
+                setattr(self, name, vars(module)[name])
+
+    def slot(self, cls: type, name: str) -> str:
+        return name
+
+    def words(self, *words: Any) -> tuple:
+        return words
+
+    def method(self, owner: Any, name: str = "__call__") -> Callable:
+        return owner if name == "__call__" else getattr(owner, name)
+
+
+class Native(Functions):
+    """The functions as machine code.
+
+    Args:
+        loader: keeps and maps it.
+        known: what ``introduce`` tells.
+        checked, faults: builds for tests, see ``translate.Unit``.
+
+    Attributes:
+        entries: addresses of the functions and variables of the module.
+    """
+
+    def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
+        introduce(known)
+        classes = {name: each for name, each in known.items() if isinstance(each, type)}
+        classes |= {each.__name__: each for each in (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)}
+        values = filled_in()
+        sources = [source_of(each) for each in (*MODULES, language, primitives, support, plans)] + [source_of(name="translate")]
+        offsets = [(name, slot, slot_offset(each, slot)) for name, each in sorted(classes.items())
+                   for cls in each.__mro__ for slot in vars(cls).get("__slots__", ()) if not slot.startswith("__")]
+        from ..kernels.cpu.store import content_key
+        rest = 'target triple = "@TRIPLE"\n' + pool_ir() + NAN_TEXT
+        key = content_key("native", *sources, rest, repr(offsets), repr(sorted(values.items())), f"{checked} {faults}")
+
+        def compile() -> tuple[bytes, list[str]]:
+            from .translate import Unit, declarations
+            frozen = [classes[name] for name in ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")]
+            unit = Unit(MODULES, classes, slot_offset, frozen, plans.MOST_OPERANDS, checked, faults)
+            text = unit.ir() + rest + "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
+            for name in sorted(values, key=len, reverse=True):
+                text = text.replace("@" + name, str(values[name]))
+            text += declarations(text)
+            symbols = [*unit.entries, *(symbol[2:-1] for symbol in unit.constants.values()), *GLOBALS, *Pool.ENTRIES]
+            return loader.emit(text), symbols + ["fault_countdown"] * faults
+
+        self.entries: dict[str, int] = loader.load(key, compile)
+        # Whatever machine code refers to lives as long as this object.
+        self._definitions = {name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
+                             for name, address in self.entries.items() if name.startswith("e.")}
+        self._kept: list[Any] = []
+        for name, value in GLOBALS.items():
+            ctypes.c_size_t.from_address(self.entries[name]).value = value()
+        scopes = {"": {}, "class": classes} | {module.__name__: vars(module) for module in MODULES}
+        for symbol, address in self.entries.items():
+            if symbol.startswith("const."):
+                module, _, text = symbol[6:].partition(":")
+                constant = eval(text, scopes[module])
+                constant = sys.intern(constant) if isinstance(constant, str) else constant
+                self._kept.append(constant)
+                ctypes.c_size_t.from_address(address).value = id(constant)
+        for names in UNBOUND.values():
+            for name in names:
+                setattr(self, name, objects.builtin(self._definitions["e." + name], None))
+        self.pool = Pool(self.entries)
+
+    slot = staticmethod(slot_offset)        # type: ignore[assignment]
+    words = staticmethod(pack_words)        # type: ignore[assignment]
+
+    def method(self, owner: Any, name: str = "__call__") -> Callable:
+        return objects.builtin(self._definitions[f"e.{type(owner).__name__}.{name}"], owner)
+
+
+def source_of(module: Any = None, name: str = "") -> bytes:
+    """A module's text."""
+    return pathlib.Path(module.__file__ if module else os.path.join(os.path.dirname(__file__), name + ".py")).read_bytes()
+
+
+def filled_in() -> dict[str, Any]:
+    """What stands for the names in capitals in the text of primitives."""
+    return {"ARRAY_DATA": objects.ARRAY_DATA, "ARRAY_BASE": objects.ARRAY_BASE, "TUPLE_ITEMS": objects.TUPLE_ITEMS,
+            "BYTES_ITEMS": objects.BYTES_ITEMS, "LARGE_ARRAY": LARGE, "ARGUMENTS_OFFSET": 1 << 63,
+            "PAUSE": "  " + PAUSES.get(platform.machine(), ("", ""))[1], "TRIPLE": llvm.get_process_triple()}
+
+
+def launcher(known: dict[str, Any]) -> Functions:
+    """The native functions, or the same in Python where the interpreter's objects are unknown or ``NBGRAD_NATIVE=0``."""
+    if not config.NATIVE or objects.check_layouts(known["Tensor"], known["Storage"]) is not None:
+        return Uncompiled(known)
+    from ..kernels.cpu.store import loader
+    return Native(loader(), known)

@@ -1,0 +1,127 @@
+"""Native code: where in the program nodes are made, for anomaly mode.
+
+NOTE [Places]: a place is where in the program nbgrad was called: the instruction of every frame, innermost first. ``find_place``
+walks the interpreter's own frames, which makes no frame object, and looks the walk up in a table: the same line, reached in the
+same way, is one object. A place not seen before is made by Python, and so is every place where this Python's frames are not known:
+their layout changes with its version, and ``FRAMES`` names the ones that were tried.
+
+``watcher`` holds nothing while the mode is off. Else it is a tuple: list of ``(walk as bytes, place)`` or None, by the hash of the
+walk, or None instead of it; ``capture(walk, index)``, which makes a place; a list that is empty while no pass runs;
+``induced(place)``, asked while one does; ``written(storage)``, told before a write.
+"""
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from .language import Static, entry, native
+from .primitives import bytes_of, forget, get_int64, keep, kept, same_words, thread_state, top_bits, words
+
+if TYPE_CHECKING:
+    from ..graph.node import Node
+    from ..tensors.storage import Storage
+
+__all__ = ["FRAMES", "MOST_FRAMES", "PLACES", "note_place", "note_write", "place", "watch"]
+
+PLACE_BITS = 12
+PLACES = 1 << PLACE_BITS        # entries of the table
+MOST_FRAMES = 256               # the outermost frames of a deeper stack are left out
+
+# Where things lie, by version of Python: the steps from the thread's state to its innermost frame; in a frame its caller and its
+# instruction.
+FRAMES: dict[tuple[int, int], tuple[tuple[int, ...], int, int]] = {
+    (3, 11): ((56, 8), 48, 56),
+    (3, 12): ((56, 0), 8, 56),
+    (3, 13): ((72,), 8, 56),
+    (3, 14): ((72,), 8, 56),
+}
+_steps, CALLER, INSTRUCTION = FRAMES.get(sys.version_info[:2], FRAMES[3, 11])       # of an unknown one any: nobody asks
+FIRST_STEP, SECOND_STEP = (*_steps, -1)[:2]
+
+Watcher = tuple[Any, Any, list, Any, Any]
+watcher = Static(0)
+
+
+@entry
+def watch(found) -> None:
+    """Note the places of new nodes, and writes, with the help of such a tuple; None ends it."""
+    if found is None:
+        forget(watcher, 0)
+    else:
+        keep(watcher, 0, found)
+
+
+@native(inline=True)
+def note_place(node: Node) -> None:
+    """Give a new node its place, if the mode is on."""
+    if watcher[0] != 0:
+        give_place(node)
+
+
+@native(cold=True)
+def give_place(node: Node) -> None:
+    """The same, if it is; without one where none can be made."""
+    try:
+        node._place_ = find_place()
+    except BaseException:
+        pass
+
+
+@native(inline=True)
+def note_write(storage: Storage) -> None:
+    """Tell that a storage is about to be written to, if the mode is on."""
+    if watcher[0] != 0:
+        tell_write(storage)
+
+
+@native(cold=True)
+def tell_write(storage: Storage) -> None:
+    """The same, if it is."""
+    try:
+        _, _, _, _, written = cast(Watcher, kept(watcher, 0))
+        written(storage)
+    except BaseException:
+        pass
+
+
+@entry
+def place():
+    """The place of the caller in anomaly mode, else None."""
+    if watcher[0] == 0:
+        return None
+    try:
+        return find_place()
+    except BaseException:
+        return None
+
+
+@native(cold=True)
+def find_place():
+    """The place from which this was called: NOTE [Places]. Held as it is: what Python does meanwhile may switch the mode off."""
+    places, capture, running, induced, _ = cast(Watcher, kept(watcher, 0))
+    found = capture(None, None) if places is None else known_place(places, capture)
+    if running:
+        return induced(found)
+    return found
+
+
+@native(cold=True, python=lambda places, capture: capture(None, None))
+def known_place(places: list, capture):
+    """A place from the table, or a new one."""
+    walk = words(256)
+    frame, count, mixed = get_int64(thread_state() + FIRST_STEP), 0, 0
+    if SECOND_STEP >= 0:
+        frame = get_int64(frame + SECOND_STEP)
+    while frame != 0 and count < MOST_FRAMES:
+        instruction = get_int64(frame + INSTRUCTION)
+        walk[count] = instruction
+        mixed = (mixed + instruction) * -7046029254386353131
+        count += 1
+        frame = get_int64(frame + CALLER)
+    index = top_bits(mixed, PLACE_BITS)
+    pair: tuple | None = places[index]
+    if pair is not None:
+        seen: bytes = pair[0]
+        if same_words(seen, walk, count):
+            return pair[1]
+    return capture(bytes_of(walk, count), index)

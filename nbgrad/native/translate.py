@@ -1,0 +1,1017 @@
+"""From the syntax trees of native functions to LLVM's text: types, references, errors. What they may say is in ``language``.
+
+NOTE [References]: nobody writes counts. A variable owns what it refers to, until it is set again, deleted, or the function ends,
+whichever way. What an expression makes is owned until the statement ends, or moves into a field, a tuple, a variable, a result. What
+it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
+meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters, constants
+and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the function runs.
+
+NOTE [Errors]: every native function may fail. It returns null, or true beside its result, with an error set; each call of one is
+followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around it.
+"""
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from .language import Row, Static, Words
+from .primitives import Slot
+from .support import FAULTS, SUPPORT, reference_counts
+
+__all__ = ["Refused", "Unit", "declarations"]
+
+
+class Refused(SyntaxError):
+    """Native code cannot say this."""
+
+
+class Kind(NamedTuple):
+    """A static type: what the machine holds; of an object its class, and whether it may be None instead."""
+
+    what: str
+    cls: Any = object
+    optional: bool = False
+
+    @property
+    def ir(self) -> str:
+        return {"int": "i64", "bool": "i1", "float": "double"}.get(self.what, "ptr")
+
+
+INT, BOOL, FLOAT, NOTHING, WORDS, ROW, ANY = map(Kind, ("int", "bool", "float", "none", "words", "row", "object"))
+NONE = Kind("object", type(None), True)
+RAW = {int: INT, bool: BOOL, float: FLOAT, type(None): NOTHING, Words: WORDS, Row: ROW}
+NAMES = {t.__name__: t for t in (int, bool, float, bytes, dict, list, set, tuple, type, Words)} | {
+    "None": type(None), "Any": object, "Callable": object, "Row": Row, "Slot": Slot, "BaseException": BaseException}
+
+
+class Value(NamedTuple):
+    """The result of an expression.
+
+    Attributes:
+        ir: LLVM's name of it; of a row a pair: pointer, count.
+        root: what keeps an object alive: "always" something outside of the function, "here" this statement or a variable, "" nothing.
+        slot: where the reference is that this statement owns, or the variable that does.
+    """
+
+    ir: Any
+    kind: Kind
+    root: str = "always"
+    slot: str = ""
+
+
+class Made(NamedTuple):
+    """A translated function or a primitive; see NOTE [Flags] of ``language``."""
+
+    symbol: str
+    kinds: tuple[Kind, ...]
+    result: Kind
+    star: bool = False
+    new: bool = True
+    raises: bool = True
+    yields: bool = True
+    late: bool = False
+
+    @property
+    def out(self) -> str:
+        """LLVM's type of the result."""
+        if self.result is NOTHING:
+            return "i1" if self.raises else "void"
+        return f"{{ {self.result.ir}, i1 }}" if self.raises and self.result.ir != "ptr" else self.result.ir
+
+
+class Unit:
+    """Modules of native code, and what becomes of them.
+
+    Args:
+        classes: by name, what annotations may mean besides what their modules know.
+        slot_offset: ``slot_offset(cls, name)``.
+        frozen: classes whose fields never change once an object is made; those of native classes never do.
+        most: how many operands a call may have.
+        checked: whether to look at every slot and every object of a promised class before it is used.
+        faults: whether statements fail when ``fault_countdown`` comes to 0, for tests of what is let go of then.
+    """
+
+    def __init__(self, modules: Iterable[ModuleType], classes: dict[str, type], slot_offset: Callable[[type, str], int],
+                 frozen: Iterable[type], most: int, checked: bool = False, faults: bool = False):
+        self.classes, self.slot_offset, self.frozen, self.most = classes, slot_offset, frozenset(frozen), most
+        self.checked, self.faults = checked, faults
+        self.functions: dict[Any, tuple[ast.FunctionDef, dict, Any]] = {}
+        self.made: dict[Any, Made] = {}
+        self.constants: dict[tuple[str, str], str] = {}         # by module and expression, or "" and a literal
+        self.strings: dict[str, str] = {}
+        self.statics: dict[int, tuple[str, Static]] = {}
+        self.annotations: dict[type, dict] = {}
+        self.text = [SUPPORT, reference_counts(), FAULTS * faults]
+        for module in modules:
+            scope = vars(module)
+            for tree in ast.parse(inspect.getsource(module)).body:
+                named = scope.get(getattr(tree, "name", ""))
+                if isinstance(tree, ast.FunctionDef) and hasattr(named, "native"):
+                    self.functions[named] = tree, scope, None
+                elif isinstance(tree, ast.ClassDef) and hasattr(named, "native"):
+                    self.functions |= {vars(named)[f.name]: (f, scope, named) for f in tree.body
+                                       if isinstance(f, ast.FunctionDef) and f.name != "__init__"}
+        made = [(f, self.function(f)) for f in list(self.functions)]
+        self.entries = [each.symbol if getattr(f, "native", "") == "c" else self.entry(each) for f, each in made
+                        if self.functions[f][2] or f.native in ("entry", "c")]
+
+    def function(self, function: Callable) -> Made:
+        """A native function, translated now if it is not yet."""
+        if function not in self.made:
+            self.made[function] = Body(self, *self.functions[function], getattr(function, "native", "")).made
+        return self.made[function]
+
+    def primitive(self, function: Callable) -> Made:
+        """A primitive, written out once."""
+        if function not in self.made:
+            given, (*notes, result) = function.primitive, [self.kind(note, {}) for note in function.__annotations__.values()]
+            flags = {name: getattr(given, name) for name in ("new", "raises", "yields", "late")}
+            made = self.made[function] = Made(f"p.{function.__name__}", tuple(notes), result, **flags)
+            params = ", ".join(f"{k.ir} %{name}" for k, name in zip(notes, function.__annotations__))
+            self.text.append(f"define private {made.out} @{made.symbol}({params}) alwaysinline {{\n{given.body}\n}}\n")
+        return self.made[function]
+
+    def kind(self, note: Any, scope: dict, boxed: bool = False) -> Kind:
+        """The static type that an annotation means; numbers in fields (``boxed``) are objects."""
+        if isinstance(note, ast.expr):
+            note = ast.unparse(note)
+        if isinstance(note, str):
+            if note.endswith(" | None"):
+                return self.kind(note[:-7], scope, True)._replace(optional=True)
+            known = NAMES | self.classes
+            note = known.get(note) or scope.get(note) or known.get(note.split("[")[0], object)
+        if note is Any or note is None:
+            return ANY if note is Any else RAW[type(None)]
+        if note is Slot or note in RAW and not boxed:
+            return INT if note is Slot else RAW[note]
+        return Kind("object", note) if isinstance(note, (type, types.GenericAlias)) else ANY
+
+    def annotation(self, cls: type, name: str) -> Any:
+        """What a class says of a slot; None where there is no such slot."""
+        for each in getattr(cls, "__mro__", ()):
+            if name in vars(each).get("__slots__", ()):
+                if each not in self.annotations:
+                    self.annotations[each] = inspect.get_annotations(each)
+                return self.annotations[each].get(name, object)
+        return None
+
+    def constant(self, text: str, module: str = "") -> str:
+        """The variable that has a Python object's address when the code is loaded."""
+        quoted = f"{module}:{text}".replace("\\", "\\5C").replace('"', "\\22")
+        return self.constants.setdefault((module, text), f'@"const.{quoted}"')
+
+    def static(self, name: str, words: Static) -> str:
+        """The variable of static words."""
+        return "@static." + self.statics.setdefault(id(words), (f"{len(self.statics)}.{name}", words))[0]
+
+    def string(self, text: str) -> str:
+        """A C string."""
+        return self.strings.setdefault(text, f"@string.{len(self.strings)}")
+
+    def entry(self, made: Made) -> str:
+        """The builtin (METH_FASTCALL) around a native function: it counts and converts arguments, and boxes the result."""
+        name, skip = made.symbol[2:], int("." in made.symbol[2:])
+        kinds = made.kinds[skip:]
+        lines = [f"define ptr @e.{name}(ptr %self, ptr %args, i64 %count) {{", f"  %rest = sub i64 %count, {len(kinds)}",
+                 f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}", "  br i1 %bad, label %refuse, label %go, !prof !0",
+                 "refuse:", f"  call void @wrong_count(ptr {self.string(name)}, i64 %count)", "  ret ptr null", "go:"]
+        args = ["ptr %self"] * skip
+        for k, kind in enumerate(kinds):
+            lines += [f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}", f"  %x{k} = load ptr, ptr %at{k}"]
+            if kind is BOOL:
+                lines.append(f"  %b{k} = icmp eq ptr %x{k}, @_Py_TrueStruct")
+            elif kind.what != "object":
+                raise Refused(f"{name}: an entry takes objects and bools, no {kind.what}")
+            args.append(f"{kind.ir} %{'b' if kind is BOOL else 'x'}{k}")
+        if made.star:
+            lines.append(f"  %row = getelementptr ptr, ptr %args, i64 {len(kinds)}")
+            args += ["ptr %row", "i64 %rest"]
+        lines += [f"  %r = call {made.out} @{made.symbol}({', '.join(args)})"]
+        box = {"none": "none_result", "int": "int_result", "bool": "bool_result"}.get(made.result.what)
+        lines += [f"  %o = call ptr @{box}({made.out} %r)", "  ret ptr %o", "}\n"] if box else ["  ret ptr %r", "}\n"]
+        self.text.append("\n".join(lines))
+        return f"e.{name}"
+
+    def ir(self) -> str:
+        """All of it as text."""
+        text = "\n".join(self.text)
+        for content, name in self.strings.items():
+            data = content.encode() + b"\0"
+            text += f"{name} = private constant [{len(data)} x i8] c\"" + "".join(f"\\{b:02X}" for b in data) + '"\n'
+        for name, first in self.statics.values():
+            text += f"@static.{name} = private global [{len(first)} x i64] [{', '.join(f'i64 {each}' for each in first)}], align 64\n"
+        return text + "".join(f"{symbol} = global ptr null\n" for symbol in self.constants.values())
+
+
+class Body:
+    """One function, translated."""
+
+    def __init__(self, unit: Unit, tree: ast.FunctionDef, scope: dict, owner: Any, style: str):
+        self.unit, self.tree, self.scope = unit, tree, scope
+        stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.single = {name for name in stored if stored.count(name) == 1}      # set at one place
+        self.declared = {n.target.id: unit.kind(n.annotation, scope, True) for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)}
+        self.lines: list[Any] = []
+        self.allocas: list[str] = []
+        self.vars: dict[str, str] = {}              # where variables are
+        self.owned: dict[str, str] = {}             # ... those that own
+        self.slots: list[str] = []                  # all places of owned references
+        self.pending: list[tuple[str, str]] = []    # what the statement owns: place, value
+        self.kinds: dict[str, Kind] = {}            # what is known of variables, here
+        self.rows: dict[str, tuple[str, str]] = {}
+        self.loops: list[tuple[str, str]] = []
+        self.count = self.yields = 0
+        params = {a.arg: Kind("object", owner) if owner and a.arg == "self" else unit.kind(a.annotation or object, scope)
+                  for a in tree.args.args}
+        star = tree.args.vararg.arg if tree.args.vararg else ""
+        self.raw = style in ("raw", "c")
+        self.failing = "fail"
+        symbol = tree.name if style == "c" else f"n.{owner.__name__ + '.' if owner else ''}{tree.name}"
+        self.made = Made(symbol, tuple(params.values()), unit.kind(tree.returns or object, scope), bool(star),
+                         raises=not self.raw, yields=not self.raw)
+        header = [f"{k.ir} %p.{n}" for n, k in params.items() if k is not ROW]
+        for name, kind in params.items():
+            if kind is not ROW:
+                if kind.what == "object" and name in stored:
+                    self.assign_name(name, Value(f"%p.{name}", kind, "here"))
+                else:
+                    self.vars[name] = f"%v.{name}"
+                    self.allocas.append(f"%v.{name} = alloca {kind.ir}")
+                    self.emit(f"store {kind.ir} %p.{name}, ptr %v.{name}")
+                    self.kinds[name] = kind
+        for name, kind in params.items() if unit.checked else ():
+            if kind.what == "object":
+                self.promised(Value(f"%p.{name}", kind), kind)
+        for name in [n for n, k in params.items() if k is ROW] + [star] * bool(star):
+            header += [f"ptr %p.{name}", f"i64 %p.{name}.count"]
+            self.rows[name], self.kinds[name] = (f"%p.{name}", f"%p.{name}.count"), ROW
+        if self.block(tree.body):
+            self.leave(None)
+        self.label("fail")
+        if self.raw:
+            self.emit("unreachable")
+        for slot in self.slots:
+            self.emit(f"call void @drop(ptr {self.op(f'load ptr, ptr {slot}')})")
+        zero = {"ptr": "null", "i1": "true"}.get(self.made.out, f"{{ {self.made.result.ir} undef, i1 true }}")
+        if not self.raw:
+            self.emit(f"ret {self.made.out} {zero}")
+        inline = {"inline": " alwaysinline", "cold": " noinline cold"}.get(style, "")
+        for k in range(len(self.lines) - 1, -1, -1):        # the ends, now that all variables are known
+            if isinstance(self.lines[k], tuple):
+                looped, known, kept = self.lines[k]
+                self.lines[k:k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept])
+        private = "" if style == "c" else "private "
+        unit.text.append("\n  ".join([f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{",
+                                      *self.allocas, *self.lines]) + "\n}\n")
+
+    # ---- text
+
+    def emit(self, line: Any) -> None:
+        self.lines.append(line)
+
+    def name(self) -> str:
+        self.count += 1
+        return f"x{self.count}"
+
+    def op(self, line: str) -> str:
+        name = "%" + self.name()
+        self.emit(f"{name} = {line}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.emit(f"{name}:")
+
+    def at(self, base: str, offset: Any, unit: str = "i8") -> str:
+        return self.op(f"getelementptr {unit}, ptr {base}, i64 {offset}")
+
+    def fail_if(self, bad: str) -> None:
+        """Leave with the error that is set."""
+        if self.raw:
+            raise self.refuse(self.tree, "raw code cannot fail")
+        good = self.name()
+        self.emit(f"br i1 {bad}, label %{self.failing}, label %{good}, !prof !0")
+        self.label(good)
+
+    def raise_if(self, bad: str, error: str, text: str) -> None:
+        raising, good = self.name(), self.name()
+        self.emit(f"br i1 {bad}, label %{raising}, label %{good}, !prof !0")
+        self.label(raising)
+        self.raises(error, text)
+        self.label(good)
+
+    def raises(self, error: str, text: str) -> None:
+        self.emit(f"call void @raise(ptr @PyExc_{error}, ptr {self.unit.string(text)})")
+        self.emit(f"br label %{self.failing}")
+
+    def refuse(self, node: ast.AST, why: str) -> Refused:
+        return Refused(f"{self.tree.name}, line {node.lineno}: {why}: {ast.unparse(node)}")
+
+    # ---- references
+
+    def slot(self) -> str:
+        """A place for an owned reference, empty at first."""
+        slot = f"%slot.{len(self.slots)}"
+        self.slots.append(slot)
+        self.allocas += [f"{slot} = alloca ptr", f"store ptr null, ptr {slot}"]
+        return slot
+
+    def own(self, ir: str, kind: Kind) -> Value:
+        """A new reference, kept until the statement ends."""
+        slot = self.slot()
+        self.emit(f"store ptr {ir}, ptr {slot}")
+        self.pending.append((slot, ir))
+        return Value(ir, kind, "here", slot)
+
+    def new(self, ir: str, kind: Kind) -> Value:
+        """The same, or null with an error set."""
+        self.fail_if(self.op(f"icmp eq ptr {ir}, null"))
+        return self.own(ir, kind)
+
+    def take(self, value: Value) -> str:
+        """A reference to give away."""
+        if (value.slot, value.ir) in self.pending:
+            self.pending.remove((value.slot, value.ir))
+            self.emit(f"store ptr null, ptr {value.slot}")
+        else:
+            self.emit(f"call void @incref(ptr {value.ir})")
+        return value.ir
+
+    def releases(self, slots: list[str]) -> list[str]:
+        lines = []
+        for slot in slots:
+            name = self.name()
+            lines += [f"%{name} = load ptr, ptr {slot}", f"call void @xdecref(ptr %{name})"]
+        return lines
+
+    def releases_now(self, slot: str) -> None:
+        """Empty a place."""
+        old = self.op(f"load ptr, ptr {slot}")
+        self.emit(f"store ptr null, ptr {slot}")
+        self.emit(f"call void @xdecref(ptr {old})")
+        self.yields += 1
+
+    def end(self, since: int = 0) -> None:
+        """Let go of what the statement owns."""
+        for slot, ir in self.pending[since:]:
+            self.emit(f"store ptr null, ptr {slot}")
+            self.emit(f"call void @decref(ptr {ir})")
+            self.yields += 1
+        del self.pending[since:]
+
+    def held(self, *values: Value) -> list[Value]:
+        """Operands of a call that may run Python: they live until the statement ends."""
+        kept = [v if v.root or v.kind.what != "object" else self.own(self.take(v), v.kind) for v in values]
+        self.yields += 1
+        return kept
+
+    def values(self, nodes: list[ast.expr]) -> list[Value]:
+        """Several expressions in their order."""
+        made = [(self.expr(node), self.yields, node) for node in nodes]
+        for value, before, node in made:
+            if value.kind.what == "object" and not value.root and self.yields > before:
+                raise self.refuse(node, "is borrowed, and what comes next may run anything; give it a variable")
+        return [value for value, _, _ in made]
+
+    # ---- statements
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Statements in a row; whether anything follows them."""
+        for statement in body:
+            if self.unit.faults and not self.raw:
+                self.fail_if(self.op("call i1 @fault()"))
+            if getattr(self, "do_" + type(statement).__name__)(statement) is False:
+                return False
+        return True
+
+    def do_Expr(self, node) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.expr(node.value)
+            self.end()
+
+    def do_Return(self, node) -> bool:
+        self.leave(node.value)
+        return False
+
+    def leave(self, node: ast.expr | None) -> None:
+        value, made = self.expr(node) if node else Value("@_Py_NoneStruct", NONE), self.made
+        if made.result is not NOTHING:
+            value = self.adapted(value, made.result, node)
+        kept = value.slot if value.slot in self.owned.values() else ""
+        if made.result.what == "object" and not kept:
+            self.take(value)
+        self.end()
+        self.emit((bool(self.loops), list(self.owned.values()), kept))
+        if made.result is NOTHING:
+            self.emit("ret void" if self.raw else "ret i1 false")
+        elif made.out == "ptr" or self.raw:
+            self.emit(f"ret {made.out} {value.ir}")
+        else:
+            whole = f"insertvalue {made.out} {{ {made.result.ir} undef, i1 false }}, {made.result.ir} {value.ir}, 0"
+            self.emit(f"ret {made.out} {self.op(whole)}")
+
+    def do_Raise(self, node) -> bool:
+        text, = node.exc.args
+        self.raises(node.exc.func.id, self.scope[text.id] if isinstance(text, ast.Name) else text.value)
+        return False
+
+    def do_If(self, node) -> bool:
+        yes, no, end, states = self.name(), self.name(), self.name(), []
+        facts, base = self.test(node.test, yes, no), self.kinds
+        for label, known, body in ((yes, facts[0], node.body), (no, facts[1], node.orelse)):
+            self.label(label)
+            self.kinds = {**base, **known}
+            if self.block(body):
+                self.emit(f"br label %{end}")
+                states.append(self.kinds)
+        return self.meet(end, states)
+
+    def do_While(self, node) -> bool:
+        step, body, end = self.name(), self.name(), self.name()
+        with_facts = self.begin_loop(node, step)
+        endless = isinstance(node.test, ast.Constant) and not any(isinstance(n, ast.Break) for n in ast.walk(node))
+        facts = self.test(node.test, body, end)
+        self.end_loop(node, with_facts, facts, step, body, end)
+        if endless:
+            self.emit("unreachable")
+        return not endless
+
+    def do_Try(self, node) -> bool:
+        """``try`` with ``except BaseException``: the error is forgotten."""
+        caught = [getattr(handler.type, "id", "") for handler in node.handlers]
+        if caught != ["BaseException"] or node.orelse or node.finalbody:
+            raise self.refuse(node.body[0], "only try with except BaseException is known around")
+        handler, end, states = self.name(), self.name(), []
+        base, outer, first, self.failing = self.kinds, self.failing, len(self.slots), handler
+        if self.block(node.body):
+            self.emit(f"br label %{end}")
+            states.append(self.kinds)
+        self.failing = outer
+        self.label(handler)
+        self.emit("call void @PyErr_Clear()")
+        variables = set(self.vars.values())
+        for slot in self.slots[first:]:             # what the failed statement owned
+            if slot not in variables:
+                self.releases_now(slot)
+        set_there = {n.id for each in node.body for n in ast.walk(each) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.kinds = {n: kind for n, kind in base.items() if n not in set_there}
+        if self.block(node.handlers[0].body):
+            self.emit(f"br label %{end}")
+            states.append(self.kinds)
+        return self.meet(end, states)
+
+    def meet(self, end: str, states: list[dict[str, Kind]]) -> bool:
+        """Go on behind ways that come together; whether there is one."""
+        if states:
+            self.label(end)
+            self.kinds = {n: joined(*(s[n] for s in states)) for n in states[0] if all(n in s for s in states)}
+        return bool(states)
+
+    def begin_loop(self, node, step: str) -> dict:
+        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} & self.kinds.keys():
+            if self.kinds[name].what == "object":
+                self.kinds[name] = self.declared.get(name, ANY)
+        self.emit(f"br label %{step}")
+        self.label(step)
+        return dict(self.kinds)
+
+    def end_loop(self, node, base: dict, facts: tuple, step: str, body: str, end: str, begin: Callable = lambda: None) -> None:
+        self.label(body)
+        self.kinds = {**base, **facts[0]}
+        self.loops.append((step, end))
+        begin()
+        if self.block(node.body):
+            self.emit(f"br label %{step}")
+        self.loops.pop()
+        self.label(end)
+        self.kinds = {**base, **facts[1]}
+
+    def do_For(self, node) -> None:
+        """Over a range, a tuple, a list or a row; as in Python the next index is fixed before the body runs."""
+        step, body, end, where = (self.name() for _ in range(4))
+        over, index = node.iter, f"%index.{where}"
+        self.allocas.append(f"{index} = alloca i64")
+        if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "range":
+            start, stop = (["0"] + [self.expr(a).ir for a in over.args])[-2:]
+        else:
+            start, stop = "0", ""
+            self.assign_name(where, self.expr(over))
+        self.end()
+        self.emit(f"store i64 {start}, ptr {index}")
+        base = self.begin_loop(node, step)
+        k = self.op(f"load i64, ptr {index}")
+        container = None if stop else self.variable(where)
+        more = self.op(f"icmp slt i64 {k}, {stop or self.length(container, over)}")
+        self.emit(f"store i64 {self.op(f'add i64 {k}, 1')}, ptr {index}")
+        self.emit(f"br i1 {more}, label %{body}, label %{end}")
+        self.end_loop(node, base, ({}, {}), step, body, end, lambda: self.assign(
+            node.target, Value(k, INT) if container is None else self.item(container, k, over)))
+
+    def do_Continue(self, node) -> bool:
+        self.emit(f"br label %{self.loops[-1][0]}")
+        return False
+
+    def do_Break(self, node) -> bool:
+        self.emit(f"br label %{self.loops[-1][1]}")
+        return False
+
+    def do_Delete(self, node) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                self.status("PyDict_DelItem", *self.values([target.value, target.slice]))
+            else:
+                if target.id in self.owned:             # else it has no reference of its own
+                    self.releases_now(self.owned[target.id])
+                del self.kinds[target.id]
+        self.end()
+
+    def do_Pass(self, node) -> None:
+        """Nothing."""
+
+    # ---- assignment
+
+    def do_Assign(self, node) -> None:
+        first = node.targets[0]
+        if isinstance(node.value, ast.Tuple) and isinstance(first, ast.Tuple):
+            for target, value in zip(first.elts, self.held(*self.values(node.value.elts))):
+                self.assign(target, value)
+        else:
+            value = self.expr(node.value)
+            for target in node.targets:
+                self.assign(target, value)
+        self.end()
+
+    def do_AnnAssign(self, node) -> None:
+        self.assign(node.target, self.promised(self.expr(node.value), self.declared[node.target.id]))
+        self.end()
+
+    def do_AugAssign(self, node) -> None:
+        sum_ = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+        self.assign(node.target, self.expr(ast.fix_missing_locations(ast.copy_location(sum_, node))))
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self.assign_name(target.id, value)
+        elif isinstance(target, ast.Tuple):
+            whole, = self.held(value)
+            for k, each in enumerate(target.elts):
+                if getattr(each, "id", "") != "_":
+                    self.assign(each, self.item(whole, str(k), target))
+        elif isinstance(target, ast.Attribute):
+            value, before = self.boxed(value), self.yields
+            base = self.expr(target.value)
+            if self.yields > before and not value.root:
+                raise self.refuse(target, "is set to what is borrowed, after something that may run anything")
+            at = self.at(base.ir, self.offset(base, target))
+            old, ir = self.op(f"load ptr, ptr {at}"), self.take(value)
+            self.emit(f"store ptr {ir}, ptr {at}")
+            self.emit(f"call void @xdecref(ptr {old})")
+            self.yields += 1
+        else:
+            where, key = self.values([target.value, target.slice])
+            if where.kind is WORDS:
+                self.emit(f"store i64 {value.ir}, ptr {self.at(where.ir, key.ir, 'i64')}")
+            elif where.kind.cls is dict:
+                self.status("PyDict_SetItem", where, key, value)
+            else:
+                raise self.refuse(target, "is no dict and no words")
+
+    def assign_name(self, name: str, value: Value, first: bool = False) -> None:
+        if value.kind is ROW:
+            self.rows[name] = value.ir
+        elif value.kind.what != "object" or value.root == "always" and name in self.single:
+            if name not in self.vars:
+                self.vars[name] = f"%v.{name}"
+                self.allocas.append(f"%v.{name} = alloca {value.kind.ir}")
+            self.emit(f"store {value.kind.ir} {value.ir}, ptr {self.vars[name]}")
+        else:
+            if name not in self.owned:
+                self.owned[name], first = self.slot(), True
+                self.vars[name] = self.owned[name]
+            ir, old = self.take(value), self.op(f"load ptr, ptr {self.vars[name]}")
+            self.emit(f"store ptr {ir}, ptr {self.vars[name]}")
+            if self.loops or not first:
+                self.emit(f"call void @xdecref(ptr {old})")
+                self.yields += 1
+        self.kinds[name] = value.kind
+
+    # ---- conditions
+
+    def test(self, node: ast.expr, yes: str, no: str) -> tuple[dict, dict]:
+        """Branch on a condition; what is known of variables on either way."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.test(node.operand, no, yes)[::-1]
+        if isinstance(node, ast.BoolOp):
+            base, known, both = self.kinds, {}, isinstance(node.op, ast.And)
+            for part in node.values[:-1]:
+                more = self.name()
+                known |= self.test(part, more, no)[0] if both else self.test(part, yes, more)[1]
+                self.label(more)
+                self.kinds = {**base, **known}
+            known |= self.test(node.values[-1], yes, no)[0 if both else 1]
+            self.kinds = base
+            return (known, {}) if both else ({}, known)
+        since, value, facts = len(self.pending), self.truth(self.expr(node), node), self.facts(node)
+        self.end(since)
+        self.emit(f"br i1 {value}, label %{yes}, label %{no}")
+        return facts
+
+    def facts(self, node: ast.expr) -> tuple[dict, dict]:
+        """What ``isinstance(name, cls)``, ``type(name) is cls`` and ``name is None`` say of a variable, if true and if not."""
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), ast.Name() as cls]):
+                return {name: self.class_of(cls)}, {}
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]), ops=[how], comparators=[ast.Name() as cls]):
+                known: tuple[dict, dict] = {name: self.class_of(cls)}, {}
+            case ast.Compare(left=ast.Name(id=name), ops=[how], comparators=[ast.Constant(value=None)]):
+                known = {name: NONE}, {name: self.kinds[name]._replace(optional=False)}
+            case _:
+                return {}, {}
+        return known if isinstance(how, ast.Is) else known[::-1]
+
+    def class_of(self, node: ast.expr) -> Kind:
+        return self.unit.kind(node, self.scope, True)
+
+    def truth(self, value: Value, node: ast.expr) -> str:
+        if value.kind is BOOL:
+            return value.ir
+        if value.kind.cls is bool:
+            return self.op(f"icmp eq ptr {value.ir}, @_Py_TrueStruct")
+        return self.op(f"icmp ne i64 {value.ir if value.kind is INT else self.length(value, node)}, 0")
+
+    # ---- expressions
+
+    def expr(self, node: ast.expr) -> Value:
+        return getattr(self, "of_" + type(node).__name__)(node)
+
+    def of_Constant(self, node) -> Value:
+        if node.value is None:
+            return Value("@_Py_NoneStruct", NONE)
+        if isinstance(node.value, bool):
+            return Value(str(node.value).lower(), BOOL)
+        return Value(str(node.value), INT) if isinstance(node.value, int) else self.known(repr(node.value), type(node.value))
+
+    def known(self, text: str, cls: type, module: str = "") -> Value:
+        """A Python object that native code refers to: a literal, or what a module calls by that name."""
+        return Value(self.op(f"load ptr, ptr {self.unit.constant(text, module)}"), Kind("object", cls))
+
+    def of_Name(self, node) -> Value:
+        if node.id in self.kinds:
+            return self.variable(node.id)
+        if node.id in self.vars or node.id not in self.scope and node.id not in NAMES:
+            raise self.refuse(node, "is not set on all ways to here")
+        found = self.scope.get(node.id, NAMES.get(node.id))
+        if isinstance(found, Static):
+            return Value(self.unit.static(node.id, found), WORDS)
+        return Value(str(found), INT) if type(found) is int else self.known(node.id, type(found), self.scope["__name__"])
+
+    def variable(self, name: str) -> Value:
+        kind = self.kinds[name]
+        if kind is ROW:
+            return Value(self.rows[name], ROW)
+        ir, slot = self.op(f"load {kind.ir}, ptr {self.vars[name]}"), self.owned.get(name, "")
+        return Value(ir, kind, "here" if slot else "always", slot)
+
+    def offset(self, base: Value, node: ast.Attribute) -> int:
+        if base.kind.optional:
+            raise self.refuse(node, "may be None here")
+        return self.unit.slot_offset(base.kind.cls, node.attr)
+
+    def of_Attribute(self, node) -> Value:
+        base = self.expr(node.value)
+        cls = base.kind.cls
+        note = self.unit.annotation(cls, node.attr)
+        if note is None:
+            name = self.known(repr(node.attr), str)
+            base, = self.held(base)
+            return self.new(self.op(f"call ptr @PyObject_GetAttr(ptr {base.ir}, ptr {name.ir})"), ANY)
+        ir = self.op(f"load ptr, ptr {self.at(base.ir, self.offset(base, node))}")
+        if self.unit.checked:
+            self.raise_if(self.op(f"icmp eq ptr {ir}, null"), "AttributeError", f"{cls.__name__}.{node.attr} is not set\n")
+        frozen = cls in self.unit.frozen or hasattr(cls, "native")
+        return self.promised(Value(ir, ANY, base.root if frozen else ""), self.unit.kind(note, self.scope, True))
+
+    def promised(self, value: Value, kind: Kind) -> Value:
+        """A value that somebody says to be of that kind."""
+        if self.unit.checked and kind.what == "object" and isinstance(kind.cls, type) and kind.cls not in (object, type(None), type):
+            cls = self.known(kind.cls.__name__, type, "class").ir
+            good = self.op(f"call i1 @is_instance(ptr {value.ir}, ptr {cls})")
+            if kind.optional:
+                good = self.op(f"or i1 {good}, {self.op(f'icmp eq ptr {value.ir}, @_Py_NoneStruct')}")
+            self.raise_if(self.op(f"xor i1 {good}, true"), "TypeError", f"expected {kind.cls.__name__} in {self.tree.name}\n")
+        return value._replace(kind=kind)
+
+    def of_Subscript(self, node) -> Value:
+        if isinstance(node.slice, ast.Slice):
+            row, bounds = self.expr(node.value), node.slice
+            low = self.expr(bounds.lower).ir if bounds.lower else "0"
+            high = self.expr(bounds.upper).ir if bounds.upper else row.ir[1]
+            return Value((self.at(row.ir[0], low, "ptr"), self.op(f"sub i64 {high}, {low}")), ROW)
+        where, key = self.values([node.value, node.slice])
+        return self.item(where, key.ir, node)
+
+    def item(self, where: Value, index: str, node: ast.AST) -> Value:
+        kind, root, cls = ANY, where.root, where.kind.cls
+        if where.kind is WORDS:
+            return Value(self.op(f"load i64, ptr {self.at(where.ir, index, 'i64')}"), INT)
+        if isinstance(cls, types.GenericAlias):
+            base, kind = self.at(where.ir, "@TUPLE_ITEMS"), self.unit.kind(cls.__args__[int(index)], self.scope, True)
+        else:
+            bad = self.op(f"icmp uge i64 {index}, {self.length(where, node)}")
+            self.raise_if(bad, "IndexError", "index out of range")
+            if where.kind is ROW:
+                base = where.ir[0]
+            elif cls is list:
+                base, root = self.op(f"load ptr, ptr {self.at(where.ir, 24)}"), ""
+            else:
+                base = self.at(where.ir, "@TUPLE_ITEMS")
+        return Value(self.op(f"load ptr, ptr {self.at(base, index, 'ptr')}"), kind, root)
+
+    def length(self, value: Value, node: ast.AST) -> str:
+        if value.kind is ROW:
+            return value.ir[1]
+        if value.kind.cls not in (tuple, list) or value.kind.optional:
+            raise self.refuse(node, f"a {value.kind.cls} where a tuple, a list or a row is expected")
+        return self.op(f"load i64, ptr {self.at(value.ir, 16)}")
+
+    BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+              ast.LShift: "shl", ast.RShift: "ashr", ast.FloorDiv: "sdiv", ast.Mod: "srem"}
+    ORDER = {ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge", ast.Eq: "eq", ast.NotEq: "ne"}
+
+    def of_BinOp(self, node) -> Value:
+        left, right = self.expr(node.left), self.expr(node.right)
+        if (left.kind, right.kind) != (INT, INT):
+            raise self.refuse(node, "arithmetic of what is no int")
+        return Value(self.op(f"{self.BINARY[type(node.op)]} i64 {left.ir}, {right.ir}"), INT)
+
+    def of_Compare(self, node) -> Value:
+        terms, parts = self.values([node.left, *node.comparators]), []
+        for left, right, how in zip(terms, terms[1:], node.ops):
+            if isinstance(how, (ast.Is, ast.IsNot)):
+                sign = "eq" if isinstance(how, ast.Is) else "ne"
+                parts.append(self.op(f"icmp {sign} ptr {self.boxed(left).ir}, {self.boxed(right).ir}"))
+            elif isinstance(how, (ast.In, ast.NotIn)) and right.kind.cls is dict:
+                found = self.op(f"call i32 @PyDict_Contains(ptr {right.ir}, ptr {left.ir})")
+                self.fail_if(self.op(f"icmp slt i32 {found}, 0"))
+                parts.append(self.op(f"icmp {'ne' if isinstance(how, ast.In) else 'eq'} i32 {found}, 0"))
+            elif (left.kind, right.kind) == (INT, INT):
+                parts.append(self.op(f"icmp {self.ORDER[type(how)]} i64 {left.ir}, {right.ir}"))
+            else:
+                raise self.refuse(node, "a comparison of objects")
+        while len(parts) > 1:
+            parts[:2] = [self.op(f"and i1 {parts[0]}, {parts[1]}")]
+        return Value(parts[0], BOOL)
+
+    def of_IfExp(self, node) -> Value:
+        """One of two values: a variable that both ways set."""
+        where, yes, no, end = (self.name() for _ in range(4))
+        facts, base, kinds = self.test(node.test, yes, no), self.kinds, []
+        for label, known, part in ((yes, facts[0], node.body), (no, facts[1], node.orelse)):
+            self.label(label)
+            self.kinds, since = {**base, **known}, len(self.pending)
+            self.assign_name(where, self.expr(part), True)
+            kinds.append(self.kinds[where])
+            self.end(since)
+            self.emit(f"br label %{end}")
+        self.label(end)
+        self.kinds = base
+        self.kinds[where] = joined(*kinds)
+        return self.variable(where)
+
+    def of_BoolOp(self, node) -> Value:
+        return self.of_IfExp(ast.copy_location(ast.IfExp(node, ast.Constant(True), ast.Constant(False)), node))
+
+    def of_UnaryOp(self, node) -> Value:
+        if isinstance(node.op, ast.USub):
+            return Value(self.op(f"sub i64 0, {self.expr(node.operand).ir}"), INT)
+        return self.of_BoolOp(node)
+
+    def of_Tuple(self, node) -> Value:
+        values = [self.boxed(v) for v in self.held(*self.values(node.elts))]
+        new = self.new(self.op(f"call ptr @PyTuple_New(i64 {len(values)})"), Kind("object", tuple))
+        for k, value in enumerate(values):
+            ir = self.take(value)
+            self.emit(f"store ptr {ir}, ptr {self.at(self.at(new.ir, '@TUPLE_ITEMS'), k, 'ptr')}")
+        return new
+
+    def of_List(self, node) -> Value:
+        values = self.held(*self.values(node.elts))
+        new = self.new(self.op("call ptr @PyList_New(i64 0)"), Kind("object", list))
+        for value in values:
+            self.status("PyList_Append", new, value)
+        return new
+
+    # ---- calls
+
+    def status(self, function: str, *values: Value) -> None:
+        """A C function of objects that returns 0, or -1 with an error set."""
+        args = ", ".join(f"ptr {v.ir}" for v in self.held(*map(self.boxed, values)))
+        self.fail_if(self.op(f"icmp ne i32 {self.op(f'call i32 @{function}({args})')}, 0"))
+
+    def boxed(self, value: Value) -> Value:
+        """A value as an object."""
+        if value.kind is BOOL:
+            known = {"true": "@_Py_TrueStruct", "false": "@_Py_FalseStruct"}.get(value.ir)
+            return Value(known or self.op(f"select i1 {value.ir}, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct"), Kind("object", bool))
+        if value.kind is INT:
+            return self.known(value.ir, int) if value.ir.isdigit() else \
+                self.new(self.op(f"call ptr @PyLong_FromSsize_t(i64 {value.ir})"), Kind("object", int))
+        return value
+
+    def number(self, value: Value, kind: Kind, function: str) -> Value:
+        """An object as a machine number."""
+        value, = self.held(value) if value.kind.cls is not int else [value]
+        pair = self.op(f"call {{ {kind.ir}, i1 }} @{function}(ptr {value.ir})")
+        self.fail_if(self.op(f"extractvalue {{ {kind.ir}, i1 }} {pair}, 1"))
+        return Value(self.op(f"extractvalue {{ {kind.ir}, i1 }} {pair}, 0"), kind)
+
+    def of_Call(self, node) -> Value:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id not in self.kinds:
+            known = self.scope.get(function.id)
+            if hasattr(self, "call_" + function.id):
+                return getattr(self, "call_" + function.id)(node)
+            if hasattr(known, "primitive"):
+                return self.invoke(self.unit.primitive(known), node)
+            if hasattr(known, "c_function"):
+                symbol, count, out = known.c_function
+                if len(node.args) != count:
+                    raise self.refuse(node, f"{len(node.args)} arguments, expected {count}")
+                args = [f"i64 {v.ir if v.kind is INT else self.op(f'ptrtoint ptr {v.ir} to i64')}" for v in self.values(node.args)]
+                result = self.op(f"call {out} @{symbol}({', '.join(args)})")
+                return Value(result if out == "i64" else self.op(f"sext i32 {result} to i64"), INT)
+            if known in self.unit.functions:
+                return self.invoke(self.unit.function(known), node)
+        if isinstance(function, ast.Attribute):
+            base, *args = self.values([function.value, *(a for a in node.args if not isinstance(a, ast.Starred))])
+            method = vars(base.kind.cls).get(function.attr) if isinstance(base.kind.cls, type) else None
+            if method in self.unit.functions:
+                return self.invoke(self.unit.function(method), node, [base])
+            if method in (list.append, set.add):
+                self.status("PyList_Append" if method is list.append else "PySet_Add", base, *args)
+                return Value("@_Py_NoneStruct", NONE)
+            if method is dict.get and len(args) == 1:
+                found = self.op(f"call ptr @found(ptr {base.ir}, ptr {self.boxed(args[0]).ir})")
+                self.fail_if(self.op(f"icmp eq ptr {found}, null"))
+                return Value(found, ANY, "")
+        callee, = self.held(self.expr(function))
+        single = len(node.args) == 1 and isinstance(node.args[0], ast.Starred)
+        row = self.row(node.args, 0 if single else 1)
+        flag = "" if single else " | ARGUMENTS_OFFSET"
+        count = self.op(f"or i64 {row.ir[1]}, -9223372036854775808") if flag else row.ir[1]
+        return self.new(self.op(f"call ptr @PyObject_Vectorcall(ptr {callee.ir}, ptr {row.ir[0]}, i64 {count}, ptr null)"), ANY)
+
+    def row(self, nodes: list[ast.expr], free: int = 0) -> Value:
+        """Arguments in memory, behind some free places; the last may be all operands of a row."""
+        rest = None
+        if nodes and isinstance(nodes[-1], ast.Starred):
+            *nodes, last = nodes
+            if not nodes and not free:
+                return self.expr(last.value)            # as they are
+            rest = self.expr(last.value)
+        values = [self.boxed(v) for v in self.held(*self.values(nodes))]
+        memory = f"%row.{self.name()}"
+        self.allocas.append(f"{memory} = alloca [{free + len(values) + (self.unit.most if rest else 0)} x ptr]")
+        first = self.at(memory, free, "ptr")
+        for k, value in enumerate(values):
+            self.emit(f"store ptr {value.ir}, ptr {self.at(first, k, 'ptr')}")
+        if rest is None:
+            return Value((first, str(len(values))), ROW)
+        self.emit(f"call void @copy_row(ptr {self.at(first, len(values), 'ptr')}, ptr {rest.ir[0]}, i64 {rest.ir[1]})")
+        return Value((first, self.op(f"add i64 {rest.ir[1]}, {len(values)}")), ROW)
+
+    def invoke(self, made: Made, node: ast.Call, given: list[Value] = ()) -> Value:
+        """Call a native function or a primitive."""
+        fixed = len(made.kinds) - len(given)
+        values = [*given, *self.values(node.args[:fixed])]
+        if len(values) != len(made.kinds) or len(node.args) > fixed and not made.star:
+            raise self.refuse(node, f"{len(node.args)} arguments, expected {fixed}")
+        values = [self.adapted(v, k, node) for v, k in zip(values, made.kinds)]
+        if made.yields and not made.late:
+            values = self.held(*values)
+        rows = [v for v in values if v.kind is ROW] + ([self.row(node.args[fixed:])] if made.star else [])
+        args = [f"{v.kind.ir} {v.ir}" for v in values if v.kind is not ROW] + [f"ptr {r.ir[0]}, i64 {r.ir[1]}" for r in rows]
+        call, result = f"call {made.out} @{made.symbol}({', '.join(args)})", made.result
+        self.yields += made.yields
+        if made.out == "void":
+            self.emit(call)
+            return Value("@_Py_NoneStruct", NONE)
+        ir = self.op(call)
+        if result.ir == "ptr" and result is not NOTHING:
+            if made.raises:
+                self.fail_if(self.op(f"icmp eq ptr {ir}, null"))
+            return self.own(ir, result) if made.new and result.what == "object" else Value(ir, result, "")
+        if made.raises:
+            self.fail_if(ir if result is NOTHING else self.op(f"extractvalue {made.out} {ir}, 1"))
+            ir = "@_Py_NoneStruct" if result is NOTHING else self.op(f"extractvalue {made.out} {ir}, 0")
+        return Value(ir, NONE if result is NOTHING else result)
+
+    def adapted(self, value: Value, kind: Kind, node: ast.AST) -> Value:
+        """A value as a parameter, or a result, of that kind."""
+        if kind.what == "object":
+            value = self.boxed(value)
+            given = value.kind.cls
+            fits = kind.cls is object or given is kind.cls or given is type(None) and kind.optional or \
+                isinstance(given, type) and isinstance(kind.cls, type) and issubclass(given, kind.cls)
+            if not fits or value.kind.optional and not kind.optional and kind.cls is not object:
+                raise self.refuse(node, f"{given} given, expected {kind.cls}")
+            return value
+        if kind is BOOL and value.kind.cls is bool:
+            return Value(self.truth(value, node), BOOL)
+        if value.kind.what != kind.what:
+            raise self.refuse(node, f"{value.kind.what} given, expected {kind.what}")
+        return value
+
+    # ---- functions of Python's own, and forms of this language
+
+    def call_len(self, node) -> Value:
+        return Value(self.length(self.expr(node.args[0]), node), INT)
+
+    def call_int(self, node) -> Value:
+        value = self.expr(node.args[0])
+        return value if value.kind is INT else self.number(value, INT, "int_of")
+
+    def call_float(self, node) -> Value:
+        return self.number(self.expr(node.args[0]), FLOAT, "float_of")
+
+    def call_cast(self, node) -> Value:
+        return self.promised(self.expr(node.args[1]), self.class_of(node.args[0]))
+
+    def call_hasattr(self, node) -> Value:
+        """Whether a slot is set."""
+        base, name = self.expr(node.args[0]), node.args[1].value
+        at = self.at(base.ir, self.unit.slot_offset(base.kind.cls, name))
+        return Value(self.op(f"icmp ne ptr {self.op(f'load ptr, ptr {at}')}, null"), BOOL)
+
+    def call_type(self, node) -> Value:
+        value = self.expr(node.args[0])
+        return Value(self.op(f"load ptr, ptr {self.at(value.ir, 8)}"), Kind("object", type), value.root)
+
+    def call_isinstance(self, node) -> Value:
+        value, cls = self.values(node.args)
+        return Value(self.op(f"call i1 @is_instance(ptr {value.ir}, ptr {cls.ir})"), BOOL)
+
+    def call_others(self, node) -> Value:
+        value, = self.values(node.args)
+        count = self.op(f"zext i32 {self.op(f'load i32, ptr {value.ir}')} to i64")
+        return Value(self.op(f"sub i64 {count}, {int(bool(value.slot))}"), INT)
+
+    def call_function_address(self, node) -> Value:
+        made = self.unit.function(self.scope[node.args[0].id])
+        return Value(self.op(f"ptrtoint ptr @{made.symbol} to i64"), INT)
+
+    def call_words(self, node) -> Value:
+        memory = f"%words.{self.name()}"
+        self.allocas.append(f"{memory} = alloca [{self.expr(node.args[0]).ir} x i64], align 16")
+        return Value(memory, WORDS)
+
+    def call_new(self, node) -> Value:
+        """``new(cls, slot=value, ...)``."""
+        cls, *values = self.held(*self.values([node.args[0], *(k.value for k in node.keywords)]))
+        values, kind = [self.boxed(v) for v in values], self.class_of(node.args[0])
+        made = self.new(self.op(f"call ptr @PyType_GenericAlloc(ptr {cls.ir}, i64 0)"), kind)
+        for keyword, value in zip(node.keywords, values):
+            ir = self.take(value)
+            self.emit(f"store ptr {ir}, ptr {self.at(made.ir, self.unit.slot_offset(kind.cls, keyword.arg))}")
+        return made
+
+    def call_tuple(self, node) -> Value:
+        """``tuple([value for k in range(n)])``."""
+        loop, = node.args[0].generators
+        count, where = self.expr(loop.iter.args[0]).ir, self.name()
+        self.assign_name(where, self.new(self.op(f"call ptr @PyTuple_New(i64 {count})"), Kind("object", tuple)))
+        outer, self.pending = self.pending, []
+        k = loop.target.id
+        text = f"for {k} in range({ast.unparse(loop.iter.args[0])}): fill({where}, {k}, {ast.unparse(node.args[0].elt)})"
+        self.do_For(ast.increment_lineno(ast.parse(text).body[0], node.lineno - 1))
+        self.pending = outer
+        return self.variable(where)
+
+    def call_fill(self, node) -> Value:
+        new, index, value = self.values(node.args)
+        ir = self.take(self.boxed(value))
+        self.emit(f"store ptr {ir}, ptr {self.at(self.at(new.ir, '@TUPLE_ITEMS'), index.ir, 'ptr')}")
+        return Value("@_Py_NoneStruct", NONE)
+
+
+def joined(*kinds: Kind) -> Kind:
+    """What is known of a value that is of one of several kinds."""
+    if len(set(kinds)) == 1:
+        return kinds[0]
+    if len({k.what for k in kinds}) > 1:
+        raise Refused(f"a variable is {' or '.join(sorted({k.what for k in kinds}))}")
+    classes = {k.cls for k in kinds} - {type(None)}
+    cls = classes.pop() if len(classes) == 1 else object
+    return Kind(kinds[0].what, cls, cls is not object and any(k.optional for k in kinds))
+
+
+def declarations(text: str) -> str:
+    """Declarations of the C functions that a text calls and does not define or declare, by how it calls them."""
+    known = set(re.findall(r"^(?:define|declare)[^@]*@\"?([\w.]+)", text, re.M))
+    found = {name: f"declare {result} @{name}({', '.join(a.split()[0] for a in args.split(',') if a)})\n"
+             for result, name, args in re.findall(r"call (\w+) @([\w.]+)\(([^)]*)\)", text) if name not in known}
+    return "".join(found.values())
