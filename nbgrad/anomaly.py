@@ -1,7 +1,7 @@
 """Anomaly mode: where the operation was recorded whose backward fails, who wrote to a saved tensor, who made the first NaN.
 
 While the mode is on, in the whole process,
-  - every new node knows its ``Place``, the stack at its recording (NOTE [Places] in native/anomaly_ir.py), and a node that is
+  - every new node knows its ``Place``, the stack at its recording (NOTE [Places] in native/places.py), and a node that is
     recorded while a backward pass runs another one knows that one: its parent;
   - in-place writes are noted by storage, so that a version error can name the line that wrote;
   - the engine walks with ``watched_walk``: what nodes return is searched for NaN, and a failure is reported with the node's place.
@@ -36,7 +36,7 @@ from .graph.edges import Node
 from .graph.node import name_of
 from .graph.saved import writes, written
 from .graph.task import GraphTask, state
-from .native.anomaly_ir import FRAMES, MOST_FRAMES, PLACES
+from .native.places import FRAMES, MOST_FRAMES, PLACES
 from .tensors.batch_levels import BATCHED, whole
 from .tensors.layout import Layout
 from .tensors.tensor import Tensor, native
@@ -239,7 +239,7 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
         internal = task.captures is not None and task.captures.internal
         if _mode.check_nan and not internal:
             checks = nan_finder(), refuse_nan
-            step = engine.steps(*checks)[0] if task.depth <= engine.NATIVE_DEPTH else engine.checked(*checks)
+            step = engine.steps(*checks, nested=task.depth > engine.NATIVE_DEPTH)[0]
             engine.walk(task, seeds, create_graph, current, watched_run, step)
         else:
             engine.walk(task, seeds, create_graph, current)

@@ -96,11 +96,11 @@ def make_room(depth: int) -> None:
 
 def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: bool, current: dict[str, Any],
          run: Callable | None = None, step: Callable | None = None) -> None:
-    """The loop: which node comes next. What a node does in its turn is a *step*, see ``advance``.
+    """The loop: which node comes next. What a node does in its turn is a *step*, see ``steps``.
 
     Args:
         run: runs nodes that are not plain, with the arguments of ``run_special``, and all nodes while there are watchers.
-        step: takes the steps of plain nodes, in the place of ``advance``.
+        step: takes the steps of plain nodes, in the place of the usual ``advance``.
     """
     nodes, frees, plain, parts = task.roots, not task.keep_graph, task.plain, task.parts
     needed: Any = task.needed
@@ -132,7 +132,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
-    usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else (advance, send)
+    usual_step, send_on = steps(nested=task.depth > NATIVE_DEPTH)
     step = step or usual_step
     while node is not None or heap:
         if node is None:
@@ -164,26 +164,6 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 node = heappushpop(heap, (-node._seq_, ties, node))[2]
 
 
-def advance(work: tuple, node: Node):
-    """One step: run a plain node on what has arrived for it, and send its results on.
-
-    Args:
-        work: of the pass: this thread's state, counts of edges, buffers, whether it is recorded, whether nodes are freed, and
-            ``parts`` and ``leading`` of its task.
-
-    Returns:
-        What ``send`` does. The native step does the same, and comes here for a node at which nothing has arrived.
-    """
-    return send(work, node, run_plain(work, node), work[4])
-
-
-def run_plain(work: tuple, node: Node):
-    """The results of a plain node."""
-    current, _, buffers, create_graph, _, parts, _ = work
-    current["node"] = node
-    return run_alone(node, buffers.pop(node, None), create_graph, parts)
-
-
 def run_alone(node: Node, g, create_graph: bool, parts: dict[Node, Callable] | None):
     """The results of a node that nobody has hung anything on, unless its own run did."""
     results = backward_of(node, parts)(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
@@ -205,37 +185,6 @@ def hooked_meanwhile(node: Node, results, g):
     return results
 
 
-def send(work: tuple, node: Node, grads, frees: bool):
-    """The end of a step: free the node, and add its results to what the nodes and leaves below it will receive.
-
-    Args:
-        grads: what the node's ``backward`` returned.
-        frees: whether the node is freed, if it is of a kind that saves something.
-
-    Returns:
-        The nodes and leaves for which everything has arrived by now, in the order of the edges; a single Node alone.
-    """
-    counts = work[1]
-    edges = node._edges_
-    how = frees and node._rule_.frees
-    if how is not True and how is not False:
-        how(node)
-    elif how:
-        node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
-        node._backward_ = freed_backward
-    if len(edges) == 1:
-        grads = (grads,)
-    ready = []
-    for edge, g in zip(edges, NOTHING * len(edges) if grads is None else grads):
-        if edge is not None:
-            below = receive(work, edge, g)
-            if below is not None:
-                left = counts[below] = counts[below] - 1
-                if not left:
-                    ready.append(below)
-    return ready
-
-
 def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
     """Add ``g`` to what is behind an edge; returns the node or leaf there, None if the pass does not come to it."""
     _, _, buffers, create_graph, _, _, leading = work
@@ -248,33 +197,18 @@ def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
 
 
 @cache
-def steps(check: Callable | None = None, complain: Callable | None = None) -> tuple[Callable, Callable]:
-    """``advance`` and ``send``, native ones where there are any: see ``launch.Native.steps``.
-
-    A node of Lotka-Volterra (benchmarks/test_engine.py), where most values have several uses, takes 0.9 instead of 2 us, one of the
-    chain of products (benchmarks/test_overhead.py) 0.45 instead of 0.65.
+def steps(check: Callable | None = None, complain: Callable | None = None, nested: bool = False) -> tuple[Callable, Callable]:
+    """``advance`` and ``send``, a node's turn in a pass and its end alone: see ``Steps`` of native/steps.py.
 
     Args:
         check, complain: ``check(grads)`` is asked about the results of every node; whatever it finds but None,
             ``complain(node, found)`` raises an error about.
+        nested: for passes inside of many others: the functions as they are, which need none of the thread's stack.
     """
-    step = advance if check is None or complain is None else checked(check, complain)
     sums = accumulation.sum_plans, CALLS["add"], accumulation.plan_sum
-    return native.steps((Node, AccumulateGrad), freed_backward, (step, send, receive), sums, (check, complain, hooked_meanwhile))
+    return native.steps(AccumulateGrad, freed_backward, receive, *sums, check, complain, hooked_meanwhile, compiled=not nested)
 
 
-def checked(check: Callable, complain: Callable) -> Callable:
-    """``advance`` with a look at the results."""
-    def advance(work: tuple, node: Node):
-        grads = run_plain(work, node)
-        found = check(grads)
-        if found is not None:
-            complain(node, found)
-        return send(work, node, grads, work[4])
-    return advance
-
-
-NOTHING = (None,)
 walker: Callable = walk         # anomaly.py puts another in its place while it watches
 
 # Who wants to see every node and leaf run, asked once a pass: ``watch(run, settle) -> (run, settle)``, each in the other's place.

@@ -15,7 +15,7 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.grad_mode import special
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.join import constant
-from ..native.launch import Plan, pack_record
+from ..native.plans import Plan, pack_record
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]

@@ -20,7 +20,7 @@ from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.inference import made
 from ..modes.interpreters import has_tangent
 from ..native.handle import from_blocks
-from ..native.launch import NUMBER_CODES, Plan, pack_record
+from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors import batch_levels
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole

@@ -37,7 +37,7 @@ from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from ..graph.saved import EnteredHooks, RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
 from ..modes.inference import NEVER, elementwise_caller
 from ..modes.interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
-from ..native.launch import ElementwisePlan, Plan
+from ..native.plans import ElementwisePlan, Plan
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import OPERATIONS, guarded, postorder, symbol
 from ..ops.spellings import public_name, target_of
@@ -950,34 +950,38 @@ def call_of(op: Elementwise) -> Callable:
 BARE: dict[str, Callable] = {}
 
 
-def bare_caller(op: Elementwise, plans: dict, *records: Callable) -> Callable:
+def bare_caller(op: Elementwise, plans: dict) -> Callable:
     """A native call for operands that no active mode concerns."""
-    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), *records, *[None] * (2 - len(records)), mode,
-                         op.differentiable)
+    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), asking_recorder(op), mode, op.differentiable)
     return BARE.setdefault(op.name, made)
+
+
+def asking_recorder(op: Elementwise) -> Callable:
+    """``record(plan, out, *operands)`` for calls of which native code cannot tell whether they are recorded."""
+    def record(plan, out, *operands):
+        if mode.enabled:
+            mask = gradient_mask(op, operands)
+            if mask:
+                plan.records[mask](plan, out, *operands)
+    return record
 
 
 def unary(op: Elementwise, plans: dict) -> Callable:
     """The call of a one-operand operation."""
-    def record(plan, out, x):
-        if mode.enabled and differentiable and (x._needs_grad_ is not ASK or requires_grad(x)):
-            plan.records[1](plan, out, x)
-
     def slow(x):
         if special:
             out = known_call(op, (x,))
             if out is not None:
                 return out
             if is_bystander((x,)):
-                return (BARE.get(op.name) or bare_caller(op, plans, record))(x)
+                return (BARE.get(op.name) or bare_caller(op, plans))(x)
         elif isinstance(x, Tensor) and adopt(plans, kinds, x.layout, x.layout):
             return run(x)
         return infer(x) if mode.inference else general(op, (x,))
 
-    differentiable, = op.differentiable
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, record, None, mode, op.differentiable)
+    run = native.caller(plans, special, slow, asking_recorder(op), mode, op.differentiable)
 
     # A Python function, because builtins do not bind as methods.
     def call(input):
@@ -988,39 +992,20 @@ def unary(op: Elementwise, plans: dict) -> Callable:
 
 def binary(op: Elementwise, plans: dict) -> Callable:
     """The call of a two-operand operation."""
-    left, right = op.differentiable
-
-    def record(plan, out, x, y):
-        # The thread-local mode costs 30 ns: it is read only where something would be recorded.
-        if mode.enabled:
-            needs = x._needs_grad_
-            wants = y._needs_grad_ if isinstance(y, Tensor) else False
-            if needs is ASK:
-                needs = requires_grad(x)
-            if wants is ASK:
-                wants = requires_grad(y)
-            mask = (left if needs else 0) | (right << 1 if wants else 0)
-            if mask:
-                plan.records[mask](plan, out, x, y)
-
-    def record_second(plan, out, x, y):     # x is a number
-        if mode.enabled and right and (y._needs_grad_ is not ASK or requires_grad(y)):
-            plan.records[2](plan, out, x, y)
-
     def slow(x, y):
         if special:
             out = known_call(op, (x, y))
             if out is not None:
                 return out
             if is_bystander((x, y)):
-                return (BARE.get(op.name) or bare_caller(op, plans, record, record_second))(x, y)
+                return (BARE.get(op.name) or bare_caller(op, plans))(x, y)
         elif adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x), y.layout if isinstance(y, Tensor) else type(y)):
             return run(x, y)
         return infer(x, y) if mode.inference else general(op, (x, y))
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, record, record_second, mode, op.differentiable)
+    run = native.caller(plans, special, slow, asking_recorder(op), mode, op.differentiable)
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):
@@ -1050,12 +1035,6 @@ def nary(op: Elementwise) -> Callable:
     # Found by tuples alone. Where what is stored must be looked at in every call, nothing is found.
     quick = of_default_dtype({}) if stores or count <= 2 else plans
 
-    def record(plan, out, *operands):
-        if mode.enabled:
-            mask = gradient_mask(op, operands)
-            if mask:
-                plan.records[mask](plan, out, *operands)
-
     def slow(*operands):
         if special:
             out = known_call(op, operands)
@@ -1068,7 +1047,7 @@ def nary(op: Elementwise) -> Callable:
         return out
 
     bits = tuple(-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable)))
-    run = native.caller_of_many(quick, special, slow, record, mode, bits) if count <= FEW else slow
+    run = native.caller_of_many(quick, special, slow, asking_recorder(op), mode, bits) if count <= FEW else slow
 
     def call(*operands, **named):
         if named or len(operands) != count:

@@ -18,7 +18,7 @@ from ..graph.edges import edge_of, needs_gradient, note_retained, requires_grad
 from ..graph.saved import active_hooks, count_write
 from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
@@ -105,9 +105,9 @@ def inplace_call(op: Elementwise) -> Callable:
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     quick: dict = of_default_dtype({})
     if op.policy == "first":
-        run = native.writer(quick, special, store, mode, len(names))
+        run = native.writer(quick, special, store, mode)
     else:
-        run = slow if op.integer_divisor else native.writer(plans, special, slow, mode, len(names))
+        run = slow if op.integer_divisor else native.writer(plans, special, slow, mode)
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__signature__ = public_signature(op)
     CALLS[op.name + "_"] = call

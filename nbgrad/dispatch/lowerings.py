@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Callable
 
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.core import Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native

@@ -10,7 +10,7 @@ from ..base.grad_mode import mode, special
 from ..graph.edges import Edge, Node, edge_of, needs_gradient, next_seq
 from ..graph.node import blank_node
 from ..modes.interpreters import is_marked
-from ..native.launch import Plan
+from ..native.plans import MovementPlan
 from ..ops.core import Movement
 from ..ops.kinds import is_strange, odd_condition, refuse_odd, refuse_wrong_kind, whole_names
 from ..ops.spellings import public_signature
@@ -30,19 +30,16 @@ for _slot in Meta.__slots__:
         setattr(META_OF_VIEW, _slot, getattr(META_TEMPLATE, _slot))
 
 
-class ViewPlan(Plan):
+class ViewPlan(MovementPlan):
     """The layout and place of a view; nothing is launched.
 
     Attributes:
         op, args: the movement and its attributes by position, for replaying it.
-        layout: the operand's.
-        offset: in bytes from the operand's first element; a tuple for several results.
         rest: what the inverse formula takes after ``g``; None until a backward pass asks.
         pieces: of several results, what each is made of; None until a call asks.
     """
 
-    __slots__ = ("op", "args", "layout", "offset", "rest", "pieces")
-    offset: Any
+    __slots__ = ("op", "args", "rest", "pieces")
     pieces: tuple | None
 
     def __init__(self, op: Movement, layout: Layout, args: tuple):
@@ -141,7 +138,7 @@ def viewer(op: Movement) -> Callable:
 
     A slice 0.83 -> 0.66 us.
     """
-    return native.viewer(view_node_template(op), META_OF_VIEW, ViewPlan, ASK, (DEFAULT, NO_GRAD),
+    return native.viewer(view_node_template(op), META_OF_VIEW, (DEFAULT, NO_GRAD),
                          lambda plan, x, enabled, *values: slow_view(op, x, plan, values))
 
 

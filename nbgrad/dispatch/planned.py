@@ -8,7 +8,7 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..modes.interpreters import is_marked
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.core import General
 from ..ops.kinds import is_strange, odd_lines, refuse_odd, refuse_wrong_kind
 from ..ops.spellings import RENAMED, own_arguments

@@ -18,7 +18,7 @@ from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
-from ..native.launch import NUMBER_CODES, Plan, pack_record
+from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..ops.expr import Expr, postorder
 from ..tensors.layout import Layout, common_strides, layout_of
 

@@ -26,7 +26,7 @@ from ..dispatch.generated import compile_text
 from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Presence
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.expr import Expr, constant as constant_of, evaluate, operation, symbol
 from ..tensors.tensor import Tensor, native
 from .tangents import beneath, lies_alike

@@ -32,7 +32,7 @@ from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, is_marked, known_calls, quick_calls, quick_writes
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import broadcast_shapes

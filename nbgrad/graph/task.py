@@ -46,25 +46,10 @@ def survey(roots: Iterable[Target]) -> tuple[dict[Target, int], list[Node], list
     return counts, nodes, ends
 
 
-def look_around(counts: dict[Target, int], nodes: list[Node], ends: list[Node]) -> None:
-    """Note in a survey where the edges of all nodes lead."""
-    for node in nodes:          # those that come to light are appended
-        edges = [edge for edge in node._edges_ if edge is not None]
-        if not edges:
-            ends.append(node)
-        for below in map(target, edges):
-            if below in counts:
-                counts[below] += 1
-            else:
-                counts[below] = 1
-                if not isinstance(below, Tensor):
-                    nodes.append(below)
-
-
 @cache
 def surveyor() -> Callable[[dict, list, list], None]:
-    """``look_around``, or a native function that does the same (0.24 -> 0.06 us a node with two edges)."""
-    return native.surveyor((Node, AccumulateGrad), target, look_around)
+    """The walk of a survey: see ``Surveyor`` of native/steps.py."""
+    return native.surveyor(AccumulateGrad, target)
 
 
 def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
@@ -114,20 +99,15 @@ def from_below(counts: dict[Target, int], nodes: list[Node]) -> list[Node]:
     return order[::-1]
 
 
-def lead_all(order: list[Node], leading: dict[Target, bool], needed: set[Target], parted: dict[Node, int]) -> bool:
-    """Note for nodes whether they lead to wanted places, each behind all that it leads to.
+def lead_through(node: Node, leading: dict[Target, bool], needed: set[Target], parted: dict[Node, int]) -> bool:
+    """Note for a node whether it leads to wanted places, as ``Leader`` of native/steps.py does for those with few edges.
 
     Args:
         leading, needed, parted: as ``nodes_needed`` returns them; in ``leading`` is what is wanted.
 
     Returns:
-        Whether they came in such an order.
+        Whether all that it leads to was seen before.
     """
-    return all(lead_through(node, leading, needed, parted) for node in order)
-
-
-def lead_through(node: Node, leading: dict[Target, bool], needed: set[Target], parted: dict[Node, int]) -> bool:
-    """``lead_all`` of one node."""
     chosen, elsewhere = 0, False
     for k, edge in enumerate(node._edges_):
         if edge is not None:
@@ -151,8 +131,8 @@ def lead_through(node: Node, leading: dict[Target, bool], needed: set[Target], p
 
 @cache
 def leader() -> Callable[[list, dict, set, dict], bool]:
-    """``lead_all``, or a native function that does the same (0.7 -> 0.1 us a node with two edges)."""
-    return native.leader((Node, AccumulateGrad), target, lead_through, lead_all)
+    """What ``lead_through`` does for all nodes of a list: see ``Leader`` of native/steps.py."""
+    return native.leader(AccumulateGrad, target, lead_through)
 
 
 class Captures:

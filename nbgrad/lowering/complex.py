@@ -9,7 +9,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.elementwise import elementwise_loop
-from ..native.launch import pack_record
+from ..native.plans import pack_record
 from ..tensors.layout import broadcast_shapes, layout_of
 from .join import Part, place_plan
 

@@ -10,7 +10,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import Formula, direct_record, elementwise_plan
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.scan import repeat_loop
-from ..native.launch import pack_record
+from ..native.plans import pack_record
 from ..ops.expr import symbol
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import native, new_tensor

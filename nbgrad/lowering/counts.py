@@ -20,7 +20,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.templates.count import before, counting_loop, insertion_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
 from ..kernels.templates.select import rank_of
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array

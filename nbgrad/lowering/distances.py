@@ -10,7 +10,7 @@ from ..base.calls import CALLS
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.distances import distance_kernel
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import native
 

@@ -22,7 +22,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of

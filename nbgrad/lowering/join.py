@@ -14,7 +14,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
 from ..tensors.layout import Layout, contiguous_strides, layout_of
 from ..tensors.memory_format import strides_of

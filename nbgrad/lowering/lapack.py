@@ -16,7 +16,7 @@ from ..graph.edges import needs_gradient
 from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.lapack import lapack_kernel
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 

@@ -18,7 +18,7 @@ from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops.expr import symbol
 from ..ops.kinds import constant_number
 from ..ops.linalg import PRODUCTS, in_turns, kron_in_steps, with_addend

@@ -13,7 +13,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.templates.losses import loss_loop
 from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import finite_or_zero
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout
 
 # Scores from which rows are shared out, and about how many a share has.

@@ -15,7 +15,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.mask import masked_loop, positions_loop
 from ..kernels.templates.reduce import WIDTHS
-from ..native.launch import pack_record
+from ..native.plans import pack_record
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native

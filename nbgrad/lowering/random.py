@@ -11,7 +11,7 @@ from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
-from ..native.launch import NUMBER_CODES, PARALLEL, pack_record
+from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
 from ..tensors import batch_levels
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of

@@ -51,7 +51,7 @@ from ..kernels.templates.reduce import (
     variance_loop,
     variance_of,
 )
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import diagonal_of
 from ..tensors.layout import Layout, layout_of

@@ -15,7 +15,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, running_logsumexp_loop, scan_loop, shift_loop
 from ..kernels.templates.select import rank_of, running_loop
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout

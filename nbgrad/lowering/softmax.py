@@ -13,7 +13,7 @@ from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
-from ..native.launch import PARALLEL, pack_record
+from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..tensors.layout import Layout

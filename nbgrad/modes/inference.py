@@ -19,7 +19,7 @@ from ..base.errors import GradError
 from ..base.grad_mode import mode, special
 from ..graph.edges import Edge, Node, accumulator_of, requires_grad
 from ..graph.node import saved_values
-from ..native.launch import Plan
+from ..native.plans import Plan
 from ..ops.core import Op
 from ..tensors.layout import Layout, marked_layout
 from ..tensors.storage import IN_INFERENCE_MODE
@@ -248,7 +248,7 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
         if len(special) != 1:
             return general(operands)
         if not made:
-            made.append(native.caller(quick, NEVER, miss, record_nothing, None, mode, (False, False)))
+            made.append(native.caller(quick, NEVER, miss, record_nothing, mode, (False, False)))
         out = made[0](*operands)
         # A type that overrides operations may have returned anything.
         if type(out) is Tensor and out.layout.special is INFERENCE and out._storage_.writable:

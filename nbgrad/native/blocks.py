@@ -27,7 +27,7 @@ import numpy as np
 
 from ..base import config
 from ..base.locks import new_rlock
-from .launch import NEW_FROM_DESCR, numpy_function
+from .objects import NEW_FROM_DESCR, numpy_function
 
 __all__ = ["LEAST", "Blocks", "blocks"]
 

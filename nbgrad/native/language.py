@@ -25,7 +25,7 @@ NOTE [Ints]: a machine number has 64 bits and wraps around; Python's do not. A f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 __all__ = ["Primitive", "Row", "Static", "Words", "bound", "c_entry", "c_function", "entry", "native", "primitive", "raw"]
 
@@ -50,8 +50,11 @@ class Static(list, Words):      # type: ignore[misc]
         super().__init__(first)
 
 
-# Operands of a call: a pointer and a count. In Python: a tuple. All of it lives as long as the call.
-Row = tuple
+if TYPE_CHECKING:
+    Row = tuple
+else:
+    class Row(tuple):
+        """Operands of a call: a pointer and a count. In Python: a tuple. All of it lives as long as the call."""
 
 
 class Primitive(NamedTuple):

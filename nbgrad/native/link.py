@@ -122,9 +122,11 @@ class Functions:
             words += [self.slot(node_type, f"_s{k}_"), self.slot(node_type, f"_v{k}_"), int(is_number)]
         return self.method(Differentiator(self.words(*words, *parts), slow))
 
-    def steps(self, *parts: Any) -> tuple[Callable, Callable]:
-        """``advance`` and ``send``: see ``Steps``, which the arguments make."""
+    def steps(self, *parts: Any, compiled: bool = True) -> tuple[Callable, Callable]:
+        """``advance`` and ``send``: see ``Steps``, which the arguments make; as they are where they are not to be compiled."""
         owner = Steps(*parts)
+        if not compiled:
+            return owner.advance, owner.send
         return self.method(owner, "advance"), self.method(owner, "send")
 
     def surveyor(self, accumulator: type, target: Callable) -> Callable:
@@ -181,17 +183,19 @@ class Native(Functions):
         offsets = [(name, slot, slot_offset(each, slot)) for name, each in sorted(classes.items())
                    for cls in each.__mro__ for slot in vars(cls).get("__slots__", ()) if not slot.startswith("__")]
         from ..kernels.cpu.store import content_key
-        rest = 'target triple = "@TRIPLE"\n' + pool_ir() + NAN_TEXT
+        rest = pool_ir() + NAN_TEXT
         key = content_key("native", *sources, rest, repr(offsets), repr(sorted(values.items())), f"{checked} {faults}")
 
         def compile() -> tuple[bytes, list[str]]:
             from .translate import Unit, declarations
             frozen = [classes[name] for name in ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")]
             unit = Unit(MODULES, classes, slot_offset, frozen, plans.MOST_OPERANDS, checked, faults)
-            text = unit.ir() + rest + "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
+            text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + rest + "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
             for name in sorted(values, key=len, reverse=True):
                 text = text.replace("@" + name, str(values[name]))
             text += declarations(text)
+            if os.environ.get("NBGRAD_SHOW"):
+                pathlib.Path(os.environ["NBGRAD_SHOW"]).write_text(text)
             symbols = [*unit.entries, *(symbol[2:-1] for symbol in unit.constants.values()), *GLOBALS, *Pool.ENTRIES]
             return loader.emit(text), symbols + ["fault_countdown"] * faults
 

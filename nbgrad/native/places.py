@@ -99,7 +99,8 @@ def place():
 def find_place():
     """The place from which this was called: NOTE [Places]. Held as it is: what Python does meanwhile may switch the mode off."""
     places, capture, running, induced, _ = cast(Watcher, kept(watcher, 0))
-    found = capture(None, None) if places is None else known_place(places, capture)
+    table: list | None = places
+    found = capture(None, None) if table is None else known_place(table, capture)
     if running:
         return induced(found)
     return found

@@ -17,7 +17,8 @@ __all__ = ["add", "address_of", "address_of_bytes", "allocate", "array_data", "a
            "bytes_of", "new_word", "same_words", "subtract", "swap", "switch", "thread_dict", "thread_number", "thread_state", "top_bits",
            "words", "words_of", "Slot"]
 
-Slot = int          # a slot, by its offset; in Python by its name
+class Slot(int):
+    """A slot, by its offset; in Python by its name."""
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------

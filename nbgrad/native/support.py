@@ -57,7 +57,7 @@ declare void @_Py_Dealloc(ptr)
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
 @zero_word = private constant i64 0
-@count_text = private constant [31 x i8] c"%s: called with %zd arguments.\\00"
+@count_text = private constant [65 x i8] c"launch: %s got a number of arguments that it does not take: %zd.\\00"
 !0 = !{!"branch_weights", i32 1, i32 4000}
 !1 = !{!"branch_weights", i32 4, i32 1}
 

@@ -468,6 +468,9 @@ class Body:
         """Go on behind ways that come together; whether there is one."""
         if states:
             self.label(end)
+            for name in {n for s in states for n in s}:
+                if len({s[name].what for s in states if name in s}) > 1:
+                    raise self.refuse(self.tree, f"{name} is of one kind or another in")
             self.kinds = {n: joined(*(s[n] for s in states)) for n in states[0] if all(n in s for s in states)}
         return bool(states)
 
@@ -779,6 +782,8 @@ class Body:
             self.emit(f"br label %{end}")
         self.label(end)
         self.kinds = base
+        if len({kind.what for kind in kinds}) > 1:
+            raise self.refuse(node, "is of one kind or another")
         self.kinds[where] = joined(*kinds)
         return self.variable(where)
 
@@ -870,9 +875,9 @@ class Body:
         rest = None
         if nodes and isinstance(nodes[-1], ast.Starred):
             *nodes, last = nodes
+            rest = self.operands(self.expr(last.value), last)
             if not nodes and not free:
-                return self.expr(last.value)            # as they are
-            rest = self.expr(last.value)
+                return rest                             # as they are
         values = [self.boxed(v) for v in self.held(*self.values(nodes))]
         memory = f"%row.{self.name()}"
         self.allocas.append(f"{memory} = alloca [{free + len(values) + (self.unit.most if rest else 0)} x ptr]")
@@ -883,6 +888,13 @@ class Body:
             return Value((first, str(len(values))), ROW)
         self.emit(f"call void @copy_row(ptr {self.at(first, len(values), 'ptr')}, ptr {rest.ir[0]}, i64 {rest.ir[1]})")
         return Value((first, self.op(f"add i64 {rest.ir[1]}, {len(values)}")), ROW)
+
+    def operands(self, value: Value, node: ast.AST) -> Value:
+        """A row, or the items of a tuple as one."""
+        if value.kind is ROW:
+            return value
+        value, = self.held(value)
+        return Value((self.at(value.ir, "@TUPLE_ITEMS"), self.length(value, node)), ROW)
 
     def invoke(self, made: Made, node: ast.Call, given: list[Value] = ()) -> Value:
         """Call a native function or a primitive."""
@@ -1002,8 +1014,6 @@ def joined(*kinds: Kind) -> Kind:
     """What is known of a value that is of one of several kinds."""
     if len(set(kinds)) == 1:
         return kinds[0]
-    if len({k.what for k in kinds}) > 1:
-        raise Refused(f"a variable is {' or '.join(sorted({k.what for k in kinds}))}")
     classes = {k.cls for k in kinds} - {type(None)}
     cls = classes.pop() if len(classes) == 1 else object
     return Kind(kinds[0].what, cls, cls is not object and any(k.optional for k in kinds))
