@@ -42,7 +42,7 @@ from ..ops.core import OPS, Elementwise
 from ..ops.expr import OPERATIONS, guarded, postorder, symbol
 from ..ops.spellings import public_name, target_of
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.tensor import ASK, Tensor, native
+from ..tensors.tensor import Tensor, native
 from ..views import WrittenRegion
 from .generated import compile_text
 from .plans import Formula, elementwise_plan, result_layout

@@ -256,7 +256,7 @@ class Node(Placed):
     _attrs_: Any
     _backward_: Callable
     _outputs_: int
-    _meta_: NodeMeta | None
+    _meta_: Any             # NodeMeta or None
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""
@@ -440,7 +440,7 @@ def node_meta(node: Node) -> NodeMeta:
     if meta is None:
         meta = made_once(node, "_meta_", NodeMeta)
         with _tracking:
-            if not is_tracked(node):        # see NOTE [Collector] in native/launch.py; twice is fatal
+            if not is_tracked(node):        # see NOTE [Collector] in native/launches.py; twice is fatal
                 show_collector()(node)
     return meta
 

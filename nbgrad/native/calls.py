@@ -14,7 +14,7 @@ from .primitives import get, owns_memory, words_of
 
 if TYPE_CHECKING:
     from ..graph.node import Node
-    from ..tensors.tensor import Tensor
+    from ..tensors.tensor import Meta, Tensor
 
 __all__ = ["Caller", "CallerOfMany", "Differentiator", "Writer"]
 
@@ -26,11 +26,11 @@ def flows(x) -> int:
         return 0
     if x._needs_grad_ is True:
         return 1
-    meta = x._meta_
+    meta: Meta | None = x._meta_
     if meta is None:
         return -1
     if meta.node is None:
-        base = meta.base
+        base: Tensor | None = meta.base
         if base is None:
             return -1
         if base._needs_grad_ is not True:
@@ -95,7 +95,8 @@ class Caller:
         else:
             mask = flow_x * bits[0] | flow_y * bits[1]
             if mask != 0 and recording(self.mode):
-                plan.records[mask](plan, out, *operands)
+                records: list = plan.records
+                records[mask](plan, out, *operands)
         return out
 
 
@@ -106,7 +107,8 @@ class CallerOfMany:
     Attributes:
         plans: by a tuple of layouts and types of Python numbers.
         record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded.
-        bits: number of operands; for each its bit in the mask of those that need a gradient, 0, or -1 where ``record`` is to refuse it.
+        bits: number of operands; for each its bit in the mask of those that need a gradient, 0, or -1 where ``record`` is to refuse
+        it.
     """
 
     __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
@@ -135,15 +137,18 @@ class CallerOfMany:
             if mask < 0:
                 break
         if mask != 0 and recording(self.mode):
-            recorder = self.record if mask < 0 else plan.records[mask]
+            records: list = plan.records
+            recorder = self.record if mask < 0 else records[mask]
             recorder(plan, out, *operands)
         return out
 
 
 @native(inline=True)
 def apart(x: Tensor, y: Tensor) -> bool:
-    """Whether writing to x leaves what is still to be read of y alone: they are one tensor, the same part of one array, or arrays of
-    which each has its own memory."""
+    """Whether writing to x leaves what is still to be read of y alone.
+
+    They are one tensor, the same part of one array, or arrays of which each has its own memory.
+    """
     if x is y:
         return True
     one, other = x._storage_.array, y._storage_.array
@@ -203,7 +208,8 @@ class Differentiator:
     Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to ``slow``.
 
     Attributes:
-        words: number of saved values, index of the subset, number of results, or 0 where they are what the kernel returns, number of
+        words: number of saved values, index of the subset, number of results, or 0 where they are what the kernel returns, number
+        of
             those that the kernel computes; for each saved value its slot and its version's, and whether it is a number; for each
             result which of the kernel's it is (-1: the cotangent itself; -2: None).
     """
@@ -223,7 +229,8 @@ class Differentiator:
         saved, results, computed = facts[0], facts[2], facts[3]
         out = None
         if computed != 0:
-            backs: dict | None = plan.backs[facts[1]]
+            subsets: list = plan.backs
+            backs: dict | None = subsets[facts[1]]
             if backs is None:
                 return self.slow(node, g, create)
             back: Plan | None = backs.get(g.layout)

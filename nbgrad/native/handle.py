@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable
 
-from ..base import config
 from ..kernels.cpu import LARGE
 
 __all__ = ["from_blocks", "known", "native", "release_blocks", "use_blocks"]
@@ -13,8 +12,8 @@ _natives: list[Any] = []        # launchers that do not ask for blocks yet
 _uses_blocks = False
 
 
-# What native functions read and make, entered by the modules that say what it is: the classes ``Tensor Storage Layout Node Meta``, and
-# the objects ``CPU`` and ``ASK``.
+# What native functions read and make, entered by the modules that say what it is: the classes ``Tensor Storage Layout Node Meta``,
+# and the objects ``CPU`` and ``ASK``.
 known: dict[str, Any] = {}
 
 

@@ -10,15 +10,15 @@ same text; ``link`` loads that and hands it to the package. There is no second v
     @raw        a function of numbers alone, which cannot fail and runs without the interpreter
     @c_entry    the same, called from C, or by its address
 
-What the language has: parameters and variables with the classes' own annotations as types; attributes, items, calls; ``if``, ``while``,
-``for`` over ranges, tuples, lists and operands; ``is``, ``isinstance``, comparisons and arithmetic of ints; ``raise`` with a constant
-message, ``try`` with ``except BaseException``; tuples, lists, dicts, sets. Anything else is refused with its place when it is translated.
-What Python has no word for is a *primitive*: see ``primitives``.
+What the language has: parameters and variables with the classes' own annotations as types; attributes, items, calls; ``if``,
+``while``, ``for`` over ranges, tuples, lists and operands; ``is``, ``isinstance``, comparisons and arithmetic of ints; ``raise``
+with a constant message, ``try`` with ``except BaseException``; tuples, lists, dicts, sets. Anything else is refused with its place
+when it is translated. What Python has no word for is a *primitive*: see ``primitives``.
 
-NOTE [Types]: ``int``, ``bool`` and ``float`` are machine numbers in parameters and variables, and objects in the fields of classes. A
-class is an object of it, whose slots are read at their offsets; what has no annotation is any object, used through Python's
-protocols. ``C | None`` must be tested before a field of it is read; ``isinstance``, ``type(x) is`` and ``is None`` tell the translator
-what they tell the reader; an annotated assignment, and ``cast``, are promises, which the checked build looks at.
+NOTE [Types]: ``int``, ``bool`` and ``float`` are machine numbers in parameters and variables, and objects in the fields of classes.
+A class is an object of it, whose slots are read at their offsets; what has no annotation is any object, used through Python's
+protocols. ``C | None`` must be tested before a field of it is read; ``isinstance``, ``type(x) is`` and ``is None`` tell the
+translator what they tell the reader; an annotated assignment, and ``cast``, are promises, which the checked build looks at.
 
 NOTE [Ints]: a machine number has 64 bits and wraps around; Python's do not. A function that counts on that is a primitive.
 """
@@ -43,7 +43,7 @@ class Words:
         raise NotImplementedError
 
 
-class Static(list, Words):      # type: ignore[misc]
+class Static(list, Words):
     """Words that live as long as the module, with what they hold at first."""
 
     def __init__(self, *first: int):
@@ -95,8 +95,8 @@ def native(function: F | None = None, *, inline: bool = False, cold: bool = Fals
     Args:
         inline: into whoever calls it.
         cold: seldom called, and kept out of the way of what is not.
-        python: what Python runs in its place. For what relies on the lock: native code keeps it unless it gives it away, and between
-            two lines of Python it may change hands.
+        python: what Python runs in its place. For what relies on the lock: native code keeps it unless it gives it away, and
+            between two lines of Python it may change hands.
     """
     if function is None:
         return lambda function: mark(python or function, "inline" if inline else "cold" if cold else "plain")
@@ -112,7 +112,7 @@ def entry(function: F | None = None, *, python: Callable[..., Any] | None = None
 
 def bound(cls: C) -> C:
     """A class whose methods are entries; its fields never change once an object is made."""
-    return mark(cls, "bound")           # type: ignore[type-var]
+    return mark(cls, "bound")
 
 
 def raw(function: F) -> F:

@@ -18,8 +18,28 @@ from .language import Row, Static, Words, entry, native
 from .places import note_write
 from .plans import Plan
 from .primitives import (
-    address_of, address_of_bytes, array_data, get_int64, hide, imag_part, keep, kept, new, new_array, new_word, put_float32, put_float64, put_int64,
-    real_part, reraise, run_kernel, share_kernel, thread_dict, thread_number, words, words_of,
+    address_of,
+    address_of_bytes,
+    array_data,
+    get_int64,
+    hide,
+    imag_part,
+    keep,
+    kept,
+    new,
+    new_array,
+    new_word,
+    put_float32,
+    put_float64,
+    put_int64,
+    real_part,
+    reraise,
+    run_kernel,
+    share_kernel,
+    thread_dict,
+    thread_number,
+    words,
+    words_of,
 )
 
 if TYPE_CHECKING:

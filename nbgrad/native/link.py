@@ -80,7 +80,8 @@ class Functions:
 
     def viewer(self, node: Any, meta: Any, creations: tuple, slow: Callable) -> Callable:
         """See ``Viewer``; ``creations`` with recording on, and off."""
-        return self.method(Viewer(node, self.copies(node, recorded_slots(0)), meta, self.copies(meta, META_OF_A_VIEW), *creations, slow))
+        copies = self.copies(node, recorded_slots(0)), self.copies(meta, META_OF_A_VIEW)
+        return self.method(Viewer(node, copies[0], meta, copies[1], creations[0], creations[1], slow))
 
     def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...], edge_of: Callable) -> Callable:
         """See ``Recorder``.
@@ -94,12 +95,14 @@ class Functions:
             words += [position, self.slot(type(template), f"_s{k}_"), self.slot(type(template), f"_v{k}_"), int(is_number)]
         return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved))), edge_of))
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, differentiable: tuple[bool, ...]) -> Callable:
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
+               differentiable: tuple[bool, ...]) -> Callable:
         """See ``Caller``; ``differentiable``: for every operand whether there is a derivative by it."""
         bits = self.words(*(can << k for k, can in enumerate((*differentiable, False)[:2])))
         return self.method(Caller(plans, special, slow, record, mode, bits))
 
-    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
+    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
+                       bits: tuple[int, ...]) -> Callable:
         """See ``CallerOfMany``."""
         return self.method(CallerOfMany(plans, special, slow, record, mode, self.words(len(bits), *bits)))
 
@@ -190,12 +193,11 @@ class Native(Functions):
             from .translate import Unit, declarations
             frozen = [classes[name] for name in ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")]
             unit = Unit(MODULES, classes, slot_offset, frozen, plans.MOST_OPERANDS, checked, faults)
-            text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + rest + "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
+            text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + rest
+            text += "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
             for name in sorted(values, key=len, reverse=True):
                 text = text.replace("@" + name, str(values[name]))
             text += declarations(text)
-            if os.environ.get("NBGRAD_SHOW"):
-                pathlib.Path(os.environ["NBGRAD_SHOW"]).write_text(text)
             symbols = [*unit.entries, *(symbol[2:-1] for symbol in unit.constants.values()), *GLOBALS, *Pool.ENTRIES]
             return loader.emit(text), symbols + ["fault_countdown"] * faults
 
@@ -220,7 +222,7 @@ class Native(Functions):
         self.pool = Pool(self.entries)
 
     slot = staticmethod(slot_offset)        # type: ignore[assignment]
-    words = staticmethod(pack_words)        # type: ignore[assignment]
+    words = staticmethod(pack_words)
 
     def method(self, owner: Any, name: str = "__call__") -> Callable:
         return objects.builtin(self._definitions[f"e.{type(owner).__name__}.{name}"], owner)
@@ -228,7 +230,8 @@ class Native(Functions):
 
 def source_of(module: Any = None, name: str = "") -> bytes:
     """A module's text."""
-    return pathlib.Path(module.__file__ if module else os.path.join(os.path.dirname(__file__), name + ".py")).read_bytes()
+    path = module.__file__ if module else os.path.join(os.path.dirname(__file__), name + ".py")
+    return pathlib.Path(path).read_bytes()
 
 
 def filled_in() -> dict[str, Any]:

@@ -59,8 +59,8 @@ class ElementwisePlan(Plan):
     op: Any
     compute: Any
     operands: tuple
-    records: list
-    backs: list
+    records: Any
+    backs: Any
     reduced: bool
     kinds: dict | None
 

@@ -1,43 +1,46 @@
 """Primitives of native code: what Python has no word for, with its meaning in Python and in machine code side by side.
 
-A body is LLVM's: its names are the parameters', and names in capitals behind an ``@`` are filled in by ``link``. The functions without a
-body are forms that the translator knows. What native code calls without a name in the language is in ``support``.
+A body is LLVM's: its names are the parameters', and names in capitals behind an ``@`` are filled in by ``link``. The functions
+without a body are forms that the translator knows. What native code calls without a name in the language is in ``support``.
 """
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .language import Words, primitive
 
-__all__ = ["add", "address_of", "address_of_bytes", "allocate", "array_data", "as_tuple", "copy_slots", "any_nan32", "any_nan64", "exchange", "forget", "function_address",
-           "get", "get_int64", "hide", "imag_part", "keep", "kept", "load", "new", "new_array", "others", "owns_memory", "pause", "put",
-           "put_float32", "put_float64", "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "share_kernel", "store",
-           "bytes_of", "new_word", "same_words", "subtract", "swap", "switch", "thread_dict", "thread_number", "thread_state", "top_bits",
-           "words", "words_of", "Slot"]
+__all__ = ["Slot", "add", "address_of", "address_of_bytes", "allocate", "any_nan32", "any_nan64", "array_data", "as_tuple",
+           "bytes_of", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "hide", "imag_part", "keep",
+           "kept", "load", "new", "new_array", "new_word", "others", "owns_memory", "pause", "put", "put_float32", "put_float64",
+           "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "same_words", "share_kernel", "store", "subtract",
+           "swap", "switch", "thread_dict", "thread_number", "thread_state", "top_bits", "words", "words_of"]
 
-class Slot(int):
-    """A slot, by its offset; in Python by its name."""
+if TYPE_CHECKING:
+    Slot = int
+else:
+    class Slot(int):
+        """A slot, by its offset; in Python by its name."""
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
 
 def words(count: int) -> Words:
     """Uninitialised memory for as long as the function runs; the count is a constant."""
-    return (ctypes.c_int64 * count)()           # type: ignore[return-value]
+    return (ctypes.c_int64 * count)()
 
 
 @primitive("  %i = ptrtoint ptr %words to i64\n  ret i64 %i")
 def address_of(words: Words) -> int:
     """Where words are."""
-    return ctypes.addressof(words)              # type: ignore[arg-type]
+    return ctypes.addressof(words)
 
 
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  ret ptr %at")
 def words_of(data: bytes) -> Words:
     """The content of a bytes object."""
-    return memoryview(data).cast("q") if isinstance(data, bytes) else data          # type: ignore[return-value]
+    return memoryview(data).cast("q") if isinstance(data, bytes) else data
 
 
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  %i = ptrtoint ptr %at to i64\n  ret i64 %i")
@@ -76,7 +79,7 @@ def get_int64(address: int) -> int:
   ret void""", yields=True, late=True)
 def keep(words: Words, k: int, x: object) -> None:
     """Hold an object in a static word."""
-    words[k] = x                                # type: ignore[assignment]
+    words[k] = x
 
 
 @primitive("  %at = getelementptr ptr, ptr %words, i64 %k\n  %x = load ptr, ptr %at\n  ret ptr %x")
@@ -125,7 +128,7 @@ def hide(x: object) -> None:
   ret void""", yields=True, late=True)
 def put(x: object, slot: Slot, value: object) -> None:
     """Set a slot."""
-    setattr(x, slot, value)                     # type: ignore[call-overload]
+    setattr(x, slot, value)
 
 
 @primitive("""  %at = getelementptr i8, ptr %x, i64 %slot
@@ -133,7 +136,7 @@ def put(x: object, slot: Slot, value: object) -> None:
   ret ptr %value""")
 def get(x: object, slot: Slot) -> object:
     """What is in a slot that is set."""
-    return getattr(x, slot)                     # type: ignore[call-overload]
+    return getattr(x, slot)
 
 
 @primitive("""entry:
@@ -157,8 +160,8 @@ done:
   ret void""")
 def copy_slots(template: object, x: object, slots: Words) -> None:
     """Give a new object what a template has in some slots; the first word says how many."""
-    for name in slots[1:]:                      # type: ignore[misc]
-        setattr(x, name, getattr(template, name))           # type: ignore[call-overload]
+    for name in slots[1:]:
+        setattr(x, name, getattr(template, name))
 
 
 def others(x: object) -> int:
@@ -169,7 +172,7 @@ def others(x: object) -> int:
 @primitive("  %t = call ptr @PySequence_Tuple(ptr %x)\n  ret ptr %t", new=True, yields=True, raises=True)
 def as_tuple(x: object) -> tuple:
     """A sequence as a tuple; a tuple itself."""
-    return tuple(x)                             # type: ignore[arg-type]
+    return tuple(x)
 
 
 # ---- arrays and kernels --------------------------------------------------------------------------------------------
@@ -187,13 +190,13 @@ def as_tuple(x: object) -> tuple:
 def new_array(descr: object, size: bytes) -> object:
     """An uninitialised array; ``size`` is its length as an int64."""
     import numpy
-    return numpy.empty(int.from_bytes(size, "little", signed=True), descr)          # type: ignore[call-overload]
+    return numpy.empty(int.from_bytes(size, "little", signed=True), descr)
 
 
 @primitive("  %at = getelementptr i8, ptr %array, i64 @ARRAY_DATA\n  %v = load i64, ptr %at\n  ret i64 %v")
 def array_data(array: object) -> int:
     """Address of an ndarray's first byte."""
-    return array.ctypes.data                    # type: ignore[attr-defined]
+    return array.ctypes.data
 
 
 @primitive("""  %at = getelementptr i8, ptr %array, i64 @ARRAY_BASE
@@ -202,7 +205,7 @@ def array_data(array: object) -> int:
   ret i1 %own""")
 def owns_memory(array: object) -> bool:
     """Whether an ndarray's memory is its own."""
-    return array.base is None                   # type: ignore[attr-defined]
+    return array.base is None
 
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -215,8 +218,7 @@ KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctyp
   ret void""")
 def run_kernel(kernel: int, units: int, pointers: Words) -> None:
     """Run a kernel (Numba's convention: two result words first) in the caller's thread."""
-    scratch = (ctypes.c_void_p * 2)()
-    KERNEL(kernel)(ctypes.addressof(scratch), ctypes.addressof(scratch), 0, units, ctypes.addressof(pointers))  # type: ignore[arg-type]
+    run_chunk(kernel, 0, units, address_of(pointers))
 
 
 @primitive("""  %thread = call ptr @PyEval_SaveThread()
@@ -231,13 +233,13 @@ def share_kernel(kernel: int, units: int, grain: int, pointers: Words) -> None:
 @primitive("  %v = call double @PyComplex_RealAsDouble(ptr %x)\n  ret double %v", yields=True)
 def real_part(x: object) -> float:
     """The real part of a number."""
-    return complex(x).real                      # type: ignore[call-overload]
+    return complex(x).real
 
 
 @primitive("  %v = call double @PyComplex_ImagAsDouble(ptr %x)\n  ret double %v", yields=True)
 def imag_part(x: object) -> float:
     """The imaginary part of a number."""
-    return complex(x).imag                      # type: ignore[call-overload]
+    return complex(x).imag
 
 
 @primitive("""  %e = call ptr @PyErr_Occurred()
@@ -253,7 +255,8 @@ def _nan_search(bits: int) -> Callable[[int, int], bool]:
         element = {32: ctypes.c_float, 64: ctypes.c_double}[bits]
         return bool(numpy.isnan(numpy.ctypeslib.as_array((element * count).from_address(address))).any())
     any_nan.__name__, any_nan.__annotations__ = f"any_nan{bits}", {"address": "int", "count": "int", "return": "bool"}
-    return primitive(f"  %data = inttoptr i64 %address to ptr\n  %v = call i1 @any_nan_{bits}(ptr %data, i64 %count)\n  ret i1 %v")(any_nan)
+    body = f"  %data = inttoptr i64 %address to ptr\n  %v = call i1 @any_nan_{bits}(ptr %data, i64 %count)\n  ret i1 %v"
+    return primitive(body)(any_nan)
 
 
 any_nan32, any_nan64 = _nan_search(32), _nan_search(64)
@@ -303,11 +306,14 @@ def _swap(words, old, value):
     return True
 
 
-load = _atomic("load", "  %v = load atomic i64, ptr %words seq_cst, align 8\n  ret i64 %v", lambda words: words[0], **{"return": "int"})
-store = _atomic("store", "  store atomic i64 %value, ptr %words seq_cst, align 8\n  ret void", _exchange, value="int", **{"return": "None"})
-add = _atomic("add", "  %v = atomicrmw add ptr %words, i64 %value seq_cst\n  ret void", _add, value="int", **{"return": "None"})
-subtract = _atomic("subtract", "  %v = atomicrmw sub ptr %words, i64 %value seq_cst\n  ret void", lambda words, value: _add(words, -value),
-                   value="int", **{"return": "None"})
+load = _atomic("load", "  %v = load atomic i64, ptr %words seq_cst, align 8\n  ret i64 %v", lambda words: words[0],
+               **{"return": "int"})
+store = _atomic("store", "  store atomic i64 %value, ptr %words seq_cst, align 8\n  ret void", _exchange,
+                value="int", **{"return": "None"})
+add = _atomic("add", "  %v = atomicrmw add ptr %words, i64 %value seq_cst\n  ret void", _add,
+              value="int", **{"return": "None"})
+subtract = _atomic("subtract", "  %v = atomicrmw sub ptr %words, i64 %value seq_cst\n  ret void",
+                   lambda words, value: _add(words, -value), value="int", **{"return": "None"})
 exchange = _atomic("exchange", "  %v = atomicrmw xchg ptr %words, i64 %value seq_cst\n  ret i64 %v", _exchange,
                    value="int", **{"return": "int"})
 # Put a value there if the old one is; whether it was.
@@ -351,7 +357,7 @@ def new_word() -> bytes:
            new=True, raises=True)
 def bytes_of(words: Words, count: int) -> bytes:
     """The first words, as bytes."""
-    return bytes(words)[:8 * count]             # type: ignore[call-overload]
+    return bytes(words)[:8 * count]
 
 
 @primitive("""entry:

@@ -23,7 +23,8 @@ MISCOUNTED = "launch: build got another number of arguments than it takes"
 @native(inline=True)
 def new_node(template: Node, copies: bytes, plan, edges) -> Node:
     """A node like the template with its number, plan and edges."""
-    node = new(Node, _edges_=edges, _plan_=plan, _seq_=next_seq())      # after the edges: a node is younger than all that it points to
+    # A node is younger than all that it points to: its number is taken after the edges.
+    node = new(Node, _edges_=edges, _plan_=plan, _seq_=next_seq())
     copy_slots(template, node, words_of(copies))
     return node
 
@@ -45,7 +46,7 @@ def edge(x: Tensor, edge_of: Callable):
     needs = x._needs_grad_
     if needs is True:
         return x                                                # a leaf stands for itself
-    meta = x._meta_
+    meta: Meta | None = x._meta_
     if needs is not False and meta is not None:
         # A view's node, unless its memory was written to since: `views.view_edge`.
         node = meta.node
@@ -59,7 +60,8 @@ class Recorder:
     """``record(plan, out, *operands)``: a node for ``out``, a copy of the template with number, plan, edges and saved values.
 
     Attributes:
-        words: number of edges, the operand of each, number of saved values, then for each its operand (-1: the result), its slot and
+        words: number of edges, the operand of each, number of saved values, then for each its operand (-1: the result), its slot
+        and
             its version's, whether it is a number.
         edge_of: called where a tensor's ``_edge_`` is None.
     """
@@ -140,7 +142,7 @@ class Viewer:
         if not isinstance(x, Tensor):
             return self.slow(plan, x, enabled, *values)
         base, chain, creation, target = x, None, self.recorded, None
-        parent = x._meta_
+        parent: Meta | None = x._meta_
         if parent is not None and parent.base is not None:      # a view of a view
             if x._needs_grad_ is not ASK:                       # ... that was made a leaf
                 return self.slow(plan, x, enabled, *values)

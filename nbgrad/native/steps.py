@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Leader", "Steps", "Surveyor"]
 
-# This thread's state, counts of edges, buffers, whether the pass is recorded, whether nodes are freed, and ``parts`` and ``leading`` of
-# the pass's task.
+# This thread's state, counts of edges, buffers, whether the pass is recorded, whether nodes are freed, and ``parts`` and
+# ``leading`` of the pass's task.
 Work = tuple[dict, dict, dict, bool, bool, Any, Any]
 ONE = 1
 NO_COUNT = "backward: a node has other edges than when the pass began. Hint: hooks must not set them."
@@ -219,7 +219,7 @@ class Surveyor:
         self.accumulator, self.target = accumulator, target
 
     def __call__(self, counts: dict, nodes: list, ends: list) -> None:
-        """Note how many edges lead to each node and leaf, the nodes in the order in which they are found, and those without edges."""
+        """Note how many edges lead to each node and leaf, the nodes in the order of their finding, and those without edges."""
         for node in nodes:                                      # grows meanwhile
             edges, alive = cast(Node, node)._edges_, False
             for edge in edges:
@@ -256,7 +256,7 @@ class Leader:
         self.accumulator, self.target, self.through = accumulator, target, through
 
     def __call__(self, order: list, leading: dict, needed: set, parted: dict) -> bool:
-        """Note what leads to wanted places, as ``nodes_needed`` of graph/task.py returns it; whether the nodes came in such an order."""
+        """Note what leads to wanted places: see ``nodes_needed`` of graph/task.py; whether the nodes came in such an order."""
         for node in order:
             edges = cast(Node, node)._edges_
             if len(edges) >= 60:

@@ -1,4 +1,4 @@
-"""The text that all native code rests on: reference counts, errors, conversions. Beside the primitives the only LLVM text there is."""
+"""The text that all native code rests on: reference counts, errors, conversions. Beside the primitives it is all there is."""
 from __future__ import annotations
 
 import sys

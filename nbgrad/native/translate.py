@@ -1,13 +1,15 @@
 """From the syntax trees of native functions to LLVM's text: types, references, errors. What they may say is in ``language``.
 
 NOTE [References]: nobody writes counts. A variable owns what it refers to, until it is set again, deleted, or the function ends,
-whichever way. What an expression makes is owned until the statement ends, or moves into a field, a tuple, a variable, a result. What
-it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
-meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters, constants
-and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the function runs.
+whichever way. What an expression makes is owned until the statement ends, or moves into a field, a tuple, a variable, a result.
+What it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
+meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters,
+constants and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the
+function runs.
 
 NOTE [Errors]: every native function may fail. It returns null, or true beside its result, with an error set; each call of one is
-followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around it.
+followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around
+it.
 """
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import ast
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -54,7 +56,8 @@ class Value(NamedTuple):
 
     Attributes:
         ir: LLVM's name of it; of a row a pair: pointer, count.
-        root: what keeps an object alive: "always" something outside of the function, "here" this statement or a variable, "" nothing.
+        root: what keeps an object alive: "always" something outside of the function, "here" this statement or a variable, ""
+        nothing.
         slot: where the reference is that this statement owns, or the variable that does.
     """
 
@@ -178,7 +181,8 @@ class Unit:
         name, skip = made.symbol[2:], int("." in made.symbol[2:])
         kinds = made.kinds[skip:]
         lines = [f"define ptr @e.{name}(ptr %self, ptr %args, i64 %count) {{", f"  %rest = sub i64 %count, {len(kinds)}",
-                 f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}", "  br i1 %bad, label %refuse, label %go, !prof !0",
+                 f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}",
+                 "  br i1 %bad, label %refuse, label %go, !prof !0",
                  "refuse:", f"  call void @wrong_count(ptr {self.string(name)}, i64 %count)", "  ret ptr null", "go:"]
         args = ["ptr %self"] * skip
         for k, kind in enumerate(kinds):
@@ -204,7 +208,8 @@ class Unit:
             data = content.encode() + b"\0"
             text += f"{name} = private constant [{len(data)} x i8] c\"" + "".join(f"\\{b:02X}" for b in data) + '"\n'
         for name, first in self.statics.values():
-            text += f"@static.{name} = private global [{len(first)} x i64] [{', '.join(f'i64 {each}' for each in first)}], align 64\n"
+            values = ", ".join(f"i64 {each}" for each in first)
+            text += f"@static.{name} = private global [{len(first)} x i64] [{values}], align 64\n"
         return text + "".join(f"{symbol} = global ptr null\n" for symbol in self.constants.values())
 
 
@@ -215,7 +220,8 @@ class Body:
         self.unit, self.tree, self.scope = unit, tree, scope
         stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self.single = {name for name in stored if stored.count(name) == 1}      # set at one place
-        self.declared = {n.target.id: unit.kind(n.annotation, scope, True) for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)}
+        promises = [n for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
+        self.declared = {getattr(n.target, "id", ""): unit.kind(n.annotation, scope, True) for n in promises}
         self.lines: list[Any] = []
         self.allocas: list[str] = []
         self.vars: dict[str, str] = {}              # where variables are
@@ -400,7 +406,7 @@ class Body:
     def leave(self, node: ast.expr | None) -> None:
         value, made = self.expr(node) if node else Value("@_Py_NoneStruct", NONE), self.made
         if made.result is not NOTHING:
-            value = self.adapted(value, made.result, node)
+            value = self.adapted(value, made.result, node or self.tree)
         kept = value.slot if value.slot in self.owned.values() else ""
         if made.result.what == "object" and not kept:
             self.take(value)
@@ -508,7 +514,7 @@ class Body:
         base = self.begin_loop(node, step)
         k = self.op(f"load i64, ptr {index}")
         container = None if stop else self.variable(where)
-        more = self.op(f"icmp slt i64 {k}, {stop or self.length(container, over)}")
+        more = self.op(f"icmp slt i64 {k}, {stop or self.length(self.variable(where), over)}")
         self.emit(f"store i64 {self.op(f'add i64 {k}, 1')}, ptr {index}")
         self.emit(f"br i1 {more}, label %{body}, label %{end}")
         self.end_loop(node, base, ({}, {}), step, body, end, lambda: self.assign(
@@ -609,7 +615,8 @@ class Body:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.test(node.operand, no, yes)[::-1]
         if isinstance(node, ast.BoolOp):
-            base, known, both = self.kinds, {}, isinstance(node.op, ast.And)
+            known: dict[str, Kind] = {}
+            base, both = self.kinds, isinstance(node.op, ast.And)
             for part in node.values[:-1]:
                 more = self.name()
                 known |= self.test(part, more, no)[0] if both else self.test(part, yes, more)[1]
@@ -628,7 +635,8 @@ class Body:
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), ast.Name() as cls]):
                 return {name: self.class_of(cls)}, {}
-            case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]), ops=[how], comparators=[ast.Name() as cls]):
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]), ops=[how],
+                             comparators=[ast.Name() as cls]):
                 known: tuple[dict, dict] = {name: self.class_of(cls)}, {}
             case ast.Compare(left=ast.Name(id=name), ops=[how], comparators=[ast.Constant(value=None)]):
                 known = {name: NONE}, {name: self.kinds[name]._replace(optional=False)}
@@ -700,7 +708,8 @@ class Body:
 
     def promised(self, value: Value, kind: Kind) -> Value:
         """A value that somebody says to be of that kind."""
-        if self.unit.checked and kind.what == "object" and isinstance(kind.cls, type) and kind.cls not in (object, type(None), type):
+        looked_at = kind.what == "object" and isinstance(kind.cls, type) and kind.cls not in (object, type(None), type)
+        if self.unit.checked and looked_at:
             cls = self.known(kind.cls.__name__, type, "class").ir
             good = self.op(f"call i1 @is_instance(ptr {value.ir}, ptr {cls})")
             if kind.optional:
@@ -837,7 +846,7 @@ class Body:
     def of_Call(self, node) -> Value:
         function = node.func
         if isinstance(function, ast.Name) and function.id not in self.kinds:
-            known = self.scope.get(function.id)
+            known: Any = self.scope.get(function.id)
             if hasattr(self, "call_" + function.id):
                 return getattr(self, "call_" + function.id)(node)
             if hasattr(known, "primitive"):
@@ -852,15 +861,15 @@ class Body:
             if known in self.unit.functions:
                 return self.invoke(self.unit.function(known), node)
         if isinstance(function, ast.Attribute):
-            base, *args = self.values([function.value, *(a for a in node.args if not isinstance(a, ast.Starred))])
-            method = vars(base.kind.cls).get(function.attr) if isinstance(base.kind.cls, type) else None
+            base, *given = self.values([function.value, *(a for a in node.args if not isinstance(a, ast.Starred))])
+            method: Any = vars(base.kind.cls).get(function.attr) if isinstance(base.kind.cls, type) else None
             if method in self.unit.functions:
                 return self.invoke(self.unit.function(method), node, [base])
             if method in (list.append, set.add):
-                self.status("PyList_Append" if method is list.append else "PySet_Add", base, *args)
+                self.status("PyList_Append" if method is list.append else "PySet_Add", base, *given)
                 return Value("@_Py_NoneStruct", NONE)
-            if method is dict.get and len(args) == 1:
-                found = self.op(f"call ptr @found(ptr {base.ir}, ptr {self.boxed(args[0]).ir})")
+            if method is dict.get and len(given) == 1:
+                found = self.op(f"call ptr @found(ptr {base.ir}, ptr {self.boxed(given[0]).ir})")
                 self.fail_if(self.op(f"icmp eq ptr {found}, null"))
                 return Value(found, ANY, "")
         callee, = self.held(self.expr(function))
@@ -896,7 +905,7 @@ class Body:
         value, = self.held(value)
         return Value((self.at(value.ir, "@TUPLE_ITEMS"), self.length(value, node)), ROW)
 
-    def invoke(self, made: Made, node: ast.Call, given: list[Value] = ()) -> Value:
+    def invoke(self, made: Made, node: ast.Call, given: Sequence[Value] = ()) -> Value:
         """Call a native function or a primitive."""
         fixed = len(made.kinds) - len(given)
         values = [*given, *self.values(node.args[:fixed])]
@@ -933,7 +942,7 @@ class Body:
                 raise self.refuse(node, f"{given} given, expected {kind.cls}")
             return value
         if kind is BOOL and value.kind.cls is bool:
-            return Value(self.truth(value, node), BOOL)
+            return Value(self.op(f"icmp eq ptr {value.ir}, @_Py_TrueStruct"), BOOL)
         if value.kind.what != kind.what:
             raise self.refuse(node, f"{value.kind.what} given, expected {kind.what}")
         return value

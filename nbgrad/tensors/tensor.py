@@ -78,7 +78,7 @@ class Meta:
     accumulator: Any
     retains: bool
     tangent: Any
-    base: Tensor | None
+    base: Any
     chain: Any
     creation: Any
     version: int | None
@@ -123,7 +123,7 @@ class Tensor(Operators):
     layout: Layout
     _edge_: Any
     _needs_grad_: Any             # True, False or ASK
-    _meta_: Meta | None
+    _meta_: Any                   # Meta or None
     __hash__ = object.__hash__
 
     # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None
