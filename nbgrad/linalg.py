@@ -10,12 +10,11 @@ from typing import Any
 
 from .base.calls import CALLS
 from .base.errors import LinAlgError
-from .composites.linalg import FUNCTIONS_OF_LINALG
 from .methods.install import function_form
 from .ops.core import OPS
 
-__all__ = ["LinAlgError", *FUNCTIONS_OF_LINALG]      # noqa: PLE0604
+_ops: dict[str, Any] = {name.removeprefix("linalg_"): op for name, op in OPS.items() if name.startswith("linalg_")}
+__all__ = ["LinAlgError", *_ops]      # noqa: PLE0604
 
-for _name, _function in FUNCTIONS_OF_LINALG.items():
-    _op: Any = OPS[f"linalg_{_name}"]
-    globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _function, f"linalg.{_name}")
+for _name, _op in _ops.items():
+    globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _op.formula, f"linalg.{_name}")

@@ -11,19 +11,17 @@ from collections.abc import Callable
 from .base.calls import CALLS
 from .methods.install import FUNCTIONS, with_out
 from .ops.core import OPS, Elementwise
+from .ops.variants import VARIANTS
 
-# torch's name, and the operation's where it is another.
-NAMES: dict[str, str | None] = dict.fromkeys("""
-    digamma entr erf erfc erfcx erfinv exp2 expm1 i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp
-    ndtr ndtri polygamma round sinc softmax xlog1py xlogy zeta""".split())
-NAMES |= {"expit": "sigmoid", "gammaln": "lgamma", "gammainc": "igamma", "gammaincc": "igammac", "multigammaln": "mvlgamma",
-          "psi": "digamma"}
+# torch's names, and the operations'.
+NAMES = {name: op.name for op in OPS.values() for name in op.special}
+NAMES |= {name: variant.names[0] for variant in VARIANTS for name in variant.special}
 __all__ = [*NAMES]      # noqa: PLE0604
 
 
 def public(name: str) -> Callable:
     """The function of an operation; of one that has none in ``nbgrad``, the same made here."""
-    own = NAMES[name] or name
+    own = NAMES[name]
     if own in FUNCTIONS:
         return FUNCTIONS[own]
     op = OPS[own]

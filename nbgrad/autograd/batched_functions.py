@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..base.calls import CALLS
 from ..base.errors import GradError
 from ..base.nested import flatten, map_leaves, spread
-from ..batch.tensors import KINDS, Batch, Batched, lifted, lowered, wrap
+from ..batch.tensors import Batch, Batched, batch_kind, lifted, lowered, wrap
 from ..engine import validate_gradient
 from ..modes.interpreters import Call
 from ..tensors.batch_levels import Level, hidden_levels, noted, state
@@ -30,6 +30,7 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
+@batch_kind("function")
 def of_function(call: Call, batch: Batch) -> Any:
     """A call of a Function with batched arguments."""
     op: Any = call.op
@@ -40,9 +41,6 @@ def of_function(call: Call, batch: Batch) -> Any:
     over: Any = over_batches(cls)       # type: ignore[arg-type]
     made = over.apply(batch.levels, tuple(type(x) is Batched for x in call.operands), *args)
     return map_leaves(lambda x: wrap(x, batch.levels) if isinstance(x, Tensor) else x, made)
-
-
-KINDS["function"] = of_function
 
 
 # ---- the method of the class ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ..modes.interpreters import Call, quick_calls
 from ..tensors import batch_levels
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .tensors import KINDS, RULES, Batch, Batched, behind_batch, is_behind, levels_of, wrap
+from .tensors import Batch, Batched, behind_batch, is_behind, levels_of, rule_of, wrap
 
 __all__ = ["quick"]
 
@@ -94,7 +94,7 @@ def general_call(op: Any, operands: tuple, attributes: dict) -> Any:
     call = Call(op, operands, attributes, CALLS[op.name].plain)
     if dual_levels:
         call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
-    return (RULES.get(op.name) or KINDS[op.batched])(call, batch)
+    return rule_of(op)(call, batch)
 
 
 def is_plain(x: Any) -> bool:

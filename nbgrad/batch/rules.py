@@ -1,7 +1,7 @@
-"""What a batch means to the operations that have a lowering of their own: the rules of ``batch/tensors.py`` for single operations.
+"""What a batch means to the operations that have a lowering of their own, and to single ones of them: how many calls are one call.
 
-Most are derived from what an operation's attributes are called: ``dim`` and its like count dimensions behind the batch,
-``shape`` does not name the batch. The others say how a batch of calls is one call.
+Unless a declaration names another kind (``batched``), it follows from what the attributes are called: ``dim`` and its like count
+dimensions behind the batch, ``shape`` does not name the batch.
 """
 from __future__ import annotations
 
@@ -18,50 +18,20 @@ from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .tensors import Batch, Batched, batch_rule, has_batched, looped
-
-__all__ = ["LOOPED"]
+from .tensors import Batch, Batched, batch_kind, batch_rule, has_batched, looped
 
 DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
-
-# Operations whose attributes name dimensions and shapes, or that work on the last dimensions, or on each element.
-BY_NAMES = """
-    contiguous_copy to_dtype zero_pad halved_ends_sum tril triu flip_dims reshape_copy
-    slice_backward select_backward diagonal_backward unfold_backward
-    sum mean softmax log_softmax softmax_backward log_softmax_backward logsumexp amax amin any all count_nonzero
-    standardise standardise_backward sum_of_numbers
-    variance deviation norm1 norm2 power_norm
-    scan_sum scan_product recurrence shift_along argsort top_indices
-    median_indices mode_indices running_indices
-    pick shared_pick place gather gather_backward scatter_src scatter_value scatter_add_src
-    slice_scatter select_scatter diagonal_scatter running_logsumexp binary_exponent
-    inverse_matrix singular_order solve_system solve_triangle determinant cofactors cofactor_slope sign_and_size
-    distances distances_pull
-    pseudo_inverse matrix_exponential cholesky_factor cholesky_info lu_factors qr_row complete_qr_row eigh_row eig_row svd_row
-    lu_row pull_to_matrix solve_by_factors share_of_factors
-    inverse_of_factored solve_factored known_hermitian_eigenvalues known_eigenvalues known_singular_values
-    hermitian_eigenvalues eigenvalues singular_values exchange_rows
-""".split()
-# Their operands broadcast, each from its last dimension on.
-BROADCASTING = "complex adjacent igamma_pair igammac_pair".split()
-# Without a dim these see the tensor as one row.
-AS_A_ROW = "argmax argmin prod roll".split()
-# No rule: one call for every element of the batch.
-LOOPED = """
-    masked_scatter masked_scatter_backward masked_select_backward as_strided_backward as_strided_within
-    put_source insertion_places are_members scatter_extremum scatter_product as_strided_scatter bin_counts nonzero_places
-""".split()
 
 
 # ---- attributes by their names -------------------------------------------------------------------------------------
 
-@batch_rule(*BY_NAMES)
+@batch_kind("general", "reduction")
 def by_names(call: Call, batch: Batch) -> Any:
     """Dimensions count from behind the batch, shapes have it in front, other tensors are operands too."""
     return behind(call, batch)
 
 
-@batch_rule(*BROADCASTING)
+@batch_kind("broadcasting")
 def side_by_side(call: Call, batch: Batch) -> Any:
     """Operands of as many dimensions behind the batch as the result has."""
     ndim = max(x.layout.ndim for x in call.operands)
@@ -107,7 +77,7 @@ def on_numbers(call: Call, batch: Batch) -> Any:
     return batch.wrap(CALLS["reshape"](CALLS[call.op.name](row, **{**call.attributes, **names}), batch.sizes))
 
 
-@batch_rule(*AS_A_ROW)
+@batch_kind("row")
 def as_a_row(call: Call, batch: Batch) -> Any:
     """Along a dimension, or of all elements in a row."""
     name = "dims" if call.op.name == "roll" else "dim"

@@ -36,7 +36,8 @@ from ..tensors.batch_levels import BATCHED, BatchingError, Level, hidden_levels
 from ..tensors.layout import Layout, layout_of, marked_layout
 from ..tensors.tensor import Tensor, native, put_layout
 
-__all__ = ["Batch", "Batched", "RULES", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values", "wrap"]
+__all__ = ["Batch", "Batched", "RULES", "batch_kind", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values",
+           "rule_of", "wrap"]
 
 
 # ---- the tensors ---------------------------------------------------------------------------------------------------
@@ -234,8 +235,9 @@ def moved_levels(value: Tensor, now: tuple[Level, ...], wanted: tuple[Level, ...
 
 Rule = Callable[[Call, Batch], Any]
 
-# The rules of single operations; of the others, those of their kinds.
+# The rules of single operations; of the others those of kinds, by ``Op.batched``.
 RULES: dict[str, Rule] = {}
+KINDS: dict[str, Rule] = {}
 
 
 def batch_rule(*names: str) -> Callable[[Rule], Rule]:
@@ -244,6 +246,19 @@ def batch_rule(*names: str) -> Callable[[Rule], Rule]:
         RULES.update(dict.fromkeys(names, rule))
         return rule
     return register_rule
+
+
+def batch_kind(*kinds: str) -> Callable[[Rule], Rule]:
+    """Register the decorated rule for operations of such kinds."""
+    def register_rule(rule: Rule) -> Rule:
+        KINDS.update(dict.fromkeys(kinds, rule))
+        return rule
+    return register_rule
+
+
+def rule_of(op: Any) -> Rule:
+    """What a batch means to an operation."""
+    return RULES.get(op.name) or KINDS[op.batched]
 
 
 class Batching:
@@ -262,12 +277,13 @@ class Batching:
             call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
             return written(call, batch)
-        return (RULES.get(call.op.name) or KINDS[call.op.batched])(call, batch)
+        return rule_of(call.op)(call, batch)
 
 
 register("batching", Batching())
 
 
+@batch_kind("elementwise")
 def elementwise(call: Call, batch: Batch) -> Any:
     """Broadcast: the batch is in front of everything."""
     operands, ndim = call.operands, 0
@@ -313,11 +329,12 @@ def written(call: Call, batch: Batch) -> Any:
     """An in-place form of an operation with a lowering of its own: the result, copied over the first operand."""
     require_target(call, batch)
     plain = Call(call.op, call.operands, call.attributes, call.plain)
-    result = (RULES.get(call.op.name) or KINDS[call.op.batched])(plain, batch)
+    result = rule_of(call.op)(plain, batch)
     CALLS["copy_"](call.operands[0]._value_, batch.full(result))
     return call.operands[0]
 
 
+@batch_kind("method")
 def method(call: Call, batch: Batch) -> Any:
     """A method of Tensor that the table does not declare."""
     result = call.plain(call.operands[0]._value_)
@@ -326,6 +343,7 @@ def method(call: Call, batch: Batch) -> Any:
 
 # ---- movements -----------------------------------------------------------------------------------------------------
 
+@batch_kind("movement")
 def movement(call: Call, batch: Batch) -> Any:
     """The same movement of the dimensions behind the batch."""
     op, depth, args = call.op, batch.depth, tuple(call.attributes.values())
@@ -423,6 +441,7 @@ def inverse_behind(op: Movement) -> Callable:
 
 # ---- a loop over the batch -----------------------------------------------------------------------------------------
 
+@batch_kind("looped")
 def looped(call: Call, batch: Batch) -> Any:
     """For operations without a rule: one call for every element of the batch."""
     positions: list[tuple[int, ...] | None] = [*all_positions(batch.sizes)]
@@ -462,11 +481,6 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     if not any_element:
         return wrap(CALLS["new_full"](results[0].layout.like(shape=shape), 0), batch.levels)
     return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
-
-
-# By ``Op.batched``; more in batch/rules.py; that of custom Functions is in autograd/batched_functions.py.
-KINDS: dict[str, Rule] = {"elementwise": elementwise, "movement": movement, "general": looped, "reduction": looped,
-                          "method": method}
 
 
 # ---- methods that are no operations --------------------------------------------------------------------------------

@@ -9,11 +9,10 @@ from ..base.errors import GradError, RangeError, require_callable
 from ..base.nested import Tree, flatten, spread
 from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
-from . import quick as _batch_calls  # noqa: F401  (it registers itself)
-from .rules import LOOPED
+from . import quick as _batch_calls, rules as _batch_rules  # noqa: F401  (they register themselves)
 from .tensors import Batched, lifted, lowered
 
-__all__ = ["vmap", "LOOPED"]
+__all__ = ["vmap"]
 
 RANDOMNESS = ("error", "different", "same")
 

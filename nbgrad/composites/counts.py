@@ -194,9 +194,9 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
 _function: Callable
 for _function in (unique, bincount):
     composite(_function.__name__, _function, doc=_function.__doc__)
-for _function in (searchsorted, isin, bucketize):
-    composite(_function.__name__, _function, method=False, out=_function is not isin, numbers=_function is bucketize,
-              doc=str(_function.__doc__))
+composite("searchsorted", searchsorted, method=False, out=True, doc=str(searchsorted.__doc__))
+composite("isin", isin, method=False, arguments={"element": "elements", "test_element": "test_elements"}, doc=str(isin.__doc__))
+composite("bucketize", bucketize, method=False, out=True, numbers=True, doc=str(bucketize.__doc__))
 for _function in (histc, histogram, unique_consecutive):
     composite(_function.__name__, explained(_function), out=_function in (histc, histogram), doc=str(_function.__doc__))
 composite("one_hot", one_hot, method=False, doc=one_hot.__doc__)

@@ -46,5 +46,5 @@ def igammac(input, other):
     return scalar.igammac_pair(*pair("igammac", input, other))
 
 
-for _function in (igamma, igammac):
-    composite(_function.__name__, _function, out=True, doc=str(_function.__doc__))
+composite("igamma", igamma, out=True, special=("gammainc",), doc=str(igamma.__doc__))
+composite("igammac", igammac, out=True, special=("gammaincc",), doc=str(igammac.__doc__))

@@ -28,7 +28,7 @@ from ..tensors.tensor import Tensor
 from .distances import cross_launch
 from .shapes import columns_of_powers
 
-__all__ = ["FUNCTIONS_OF_LINALG"]
+__all__: list[str] = []
 
 
 def is_recorded(x: Tensor) -> bool:
@@ -892,30 +892,41 @@ def nuclear_norm(input, dim=None, keepdim=False):
     return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
 
 
-FUNCTIONS_OF_LINALG: dict[str, Callable] = {
-    "cholesky": cholesky, "cholesky_ex": cholesky_ex, "cond": cond, "cross": cross_along, "det": det, "diagonal": diagonal_of,
-    "eig": eig, "eigh": eigh, "eigvals": eigvals, "eigvalsh": eigvalsh, "householder_product": householder_product, "inv": inv,
-    "inv_ex": inv_ex, "lstsq": lstsq, "lu": lu, "lu_factor": lu_factor, "lu_factor_ex": lu_factor_ex, "lu_solve": lu_solve,
-    "matmul": matmul, "matrix_exp": matrix_exp, "matrix_norm": matrix_norm, "matrix_power": matrix_power,
-    "matrix_rank": matrix_rank,
-    "multi_dot": multi_dot, "norm": norm_of, "pinv": pinv, "qr": qr, "slogdet": slogdet, "solve": solve, "solve_ex": solve_ex,
-    "solve_triangular": solve_triangular, "svd": svd, "svdvals": svdvals, "tensorinv": tensorinv, "tensorsolve": tensorsolve,
-    "vander": vander_of, "vecdot": vecdot, "vector_norm": vector_norm,
-}
-for _name, _formula in FUNCTIONS_OF_LINALG.items():
-    composite(f"linalg_{_name}", _formula, method=False, function=False, out=True, doc=str(_formula.__doc__),
-              spelling="steps" if _name == "multi_dot" else False, public=f"linalg.{_name}")
+def in_linalg(name: str, formula: Callable, **options) -> None:
+    """Declare a function of ``nbgrad.linalg``."""
+    composite(f"linalg_{name}", formula, method=False, function=False, out=True, doc=str(formula.__doc__), public=f"linalg.{name}",
+              **options)
 
-# What torch has in its main namespace, and as methods, under these names.
-MAIN: dict[str, Callable] = {
-    "det": det, "logdet": logdet, "slogdet": slogdet, "inverse": inv, "pinverse": lambda A, rcond=1e-15: pinv(A, rcond),
-    "matrix_exp": matrix_exp, "matrix_power": matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
-    "cholesky_inverse": cholesky_inverse, "cholesky_solve": cholesky_solve, "qr": qr_some, "svd": svd_turned,
-    "triangular_solve": triangular_solve,
-    "lu_solve": lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b), "orgqr": householder_product,
-}
-for _name, _formula in MAIN.items():
-    composite(_name, _formula, matrices=True, out=_name not in ("matrix_exp", "logdet"),
-              doc=str(_formula.__doc__ or f"See ``linalg.{_name}``."))
+
+for _formula in (cholesky, cholesky_ex, cond, det, eig, eigh, eigvals, eigvalsh, householder_product, inv, inv_ex, lu, lu_factor,
+                 lu_factor_ex, lu_solve, matmul, matrix_exp, matrix_norm, matrix_power, matrix_rank, pinv, qr, slogdet, solve,
+                 solve_ex, solve_triangular, svd, svdvals, tensorinv, vecdot, vector_norm):
+    in_linalg(_formula.__name__, _formula)
+in_linalg("cross", cross_along)
+in_linalg("diagonal", diagonal_of)
+in_linalg("lstsq", lstsq, arguments={"b": "B"})
+in_linalg("multi_dot", multi_dot, spelling="steps")
+in_linalg("norm", norm_of)
+in_linalg("tensorsolve", tensorsolve, arguments={"other": "B"})
+in_linalg("vander", vander_of)
+
+
+def in_main(name: str, formula: Callable, out: bool = True, **options) -> None:
+    """Declare what torch has in its main namespace, and as a method, under this name."""
+    composite(name, formula, matrices=True, out=out, doc=str(formula.__doc__ or f"See ``linalg.{name}``."), **options)
+
+
+for _formula in (det, slogdet, matrix_power, cholesky_inverse, triangular_solve):
+    in_main(_formula.__name__, _formula)
+in_main("logdet", logdet, out=False)
+in_main("matrix_exp", matrix_exp, out=False)
+in_main("inverse", inv)
+in_main("pinverse", lambda A, rcond=1e-15: pinv(A, rcond))
+in_main("cholesky", lambda input, upper=False: cholesky(input, upper=upper))
+in_main("cholesky_solve", cholesky_solve, arguments={"input2": "L"})
+in_main("qr", qr_some)
+in_main("svd", svd_turned)
+in_main("lu_solve", lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b))
+in_main("orgqr", householder_product, arguments={"input2": "tau"})
 for _name, _formula in (("nuclear_norm", nuclear_norm), ("lu_unpack", lu_unpack)):
     composite(_name, _formula, method=False, out=True, doc=str(_formula.__doc__))

@@ -11,7 +11,7 @@ from ..modes.interpreters import is_marked
 from ..native.plans import Plan
 from ..ops.core import General
 from ..ops.kinds import is_strange, odd_lines, refuse_odd, refuse_wrong_kind
-from ..ops.spellings import RENAMED, own_arguments
+from ..ops.spellings import own_arguments
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
 from .arguments import argument_text, bound_arguments, check_tensor, default_values, hashable
@@ -142,7 +142,7 @@ def planned_call(op: General, plan_for: Callable) -> Callable:
     scope = {"plans": plans, "miss": miss, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
              "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
              "respelled": respelled}
-    renamed = RENAMED.get(op.name, {})
+    renamed = op.renamed
     call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)},
                          renamed)
     call.plans, call.renamed = plans, renamed

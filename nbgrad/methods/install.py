@@ -24,7 +24,7 @@ from ..modes.overrides import functions_of
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from ..ops.docstring import Docstring
 from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
-from ..ops.spellings import NAMES, foreign_names, own_arguments, public_signature
+from ..ops.spellings import foreign_names, own_arguments, public_signature
 from ..ops.variants import VARIANTS, Variant
 from ..tensors.tensor import Tensor
 from .numpy_protocol import install_numpy_protocol
@@ -120,7 +120,7 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
-            renamed = name in NAMES and (isinstance(op, Composite) or name in op.aliases)
+            renamed = isinstance(op, Composite) and op.arguments or name != op.name and name in op.numpy
             method = method_form(op, call) if renamed or op.matrices else call
             setattr(Tensor, name, property(call) if op.is_property else method)
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError
 from ..graph.edges import requires_grad
+from ..ops.core import OPS
 from ..tensors.arrays import array_of, values_of
 from ..tensors.tensor import Tensor
 
@@ -20,12 +21,8 @@ __all__ = ["install_numpy_protocol"]
 # nbgrad's functions by public name; set when installed.
 _functions: dict[str, Callable] = {}
 
-# NumPy's universal functions under nbgrad's names, where those differ or mean something else.
-UFUNCS = {"equal": "eq", "power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "rint": "round",
-          "right_shift": "bitwise_right_shift", "conjugate": "conj", "fabs": "abs", "arcsinh": "asinh", "arccosh": "acosh",
-          "arctanh": "atanh", "divmod": "", "nextafter": "", "float_power": "float_power"}
-REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
-SCANS = {"add": "cumsum", "multiply": "cumprod"}
+# The operations that universal functions, and methods of those (``add.reduce``), are, by NumPy's names where those are others.
+_names: dict[str, str] = {}
 
 
 # ---- universal functions -------------------------------------------------------------------------------------------
@@ -38,18 +35,18 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: A
     """
     target = out[0] if out else None
     named = {k: v for k, v in options.items() if not (k == "where" and v is True) and not (k in ("dtype", "initial") and v is None)}
-    name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
-    function = _functions.get(name)
+    function = _functions.get(_names.get(ufunc.__name__, ufunc.__name__))
+    other = _names.get(f"{ufunc.__name__}.{method}", "")
     if isinstance(target, Tensor) or (out is not None and len(out) > 1):
         if method == "__call__" and function is not None and not named and len(out) == 1:
             return function(*map(as_operand, inputs), out=target)
         raise ArgumentError(f"numpy.{ufunc.__name__}: cannot write to a Tensor. Hint: write out[...] = result.")
     if method == "__call__" and function is not None and not named:
         result = function(*map(as_operand, inputs))
-    elif method == "reduce" and ufunc.__name__ in REDUCTIONS and set(named) <= {"axis", "keepdims", "dtype"}:
-        result = reduced(REDUCTIONS[ufunc.__name__], inputs[0], **named)
-    elif method == "accumulate" and ufunc.__name__ in SCANS and set(named) <= {"axis"}:
-        result = _functions[SCANS[ufunc.__name__]](inputs[0], named.get("axis", 0))
+    elif method == "reduce" and other and set(named) <= {"axis", "keepdims", "dtype"}:
+        result = reduced(other, inputs[0], **named)
+    elif method == "accumulate" and other and set(named) <= {"axis"}:
+        result = _functions[other](inputs[0], named.get("axis", 0))
     else:
         if method == "at" and isinstance(inputs[0], Tensor):
             raise ArgumentError(f"numpy.{ufunc.__name__}.at: cannot write to a Tensor. Hint: index_add_, or x.numpy().")
@@ -263,5 +260,7 @@ def install_numpy_protocol(functions: dict[str, Callable]) -> None:
     """Hang the protocols on Tensor."""
     global _functions
     _functions = functions
+    _names.update((theirs, op.name) for op in OPS.values() for theirs in op.numpy)
+    _names["nextafter"] = ""        # NumPy's takes numbers too
     for name, protocol in {"__array_ufunc__": array_ufunc, "__array_function__": array_function}.items():
         setattr(Tensor, name, protocol)

@@ -82,7 +82,8 @@ movement("view_dtype", lambda x, dtype: _retyped(x, dtype), lambda g, x_dtype: g
 general("complex", lambda real, imag: real,
         {"real": lambda g, real_shape: g._apply("real_view", (g,)).sum_to(real_shape),
          "imag": lambda g, imag_shape: g._apply("imag_view", (g,)).sum_to(imag_shape)},
-        operands=("real", "imag"), method=False, doc="The complex numbers with these parts, which broadcast.")
+        operands=("real", "imag"), method=False, batched="broadcasting",
+        doc="The complex numbers with these parts, which broadcast.")
 
 
 def _real(x):
@@ -226,7 +227,8 @@ def resolve_neg(x):
 
 composite("real", _real, method=False, doc="The real parts: a view of a complex tensor, a real tensor itself.")
 composite("imag", _imag, method=False, doc="The imaginary parts of a complex tensor, as a view.")
-composite("conj", _conj, aliases=("_conj",), doc="The complex conjugate, as a view: see is_conj; a real tensor itself.")
+composite("conj", _conj, aliases=("_conj",), numpy=("conjugate",),
+          doc="The complex conjugate, as a view: see is_conj; a real tensor itself.")
 composite("_neg_view", _neg_view, doc="The negative, as a view: see is_neg.")
 composite("H", conjugate_transpose, function=False, spelling=True, is_property=True,
           doc=conjugate_transpose.__doc__)

@@ -76,4 +76,5 @@ general("as_strided_scatter", lambda x, src, size, stride, storage_offset=None: 
         {"x": lambda g, src_shape, size, stride, storage_offset:
             g.as_strided_scatter(g.new_zeros(src_shape), size, stride, storage_offset),
          "src": lambda g, size, stride, storage_offset: g.contiguous().as_strided_from(size, stride, storage_offset or 0)},
-        operands=("x", "src"), doc="A row-major copy of x with src written to what as_strided shows of it.")
+        operands=("x", "src"), batched="looped",
+        doc="A row-major copy of x with src written to what as_strided shows of it.")

@@ -48,7 +48,7 @@ class Op:
         forms: ``{attribute: function}``, how torch's nodes show it.
         arguments: ``{another library's name: ours}`` of arguments in calls, where no rule of ops/spellings.py tells.
         numpy: NumPy's functions that it is, ``"power"``, and methods of those, ``"add.reduce"``; the same name need not be said.
-        special: its name in ``torch.special``.
+        special: its names in ``torch.special``.
         batched: the kind of its batching rule, in batch/rules.py: by default that of its own kind.
         variadic: the first operand is a sequence of tensors.
         is_property: the method is an attribute, ``x.T``.
@@ -58,6 +58,7 @@ class Op:
     # What only some kinds declare.
     numbers = matrices = pure = refuses_gradient = untracked = severs = False
     integer_divisor: str | None = None
+    renamed: dict[str, str] = {}
     after: dict[str, tuple[str, Callable]] = {}
 
     def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
@@ -65,7 +66,7 @@ class Op:
                  method: bool = True, function: bool = True, inplace: bool = False, out: bool = False, public: str = "",
                  shows: dict[str, Any] | None = None, saved_as: dict[str, str] | None = None,
                  forms: dict[str, Callable[[Any], Any]] | None = None, arguments: dict[str, str] | None = None,
-                 numpy: tuple[str, ...] = (), special: str = "", batched: str = "", variadic: bool = False,
+                 numpy: tuple[str, ...] = (), special: tuple[str, ...] = (), batched: str = "", variadic: bool = False,
                  is_property: bool = False):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
@@ -242,6 +243,7 @@ class General(Op):
         outputs: number of results.
         constant: of operands that are all zero the result is not zero: an attribute is written into it.
         edges: the operands in the order in which nodes have their edges: that of torch's arguments.
+        renamed: ``{ours: torch's}`` of operands by which the call's own parameters have torch's names.
         after: ``{operand: (other, formula)}``, cotangents that are made of another operand's: the formula takes that first. In
             ``vjps`` they are whole; a node that gives both computes the other one once.
     """
@@ -250,8 +252,11 @@ class General(Op):
 
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
                  operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
-                 edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None, **options):
+                 edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None,
+                 renamed: dict[str, str] | None = None, **options):
         super().__init__(name, formula, operands, out=out, **options)
+        self.renamed = renamed or {}
+        self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
         self.after = after or {}
         for operand, (other, rest) in self.after.items():

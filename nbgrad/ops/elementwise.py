@@ -65,10 +65,11 @@ elementwise("pow", lambda x, y: scalar.pow(x, y),
                                      y * scalar.pow(x, y - 1)),
              "y": lambda x, y, out: where((x == 0) & (scalar.real(y) >= 0), 0, out * scalar.log(x))},
             refuses_bool=True, complex=True, saved_as={"exponent": "y"},
-            nodes={(False, False): "PowBackward1", (True, False): "PowBackward2"}, doc="x to the power y.")
+            nodes={(False, False): "PowBackward1", (True, False): "PowBackward2"}, numpy=("power",),
+            doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
             complex_form=lambda x: scalar.modulus(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
-            doc="|x|; the derivative at 0 is 0.")
+            numpy=("fabs",), doc="|x|; the derivative at 0 is 0.")
 elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
             {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
@@ -114,16 +115,17 @@ elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, 
 elementwise("rsqrt", lambda x: scalar.rsqrt(x), {"x": lambda out: -0.5 * (out * out * out)}, policy="float", complex=True,
             doc="1 / sqrt(x).")
 elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", complex=True, doc="e**x.")
-elementwise("exp2", lambda x: scalar.exp2(x), {"x": lambda out: out * LN2}, policy="float", complex=True, doc="2**x.")
+elementwise("exp2", lambda x: scalar.exp2(x), {"x": lambda out: out * LN2}, policy="float", complex=True, special=("exp2",),
+            doc="2**x.")
 elementwise("expm1", lambda x: scalar.expm1(x), {"x": lambda out: out + 1}, policy="float", complex=True,
-            doc="e**x - 1, exact near 0.")
+            special=("expm1",), doc="e**x - 1, exact near 0.")
 elementwise("log", lambda x: scalar.log(x), {"x": lambda x: 1 / x}, policy="float", complex=True, doc="The natural logarithm.")
 elementwise("log2", lambda x: scalar.log2(x), {"x": lambda x: 1 / (x * LN2)}, policy="float", complex=True,
             doc="The logarithm to base 2.")
 elementwise("log10", lambda x: scalar.log10(x), {"x": lambda x: 1 / (x * LN10)}, policy="float", complex=True,
             doc="The logarithm to base 10.")
 elementwise("log1p", lambda x: scalar.log1p(x), {"x": lambda x: 1 / (x + 1)}, policy="float", complex=True, node="Log1PBackward0",
-            doc="log(1 + x), exact near 0.")
+            special=("log1p",), doc="log(1 + x), exact near 0.")
 elementwise("logaddexp", lambda x, y: where(x == y, x + LN2, scalar.maximum(x, y) + scalar.log1p(scalar.exp(-scalar.abs(x - y)))),
             {"x": lambda x, y: _share(x, y, 1.0), "y": lambda x, y: _share(y, x, 1.0)}, policy="floating", inplace=False,
             complex_form=lambda x, y: _log_of_sum(x, y),
@@ -137,7 +139,7 @@ elementwise("xlogy", lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x *
             {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)),
              "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)},
             policy="float",
-            doc="x * log(y); 0 where x is 0, unless y is NaN.")
+            special=("xlogy",), doc="x * log(y); 0 where x is 0, unless y is NaN.")
 
 # ---- trigonometry --------------------------------------------------------------------------------------------------
 
@@ -197,7 +199,7 @@ def density(x, rate):
 
 elementwise("sinc", lambda x: scalar.sinc(x), {"x": lambda x: scalar.sinc_slope(x)}, policy="float",
             complex_form=lambda x: _sinc_of_complex(x),
-            doc="sin(pi x) / (pi x); 1 at 0.")
+            special=("sinc",), doc="sin(pi x) / (pi x); 1 at 0.")
 # x y" + 2 y' + pi**2 x y = 0.
 elementwise("sinc_slope", lambda x: scalar.sinc_slope(x),
             {"x": lambda x, out: where(scalar.abs(x) < 0.5, _sinc_bend(x), -PI * PI * scalar.sinc(x) - 2 * (out / x))},
@@ -209,13 +211,14 @@ elementwise("deg2rad", lambda x: x * (math.pi / 180), {"x": lambda: math.pi / 18
 elementwise("hypot", lambda x, y: scalar.hypot(x, y), {"x": lambda x, out: where(out == 0, 0, x / out),
             "y": lambda y, out: where(out == 0, 0, y / out)}, policy="floating", doc="sqrt(x**2 + y**2); the derivative at 0 is 0.")
 elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.pi) * density(x, 1.0)}, policy="float",
-            doc="The error function.")
+            special=("erf",), doc="The error function.")
 
 # ---- rounding ------------------------------------------------------------------------------------------------------
 
 elementwise("floor", lambda x: scalar.floor(x), {"x": lambda: 0}, refuses_bool=True, doc="The largest integer <= x.")
 elementwise("ceil", lambda x: scalar.ceil(x), {"x": lambda: 0}, refuses_bool=True, doc="The smallest integer >= x.")
-elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=True, doc="The nearest integer, ties to even.")
+elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=True, special=("round",),
+            numpy=("rint",), doc="The nearest integer, ties to even.")
 elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",),
             doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
@@ -248,7 +251,7 @@ for _name, _doc, _alias in (("eq", "x == y.", ()), ("ne", "x != y.", ("not_equal
                             ("le", "x <= y.", ("less_equal",)), ("gt", "x > y.", ("greater",)),
                             ("ge", "x >= y.", ("greater_equal",))):
     elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=_alias,
-                complex=_name in ("eq", "ne"), doc=_doc)
+                complex=_name in ("eq", "ne"), numpy=("equal",) if _name == "eq" else (), doc=_doc)
 elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, complex=True, doc="Both are not zero.")
 elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, complex=True, doc="At least one is not zero.")
 elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, complex=True, doc="Exactly one is not zero.")
@@ -256,11 +259,12 @@ elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, comp
 elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits that both have.")
 elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
 elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
-elementwise("bitwise_not", lambda x: ~x, policy="integer", doc="The bits inverted; of a bool the negation.")
+elementwise("bitwise_not", lambda x: ~x, policy="integer", numpy=("invert",),
+            doc="The bits inverted; of a bool the negation.")
 elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True,
-            doc="x * 2**y; 0 where y is negative or leaves no bit.")
+            numpy=("left_shift",), doc="x * 2**y; 0 where y is negative or leaves no bit.")
 elementwise("bitwise_right_shift", lambda x, y: x >> y, policy="integer", refuses_bool=True,
-            doc="x // 2**y; 0 or -1 where y is negative or leaves no bit.")
+            numpy=("right_shift",), doc="x // 2**y; 0 or -1 where y is negative or leaves no bit.")
 elementwise("gcd", lambda x, y: scalar.gcd(x, y), policy="integer", refuses_bool=True, doc="The greatest common divisor.")
 elementwise("lcm", lambda x, y: scalar.lcm(x, y), policy="integer", refuses_bool=True, doc="The least common multiple.")
 elementwise("isposinf", lambda x: scalar.isinf(x) & (x > 0), predicate=True, inplace=False, doc="x is positive infinity.")
@@ -308,7 +312,7 @@ elementwise("clamp_max", lambda x, max: scalar.minimum(x, max),
 elementwise("relu", lambda x: where(x < 0, 0, x), {"x": lambda out: where(out <= 0, 0, 1)}, refuses_bool=True, out=False,
             backward_node="ThresholdBackwardBackward0", doc="max(x, 0).")
 elementwise("sigmoid", lambda x: scalar.sigmoid(x), {"x": lambda out: out * (1 - out)}, policy="float", complex=True,
-            doc="1 / (1 + e**-x).")
+            special=("expit",), doc="1 / (1 + e**-x).")
 # Beyond 800 the sigmoid is 0 or 1 in every dtype, beyond 60 the normal distribution is.
 elementwise("silu", lambda x: at_least(x, -800.0) * scalar.sigmoid(x),
             {"x": lambda x: scalar.sigmoid(x) * (1 + bounded(x, 800.0) * (1 - scalar.sigmoid(x)))}, policy="floating", out=False,
@@ -406,9 +410,9 @@ elementwise("softshrink", lambda x, lambd=0.5: where(x > lambd, x - lambd, where
 elementwise("clone", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, inplace=False, doc="A copy.")
 # Only the in-place forms of these are public.
 elementwise("copy", lambda x, y: y, {"x": lambda: 0, "y": lambda: 1}, policy="first", complex=True, method=False, function=False,
-            node="CopyBackwards", doc="Write y into x.")
+            node="CopyBackwards", arguments={"src": "y"}, doc="Write y into x.")
 elementwise("fill", lambda x, y: y, {"x": lambda: 0, "y": lambda: 1}, policy="first", complex=True, method=False, function=False,
-            doc="Write one value into every element.")
+            arguments={"value": "y"}, doc="Write one value into every element.")
 elementwise("zero", lambda x: 0.0, {"x": lambda: 0}, policy="first", complex=True, method=False, function=False,
             doc="Write 0 into every element.")
 
@@ -426,6 +430,6 @@ general("adjacent", lambda x, y: x,
         {"x": lambda g, x, y: scalar.where(scalar.eq(x, y), 0, g),
          "y": lambda g, y: scalar.where(scalar.eq(y, y) | scalar.isnan(y), 0, g)},
         operands=("x", "y"), method=False, function=False, public="nextafter", node="NextafterBackward0",
-        doc="The next number after x in the direction of y.")
+        batched="broadcasting", doc="The next number after x in the direction of y.")
 general("binary_exponent", lambda x: x, method=False, function=False, public="frexp",
         doc="The exponent e of x = m 2**e with 1/2 <= |m| < 1, in int32.")

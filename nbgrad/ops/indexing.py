@@ -178,6 +178,7 @@ general(
     **INTERNAL,
     node="PutBackward0",
     public="put",
+    batched="looped",
     doc="x, seen as one row, with the elements of source written (or added) where index says.",
 )
 
@@ -210,6 +211,7 @@ general(
     lambda x, shape, mask: x,
     {"x": lambda g, mask: g.masked_select(mask)},
     **INTERNAL,
+    batched="looped",
     doc="The transpose of masked_select.",
 )
 general(
@@ -220,6 +222,7 @@ general(
         "source": lambda g, mask, source_shape: g.masked_scatter_backward(mask, source_shape),
     },
     operands=("x", "mask", "source"),
+    batched="looped",
     doc="x with consecutive elements of source where mask is true; x and mask broadcast.",
 )
 general(
@@ -228,6 +231,7 @@ general(
     operands=("x", "mask"),
     **INTERNAL,
     vjps={"x": lambda g, mask, x_shape: g.new_zeros(x_shape).masked_scatter(mask, g)},
+    batched="looped",
     doc="The cotangent of masked_scatter's source.",
 )
 

@@ -57,11 +57,11 @@ def fitted(g, shape):
 BILINEAR = {"x": left_cotangent, "y": right_cotangent}
 
 
-def product(name: str, **options):
-    """Declare a product of two operands as they are."""
+def product(name: str, second: str, **options):
+    """Declare a product of two operands as they are; ``second``: torch's name of ``y``."""
     return general(name, lambda x, y: x, {"x": lambda g, y, x_shape, y_shape: left_cotangent(g, y, x_shape, y_shape),
                                           "y": lambda g, x, x_shape, y_shape: right_cotangent(g, x, x_shape, y_shape)},
-                   operands=("x", "y"), **options)
+                   operands=("x", "y"), renamed={"y": second}, **{"saved_as": {second: "y"}, **options})
 
 
 def by_ranks(facts: dict) -> str:
@@ -69,14 +69,14 @@ def by_ranks(facts: dict) -> str:
     return {(1, 1): "DotBackward0", (2, 1): "MvBackward0"}.get((len(facts["x_shape"]), len(facts["y_shape"])), "MmBackward0")
 
 
-product("matmul", node=by_ranks,
+product("matmul", "other", node=by_ranks,
         saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
         doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
             "or a column on the right.")
-product("mm", saved_as={"mat2": "y"}, doc="The product of two matrices.")
-product("bmm", saved_as={"mat2": "y"}, doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
-product("mv", saved_as={"vec": "y"}, doc="The product of a matrix and a vector.")
-product("dot", saved_as={"tensor": "y"}, doc="The sum of the products of two vectors' elements.")
+product("mm", "mat2", doc="The product of two matrices.")
+product("bmm", "mat2", doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
+product("mv", "vec", doc="The product of a matrix and a vector.")
+product("dot", "tensor", doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y:
             left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),

@@ -59,6 +59,7 @@ movement(
     shapes.transposed,
     lambda g, dim0, dim1: g.transpose(dim0, dim1),
     aliases=("swapaxes", "swapdims"),
+    numpy=("swapaxes",),
     doc="Two dimensions exchanged.",
 )
 movement(
@@ -228,6 +229,7 @@ general(
     lambda x, layout, size, stride, offset: x,
     {"x": lambda g, layout, size, stride, offset: g.as_strided_within(layout, size, stride, offset)},
     **INTERNAL,
+    batched="looped",
     doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.",
 )
 general(
@@ -235,6 +237,7 @@ general(
     lambda x, layout, size, stride, offset: x,
     {"x": lambda g, layout, size, stride, offset: g.as_strided_backward(layout, size, stride, offset)},
     **INTERNAL,
+    batched="looped",
     doc="What as_strided would show of a tensor with that layout, copied: zeros where the tensor has no element.",
 )
 general(
@@ -503,13 +506,18 @@ def iterate(x):
 function: Callable
 for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
-for function in (reshape, permute, squeeze, split):
+for function in (reshape, permute, squeeze):
     composite(function.__name__, function, doc=str(function.__doc__))
+composite("split", split, doc=str(split.__doc__),
+          arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"})
 composite("as_strided", as_strided, spelling="memory", doc=str(as_strided.__doc__))
 # Of these the arithmetic of shapes takes longer than a look-up (0.3 us).
-for function in (flatten, ravel, unflatten, broadcast_to, narrow, adjoint,
-                 chunk, unsafe_chunk, tensor_split, hsplit, vsplit, dsplit):
+for function in (flatten, ravel, unflatten, narrow, adjoint, chunk, unsafe_chunk):
     composite(function.__name__, function, spelling=True, doc=str(function.__doc__))
+for function in (tensor_split, hsplit, vsplit, dsplit):
+    composite(function.__name__, function, spelling=True, doc=str(function.__doc__),
+              arguments=dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections"))
+composite("broadcast_to", broadcast_to, spelling=True, arguments={"size": "shape"}, doc=str(broadcast_to.__doc__))
 composite("movedim", movedim, aliases=("moveaxis",), spelling=True, doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
 for name, function in (("mT", matrix_transpose), ("mH", adjoint)):
@@ -604,6 +612,7 @@ general(
     lambda x, shifts, dims=None: x,
     {"x": lambda g, shifts, dims: g.roll(negative(shifts), dims)},
     forms={"shifts": as_list, "dims": as_list},
+    batched="row",
     doc="Elements moved along dimensions; what leaves at one end comes back at the other.",
 )
 general(

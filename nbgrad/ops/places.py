@@ -16,10 +16,11 @@ general("mode_indices", lambda x, dim: x, method=False, function=False, public="
 general("running_indices", lambda x, dim, largest: x, method=False, function=False, public="cummax",
         doc="Index of the last extremum up to each element along dim; NaN wins.")
 general("insertion_places", lambda sequence, x, right: x, operands=("sequence", "x"), method=False, function=False,
-        public="searchsorted", doc="Where to put values into a sorted last dimension.")
+        public="searchsorted", batched="looped", doc="Where to put values into a sorted last dimension.")
 general("are_members", lambda x, tests, invert: x, operands=("x", "tests"), method=False, function=False, public="isin",
-        doc="Whether elements are among others.")
+        batched="looped", doc="Whether elements are among others.")
 general("nonzero_places", lambda x: x, method=False, function=False, public="argwhere",
+        batched="looped",
         doc="The indices of the elements that are not zero: of a batch as many for each of its elements.")
 general("bin_counts", lambda x, bins, min, max: x, method=False, function=False, public="histc",
-        doc="How many elements lie in each of so many equal intervals.")
+        batched="looped", doc="How many elements lie in each of so many equal intervals.")

@@ -93,7 +93,7 @@ def by_dims(name: str):
 reduction("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
           node=by_dims("SumBackward"),
-          forms={"dim": as_list}, doc="Sum over dimensions; integers and bools in int64.")
+          forms={"dim": as_list}, numpy=("add.reduce",), doc="Sum over dimensions; integers and bools in int64.")
 reduction("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
           node=by_dims("MeanBackward"), forms={"dim": as_list},
@@ -121,10 +121,11 @@ def total(x, dim):
 general("softmax", lambda x, dim, dtype=None: x,
         {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)},
         node="SoftmaxBackward0",
-        doc="exp(x) over its sum along dim; the maximum is subtracted first.")
+        special=("softmax",), doc="exp(x) over its sum along dim; the maximum is subtracted first.")
 general("log_softmax", lambda x, dim, dtype=None: x,
         {"x": lambda g, out, x_dtype, dim: cast(scalar.log_softmax_backward(g, out, dim), x_dtype)},
-        node="LogSoftmaxBackward0", doc="Logarithm of softmax along dim, without its overflow.")
+        node="LogSoftmaxBackward0", special=("log_softmax",),
+        doc="Logarithm of softmax along dim, without its overflow.")
 
 # z = y (x - sum(x y)): symmetric in x, so its transpose is itself.
 general("softmax_backward", lambda x, y, dim: x,
@@ -176,7 +177,7 @@ def logsumexp_cotangent(g, x, out, x_shape, dim):
 
 
 reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
-          forms={"dim": as_list}, doc="log(sum(exp(x))) over dimensions, without overflow.")
+          forms={"dim": as_list}, special=("logsumexp",), doc="log(sum(exp(x))) over dimensions, without overflow.")
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
@@ -211,12 +212,13 @@ def named_by_dim(whole: str, along_dims: str):
     return lambda facts: whole if facts["dim"] is None else along_dims
 
 
-for _name, _which in (("amax", "Greatest"), ("amin", "Smallest")):
+for _name, _which, _ufunc in (("amax", "Greatest", "maximum"), ("amin", "Smallest", "minimum")):
     reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
               node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"), forms={"dim": as_list},
+              numpy=(f"{_ufunc}.reduce",),
               doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
-    general(_name, lambda x, dim=None, keepdim=False: x,
+    general(_name, lambda x, dim=None, keepdim=False: x, batched="row",
             doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
 
 # Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice. Orders and
@@ -287,8 +289,9 @@ composite("aminmax", aminmax, out=True, doc=aminmax.__doc__, joint=True)
 
 # ---- truth and counts ------------------------------------------------------------------------------------------------
 
-general("any", lambda x, dim=None, keepdim=False: x, doc="Whether an element is not zero.")
-general("all", lambda x, dim=None, keepdim=False: x, doc="Whether no element is zero.")
+general("any", lambda x, dim=None, keepdim=False: x, numpy=("logical_or.reduce",),
+        doc="Whether an element is not zero.")
+general("all", lambda x, dim=None, keepdim=False: x, numpy=("logical_and.reduce",), doc="Whether no element is zero.")
 general("count_nonzero", lambda x, dim=None, keepdim=False: x, doc="Number of elements that are not zero.")
 
 
@@ -504,8 +507,8 @@ def cumprod(x, dim=None, *, dtype=None, axis=None):
     return scalar.scan_product(x, dim, dtype, False, False)
 
 
-composite("cumsum", cumsum, out=True, doc=cumsum.__doc__)
-composite("cumprod", cumprod, out=True, doc=cumprod.__doc__)
+composite("cumsum", cumsum, out=True, numpy=("add.accumulate",), doc=cumsum.__doc__)
+composite("cumprod", cumprod, out=True, numpy=("multiply.accumulate",), doc=cumprod.__doc__)
 
 
 def others_along(x, dim):
@@ -531,6 +534,7 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
 
 
 reduction("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
+          batched="row", numpy=("multiply.reduce",),
           doc="Product of all elements or along one dimension; integers and bools in int64.")
 
 

@@ -51,7 +51,7 @@ def source_share(g, x, src, out, dim, index, include_self):
 
 general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x, {"x": own_share, "src": source_share},
         operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        doc="The extremum of x and of the elements of src that index sends there along dim.")
+        batched="looped", doc="The extremum of x and of the elements of src that index sends there along dim.")
 
 
 def others(factor, product, zeros, nought):
@@ -93,4 +93,4 @@ general("scatter_product", lambda x, src, dim, index, include_self: x,
         {"x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
          "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self)},
         operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        doc="The product of x and of the elements of src that index sends there along dim.")
+        batched="looped", doc="The product of x and of the elements of src that index sends there along dim.")

@@ -12,23 +12,10 @@ from ..base.errors import ArgumentError
 from .core import Composite, Op
 
 __all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_list", "as_several", "or_one", "public_name",
-           "public_signature", "NAMES", "RENAMED"]
+           "public_signature"]
 
 NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
          "train": ("training",)}
-PIECES = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections")
-# By operation: arguments that torch names as no rule below would tell, and our names of them.
-NAMES: dict[str, dict[str, str]] = {
-    "mm": {"mat2": "y"}, "bmm": {"mat2": "y"}, "mv": {"vec": "y"}, "dot": {"tensor": "y"},
-    "fill": {"value": "y"}, "copy": {"src": "y"},
-    "split": {"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
-    "tensor_split": PIECES, "hsplit": PIECES, "vsplit": PIECES, "dsplit": PIECES,
-    "cholesky_solve": {"input2": "L"}, "orgqr": {"input2": "tau"}, "linalg_lstsq": {"b": "B"}, "linalg_tensorsolve": {"other": "B"},
-    "swapaxes": {"axis0": "dim0", "axis1": "dim1"}, "isin": {"element": "elements", "test_element": "test_elements"},
-    "broadcast_to": {"size": "shape"},
-}
-# Products look their operands up by position: their parameters have torch's names, see ``rules.planned_call``.
-RENAMED = {"mm": {"y": "mat2"}, "bmm": {"y": "mat2"}, "mv": {"y": "vec"}, "dot": {"y": "tensor"}, "matmul": {"y": "other"}}
 FIRST = ("input", "self", "tensor", "x", "a", "x1")
 SECOND = ("other", "mat2", "vec", "vec2", "tensor", "mask", "y", "x2")
 # Names of what is given one by one: x.flip(0, 1) is flip(x, dims=(0, 1)).
@@ -37,7 +24,7 @@ SEVERAL = ("shape", "size", "dims", "repeats")
 
 def foreign_names(op: Op, named: dict[str, Any]) -> list[str]:
     """Those of the given names that the signature does not have."""
-    parameters, renamed = op.signature.parameters, RENAMED.get(op.name, ())
+    parameters, renamed = op.signature.parameters, op.renamed
     return [name for name in named if name not in parameters or name in renamed
             or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL]
 
@@ -91,7 +78,7 @@ def target_of(op: Op, name: str) -> str | None:
     """Which argument another library's name means."""
     parameters = op.signature.parameters
     names = list(parameters)
-    own = NAMES.get(op.name, {}).get(name, name)
+    own = op.arguments.get(name, name)
     if own in parameters and parameters[own].kind is not inspect.Parameter.VAR_POSITIONAL:
         return own
     for target in NAMED.get(name, ()):
@@ -108,7 +95,7 @@ def public_name(op: Op, own: str) -> str:
     """The name that users see of an operand; composites are called by their own."""
     if isinstance(op, Composite):
         return own
-    given = next((name for name, target in NAMES.get(op.name, {}).items() if target == own), None)
+    given = next((name for name, target in op.arguments.items() if target == own), None)
     return given or {"x": "input", "y": "other"}.get(own, own)
 
 

@@ -25,6 +25,7 @@ class Variant(NamedTuple):
         build: ``build(op) -> function``, see NOTE [Variants].
         method, function, inplace, out: which public forms it has.
         operator: the special method that it replaces, for those that profit from a look at the operand.
+        special: its names in ``torch.special``.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,7 @@ class Variant(NamedTuple):
     inplace: bool
     out: bool
     operator: str | None
+    special: tuple[str, ...]
 
 
 VARIANTS: list[Variant] = []
@@ -41,10 +43,10 @@ NUMBERS = (bool, int, float, complex)
 
 
 def variant(*names: str, method: bool = True, function: bool = True, inplace: bool = True, out: bool = True,
-            operator: str | None = None) -> Callable:
+            operator: str | None = None, special: tuple[str, ...] = ()) -> Callable:
     """Register the decorated ``build`` under ``names``."""
     def register(build):
-        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator))
+        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special))
         return build
     return register
 
