@@ -19,7 +19,7 @@ from ..dispatch.elementwise import forward_formula, rule_of
 from ..dispatch.plans import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula
-from ..kernels.codegen import KNOWN_FOR_INTEGERS, is_integer, scalar_function
+from ..kernels.codegen import is_integer, scalar_function, texts_of
 from ..kernels.cuda.access import Function
 from ..kernels.cuda.simt import instantiate_scalar
 from ..kernels.cuda.templates import Operand, array, number
@@ -109,8 +109,8 @@ def reason_against(op: Elementwise, dtype: str) -> str | None:
 
 def is_constant_of_integers(found: Expr) -> bool:
     """Whether it asks what no integer is: for NaN or an infinity, also with more to ask (``isposinf``)."""
-    return found.op in KNOWN_FOR_INTEGERS or (
-        found.op == "bitwise_and" and any(KNOWN_FOR_INTEGERS.get(arg.op) == "False" for arg in found.args))
+    return texts_of(found.op).get("integer", "") in ("True", "False") or (
+        found.op == "bitwise_and" and any(texts_of(arg.op).get("integer") == "False" for arg in found.args))
 
 
 # ---- the forms of an operation -------------------------------------------------------------------------------------

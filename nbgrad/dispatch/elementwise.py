@@ -8,7 +8,6 @@ launches the kernel, and, where a gradient is needed, one native call that makes
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from functools import cache
 from typing import Any, Callable, Collection, Iterable, NamedTuple, cast
@@ -75,9 +74,9 @@ def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
 
 def fold(name: str, numbers: tuple) -> Any:
     """An operation on Python numbers: what a formula makes of a number operand or an attribute."""
-    if name in FOLDS:
-        return FOLDS[name](*numbers)
     op = OPS[name]
+    if op.of_numbers is not None:
+        return op.of_numbers(*numbers)
     as_floats = isinstance(op, Elementwise) and op.policy in ("float", "floating") or float in map(type, numbers)
     with np.errstate(all="ignore"):
         return CALLS[name](native_number(numbers[0], as_floats), *numbers[1:]).item()
@@ -88,13 +87,6 @@ def native_number(value, as_float: bool) -> Tensor:
     if isinstance(value, complex):
         return CALLS["tensor"](value, dtype=complex128)
     return CALLS["tensor"](value, dtype=float64 if as_float or isinstance(value, float) else None)
-
-
-FOLDS: dict[str, Callable] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg, "eq": operator.eq, "ne": operator.ne,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "abs": abs,
-    "where": lambda condition, x, y: x if condition else y, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-}
 
 
 OPERATIONS[Tensor] = CALLS
@@ -431,10 +423,12 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
     return plan
 
 
-# Operations that round nothing.
-EXACT = frozenset(("symbol", "constant", "where", "neg", "abs", "positive", "sign", "conj_physical", "maximum", "minimum"))
-
 # ---- recording and differentiating ---------------------------------------------------------------------------------
+
+def may_round(name: str) -> bool:
+    """Whether what stands at the head of an expression may round."""
+    return name not in ("symbol", "constant") and (name not in OPS or OPS[name].rounds)
+
 
 class ElementwiseRule(Rule):
     """Backward of an operation for one subset of operands: generates ``record`` and ``backward``.
@@ -463,7 +457,7 @@ class ElementwiseRule(Rule):
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
         # Whether steps of a half type would be rounded on the way.
-        self.rounds = sum(not e.boolean and e.op not in EXACT for e in postorder(self.computed)) > 1
+        self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """Edges belong to the operands that need a gradient, among those that can have one."""

@@ -13,12 +13,13 @@ from typing import TypeVar
 from ..base import config
 from ..base.dtypes import DType, bool_
 from ..base.errors import KernelError
-from ..kernels.codegen import INFIX, guard_functions, scalar_function
+from ..kernels.codegen import guard_functions, scalar_function
 from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
 from ..native.plans import NUMBER_CODES, Plan, pack_record
+from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 from ..tensors.layout import Layout, common_strides, layout_of
 
@@ -74,12 +75,9 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int
 def cost(formula: Formula, dtype: str) -> float:
     """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
     wide = _WIDTHS[dtype] / 4
-    calls = sum(node.op not in CHEAP for node in postorder(formula.results))
+    calls = sum(node.op not in ("symbol", "constant") and not (node.op in OPS and OPS[node.op].cheap)
+                for node in postorder(formula.results))
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
-
-
-CHEAP = frozenset(("symbol", "constant", "where", *INFIX, "neg", "abs", "positive", "conj_physical", "logical_not", "bitwise_not",
-                   "sign", "maximum", "minimum", "sqrt", "floor", "ceil", "round", "trunc"))
 
 
 def shares(nanoseconds: float) -> tuple[int, int]:

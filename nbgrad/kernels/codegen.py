@@ -11,27 +11,12 @@ from functools import cache, reduce
 from types import FunctionType
 from typing import Any, Callable, NamedTuple
 
+from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 
 __all__ = ["Scalar", "scalar_function", "register_source"]
 
 REAL = ("float32", "float64")
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-         "ne": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-         "logical_and": "&", "logical_or": "|", "logical_xor": "^"}
-# An operation whose scalar function has another name.
-SYNONYMS = {"abs": "fabs"}
-# Operations that change nothing: for every dtype; for real numbers; for integers. And predicates whose value is known there.
-IDENTITY = ("positive", "pow_one")
-# Operations of other operations, as formulas may name them.
-SPELLED = {"square": "{0} * {0}", "pow_zero": "{one}"}
-IDENTITY_FOR_REAL = ("conj_physical", "real")
-# Python's operators that complex kernels do not use: Numba's quotient overflows, and complex numbers have no order.
-CALLED_FOR_COMPLEX = ("div", "lt", "le", "gt", "ge")
-IDENTITY_FOR_INTEGERS = ("floor", "ceil", "round", "trunc")
-KNOWN_FOR_INTEGERS = {"isnan": "False", "isinf": "False", "isfinite": "True"}
-
-
 class Scalar(NamedTuple):
     """What determines a scalar function.
 
@@ -64,32 +49,28 @@ def literal(value, dtype: str) -> str:
     return repr(value) if value >= 0 and not math.copysign(1.0, value) < 0 else f"({value!r})"
 
 
+def kind_of(dtype: str) -> str:
+    """The kind of a dtype of computation, in ``Op.text``."""
+    return "complex" if dtype.startswith("complex") else "integer" if is_integer(dtype) else "real"
+
+
+def texts_of(op: str) -> dict[str, str]:
+    """How kernels spell an operation, by kinds of dtype: what its declaration says."""
+    return OPS[op].text if op in OPS else {}
+
+
 def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
     """One operation as source text; its operands are names already."""
+    op, kind, texts = node.op, kind_of(dtype), texts_of(node.op)
     args = [names[a] for a in node.args]
-    op = node.op
-    if op in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+    if op.startswith("logical_"):
         args = [a if e.boolean else f"({a} != {literal(0, dtype)})" for a, e in zip(args, node.args)]
-    if op == "logical_not":
-        return f"(not {args[0]})"
-    if op in CALLED_FOR_COMPLEX and dtype.startswith("complex"):
+    if "bool" in texts and all(e.boolean for e in node.args):
+        kind = "bool"
+    if kind in texts:
+        return texts[kind].format(*args, one=literal(1, dtype))
+    if kind == "complex" and "real" in texts and len(args) > 1:      # Numba would take a constant for a real number
         args = [f"complex({a})" if e.op == "constant" else a for a, e in zip(args, node.args)]
-        return f"{function_name(op, dtype)}({', '.join(args)})"
-    if op in INFIX:
-        return f"{args[0]} {INFIX[op]} {args[1]}"
-    if op == "neg":
-        return f"-{args[0]}"
-    if op == "bitwise_not":
-        return f"(not {args[0]})" if node.args[0].boolean else f"~{args[0]}"
-    if op in SPELLED:
-        return SPELLED[op].format(*args, one=literal(1, dtype))
-    if op in IDENTITY or (op in IDENTITY_FOR_REAL and not dtype.startswith("complex")):
-        return args[0]
-    if is_integer(dtype):
-        if op in IDENTITY_FOR_INTEGERS:
-            return args[0]
-        if op in KNOWN_FOR_INTEGERS:
-            return KNOWN_FOR_INTEGERS[op]
     return f"{function_name(op, dtype)}({', '.join(args)})"
 
 
@@ -101,7 +82,7 @@ def is_integer(dtype: str) -> bool:
 def function_name(op: str, dtype: str) -> str:
     """The scalar function behind an operation at a dtype."""
     if dtype in REAL:
-        return SYNONYMS.get(op, op)
+        return op
     if dtype.startswith("complex"):
         return f"complex_{op}"
     return op if op == "where" else f"int_{op}"
@@ -109,8 +90,7 @@ def function_name(op: str, dtype: str) -> str:
 
 def computable(op: str, dtype: str) -> bool:
     """Whether kernels of a real dtype can compute an operation: it is Python's arithmetic or has a scalar function."""
-    plain = op in INFIX or op in ("neg", "bitwise_not", "logical_not", "where", *IDENTITY, *IDENTITY_FOR_REAL)
-    return plain or function_name(op, dtype) in scalar_names(dtype)
+    return kind_of(dtype) in texts_of(op) or op == "where" or function_name(op, dtype) in scalar_names(dtype)
 
 
 def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:

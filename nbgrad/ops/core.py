@@ -18,12 +18,17 @@ from copy import copy
 from functools import cache
 from typing import Any, Callable
 
-from .expr import Expr, conjugate, constant, plus, symbol, times
+from .expr import PREDICATES, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
            "reduction", "general", "composite", "refusing", "undifferentiable"]
 
 OPS: dict[str, Op] = {}
+
+
+def OF_REAL(text: str) -> dict[str, str]:
+    """``Op.text`` of what has a function of its own for complex numbers."""
+    return {"real": text, "integer": text}
 
 
 # Torch's names of what nodes save, where a declaration says no others.
@@ -50,6 +55,8 @@ class Op:
         numpy: NumPy's functions that it is, ``"power"``, and methods of those, ``"add.reduce"``; the same name need not be said.
         special: its names in ``torch.special``.
         batched: the kind of its batching rule, in batch/rules.py: by default that of its own kind.
+        text: how kernels spell it, of what stands for its operands, where that is no call of the scalar function of its name:
+            ``"{0} + {1}"``, ``{"integer": "{0}"}``; kinds are real, integer, complex, and bool of truth values alone.
         variadic: the first operand is a sequence of tensors.
         is_property: the method is an attribute, ``x.T``.
     """
@@ -58,6 +65,8 @@ class Op:
     # What only some kinds declare.
     numbers = matrices = pure = refuses_gradient = untracked = severs = False
     integer_divisor: str | None = None
+    rounds, cheap = True, False
+    of_numbers: Callable | None = None
     renamed: dict[str, str] = {}
     after: dict[str, tuple[str, Callable]] = {}
 
@@ -67,7 +76,7 @@ class Op:
                  shows: dict[str, Any] | None = None, saved_as: dict[str, str] | None = None,
                  forms: dict[str, Callable[[Any], Any]] | None = None, arguments: dict[str, str] | None = None,
                  numpy: tuple[str, ...] = (), special: tuple[str, ...] = (), batched: str = "", variadic: bool = False,
-                 is_property: bool = False):
+                 text: str | dict[str, str] | None = None, is_property: bool = False):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
         self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
@@ -78,6 +87,7 @@ class Op:
         self.shows, self.saved_as, self.forms, self.arguments = shows or {}, saved_as or {}, forms or {}, arguments or {}
         self.numpy, self.special, self.batched = numpy, special, batched or self.kind
         self.variadic, self.is_property = variadic, is_property
+        self.text: dict[str, str] = dict.fromkeys(("real", "integer", "complex"), text) if isinstance(text, str) else text or {}
         OPS[name] = self
 
     def __repr__(self) -> str:
@@ -111,6 +121,9 @@ class Elementwise(Op):
         exact: operands whose numbers are not rounded to the half type that they are combined with; elsewhere
             ``x == 0.1`` asks for the half type's 0.1.
         numbers: numbers alone are operands too, and the result is a 0-d tensor.
+        of_numbers: the same of Python's numbers: formulas fold it.
+        rounds: whether the result of real operands may be rounded.
+        cheap: an instruction rather than a function, as what has a ``text`` for real numbers.
         nodes: names of nodes that depend on which operands are numbers, ``{(False, True): name}``.
         backward_node: of an operation of one variable, linear in pieces: the name of its cotangent's node. That is then an
             operation of its own, recorded as depending on the values that choose the piece; its derivative by them is 0.
@@ -122,7 +135,8 @@ class Elementwise(Op):
                  policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
                  refuses_bool: bool = False, integer_divisor: str | None = None,
-                 nodes: dict[tuple[bool, ...], str] | None = None,
+                 nodes: dict[tuple[bool, ...], str] | None = None, of_numbers: Callable | None = None,
+                 rounds: bool = True, cheap: bool | None = None,
                  complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None,
                  numbers: bool = False, **options):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
@@ -131,6 +145,9 @@ class Elementwise(Op):
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
+        self.of_numbers, self.rounds, self.cheap = of_numbers, rounds, "real" in self.text if cheap is None else cheap
+        if predicate:
+            PREDICATES.add(name)
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Slopes, thresholds and their like keep their precision; what stands for a tensor is an element like the others.

@@ -6,8 +6,9 @@ is at hand (and where torch's users expect the result, not the operand, to be gu
 from __future__ import annotations
 
 import math
+import operator
 
-from .core import elementwise, general, undifferentiable
+from .core import OF_REAL, elementwise, general, undifferentiable
 from .expr import scalar
 
 where = scalar.where
@@ -26,16 +27,16 @@ def at_least(x, least):
 # ---- arithmetic ----------------------------------------------------------------------------------------------------
 
 elementwise("add", lambda x, y: x + y, {"x": lambda: 1, "y": lambda: 1}, complex=True, numbers=True, shows={"alpha": 1},
-            doc="x + y.")
+            text="{0} + {1}", of_numbers=operator.add, doc="x + y.")
 elementwise("add_scaled", lambda x, y, alpha: x + alpha * y, {"x": lambda: 1, "y": lambda alpha: alpha}, complex=True,
             method=False, function=False, node="AddBackward0", public="add", doc="x + alpha * y.")
 elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, complex=True, refuses_bool=True,
             aliases=("subtract",), numbers=True, shows={"alpha": 1}, nodes={(True, False): "RsubBackward1"},
-            doc="x - y.")
+            text="{0} - {1}", of_numbers=operator.sub, doc="x - y.")
 elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, exact=("x", "y"),
-            aliases=("multiply",), numbers=True, doc="x * y.")
+            aliases=("multiply",), numbers=True, text="{0} * {1}", of_numbers=operator.mul, doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
-            exact=("x", "y"), numbers=True, doc="x / y; integers are divided as floats.")
+            exact=("x", "y"), numbers=True, text=OF_REAL("{0} / {1}"), doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
             method=False, function=False, integer_divisor="y", node="DivBackward2", public="div",
             shows={"rounding_mode": "floor"}, doc="The floor of x / y.")
@@ -52,13 +53,15 @@ elementwise("remainder", lambda x, y: scalar.remainder(x, y),
 elementwise("fmod", lambda x, y: scalar.fmod(x, y), {"x": lambda: 1, "y": lambda x, y: -scalar.round((x - scalar.fmod(x, y)) / y)},
             refuses_bool=True, integer_divisor="y", nodes={(False, False): "FmodBackward1"},
             doc="x - trunc(x / y) * y: the sign of x.")
-elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",), doc="-x.")
+elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=True, aliases=("negative",),
+            text="-{0}", of_numbers=operator.neg, rounds=False, doc="-x.")
 elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False,
-            doc="x.")
+            text="{0}", rounds=False, doc="x.")
 elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
-            tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, doc="The complex conjugate, computed.")
+            tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, text=OF_REAL("{0}"), rounds=False,
+            doc="The complex conjugate, computed.")
 elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, policy="number", complex=True, node="PowBackward0",
-            shows={"exponent": 2}, doc="x * x.")
+            shows={"exponent": 2}, text="{0} * {0}", doc="x * x.")
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise("pow", lambda x, y: scalar.pow(x, y),
             {"x": lambda x, y: where(y == 0, where((x == 0) | scalar.isnan(x), 0, y * scalar.pow(x, y - 1)),
@@ -69,8 +72,9 @@ elementwise("pow", lambda x, y: scalar.pow(x, y),
             doc="x to the power y.")
 elementwise("abs", lambda x: scalar.abs(x), {"x": lambda x: scalar.sign(x)}, refuses_bool=True,
             complex_form=lambda x: scalar.modulus(scalar.real(x), scalar.imag(x)), aliases=("absolute",),
-            numpy=("fabs",), doc="|x|; the derivative at 0 is 0.")
-elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, doc="-1, 0 or 1.")
+            numpy=("fabs",), text={"real": "fabs({0})"}, of_numbers=abs, rounds=False,
+            doc="|x|; the derivative at 0 is 0.")
+elementwise("sign", lambda x: scalar.sign(x), {"x": lambda: 0}, cheap=True, rounds=False, doc="-1, 0 or 1.")
 elementwise("lerp", lambda x, end, weight: where(scalar.abs(weight) < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight)),
             {"x": lambda weight: 1 - weight, "end": lambda weight: weight, "weight": lambda x, end: end - x}, policy="floating",
             complex=True, exact=("weight",), nodes={(False, False, False): "LerpBackward1"},
@@ -111,7 +115,7 @@ def _share(x, y, rate):
 
 
 elementwise("sqrt", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", complex=True,
-            doc="The square root.")
+            cheap=True, doc="The square root.")
 elementwise("rsqrt", lambda x: scalar.rsqrt(x), {"x": lambda out: -0.5 * (out * out * out)}, policy="float", complex=True,
             doc="1 / sqrt(x).")
 elementwise("exp", lambda x: scalar.exp(x), {"x": lambda out: out}, policy="float", complex=True, doc="e**x.")
@@ -215,12 +219,14 @@ elementwise("erf", lambda x: scalar.erf(x), {"x": lambda x: 2 / math.sqrt(math.p
 
 # ---- rounding ------------------------------------------------------------------------------------------------------
 
-elementwise("floor", lambda x: scalar.floor(x), {"x": lambda: 0}, refuses_bool=True, doc="The largest integer <= x.")
-elementwise("ceil", lambda x: scalar.ceil(x), {"x": lambda: 0}, refuses_bool=True, doc="The smallest integer >= x.")
+elementwise("floor", lambda x: scalar.floor(x), {"x": lambda: 0}, refuses_bool=True, text={"integer": "{0}"},
+            cheap=True, doc="The largest integer <= x.")
+elementwise("ceil", lambda x: scalar.ceil(x), {"x": lambda: 0}, refuses_bool=True, text={"integer": "{0}"},
+            cheap=True, doc="The smallest integer >= x.")
 elementwise("round", lambda x: scalar.round(x), {"x": lambda: 0}, refuses_bool=True, special=("round",),
-            numpy=("rint",), doc="The nearest integer, ties to even.")
+            numpy=("rint",), text={"integer": "{0}"}, cheap=True, doc="The nearest integer, ties to even.")
 elementwise("trunc", lambda x: scalar.trunc(x), {"x": lambda: 0}, refuses_bool=True, aliases=("fix",),
-            doc="x without its fraction.")
+            text={"integer": "{0}"}, cheap=True, doc="x without its fraction.")
 elementwise("frac", lambda x: x - scalar.trunc(x), {"x": lambda: 1}, policy="floating", doc="The fraction of x, with its sign.")
 
 elementwise("load_exponent", lambda x, other: scalar.ldexp(x, other), {"x": lambda g, other: scalar.ldexp(g, other)},
@@ -247,19 +253,29 @@ elementwise("renorm_factor", lambda x, maxnorm: where(x > maxnorm, maxnorm / (x 
 
 # ---- comparison, logic, bits ---------------------------------------------------------------------------------------
 
-for _name, _doc, _alias in (("eq", "x == y.", ()), ("ne", "x != y.", ("not_equal",)), ("lt", "x < y.", ("less",)),
-                            ("le", "x <= y.", ("less_equal",)), ("gt", "x > y.", ("greater",)),
-                            ("ge", "x >= y.", ("greater_equal",))):
-    elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=_alias,
-                complex=_name in ("eq", "ne"), numpy=("equal",) if _name == "eq" else (), doc=_doc)
-elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, complex=True, doc="Both are not zero.")
-elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, complex=True, doc="At least one is not zero.")
-elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, complex=True, doc="Exactly one is not zero.")
-elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, complex=True, doc="x is zero.")
-elementwise("bitwise_and", lambda x, y: x & y, policy="integer", doc="The bits that both have.")
-elementwise("bitwise_or", lambda x, y: x | y, policy="integer", doc="The bits that at least one has.")
-elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", doc="The bits that exactly one has.")
+for _name, _sign, _alias in (("lt", "<", "less"), ("le", "<=", "less_equal"), ("gt", ">", "greater"),
+                             ("ge", ">=", "greater_equal")):
+    elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=(_alias,),
+                text=OF_REAL(f"{{0}} {_sign} {{1}}"), of_numbers=getattr(operator, _name), doc=f"x {_sign} y.")
+elementwise("eq", lambda x, y: scalar.eq(x, y), predicate=True, complex=True, numpy=("equal",), text="{0} == {1}",
+            of_numbers=operator.eq, doc="x == y.")
+elementwise("ne", lambda x, y: scalar.ne(x, y), predicate=True, aliases=("not_equal",), complex=True, text="{0} != {1}",
+            of_numbers=operator.ne, doc="x != y.")
+elementwise("logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, complex=True, text="{0} & {1}",
+            doc="Both are not zero.")
+elementwise("logical_or", lambda x, y: scalar.logical_or(x, y), predicate=True, complex=True, text="{0} | {1}",
+            doc="At least one is not zero.")
+elementwise("logical_xor", lambda x, y: scalar.logical_xor(x, y), predicate=True, complex=True, text="{0} ^ {1}",
+            doc="Exactly one is not zero.")
+elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, complex=True, text="(not {0})",
+            doc="x is zero.")
+elementwise("bitwise_and", lambda x, y: x & y, policy="integer", text="{0} & {1}", of_numbers=operator.and_,
+            doc="The bits that both have.")
+elementwise("bitwise_or", lambda x, y: x | y, policy="integer", text="{0} | {1}", of_numbers=operator.or_,
+            doc="The bits that at least one has.")
+elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", text="{0} ^ {1}", doc="The bits that exactly one has.")
 elementwise("bitwise_not", lambda x: ~x, policy="integer", numpy=("invert",),
+            text={**dict.fromkeys(("real", "integer", "complex"), "~{0}"), "bool": "(not {0})"},
             doc="The bits inverted; of a bool the negation.")
 elementwise("bitwise_left_shift", lambda x, y: x << y, policy="integer", refuses_bool=True,
             numpy=("left_shift",), doc="x * 2**y; 0 where y is negative or leaves no bit.")
@@ -271,22 +287,26 @@ elementwise("isposinf", lambda x: scalar.isinf(x) & (x > 0), predicate=True, inp
 elementwise("isneginf", lambda x: scalar.isinf(x) & (x < 0), predicate=True, inplace=False, doc="x is negative infinity.")
 elementwise("sign_bit", lambda x: scalar.copysign(1.0, x) < 0, policy="floating", predicate=True, method=False, function=False,
             inplace=False, out=False, public="signbit", doc="The sign is negative, that of -0.0 too.")
-elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, complex=True, inplace=False, out=False, doc="x is not a number.")
-elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, complex=True, inplace=False, out=False, doc="x is infinite.")
+elementwise("isnan", lambda x: scalar.isnan(x), predicate=True, complex=True, inplace=False, out=False,
+            text={"integer": "False"}, doc="x is not a number.")
+elementwise("isinf", lambda x: scalar.isinf(x), predicate=True, complex=True, inplace=False, out=False,
+            text={"integer": "False"}, doc="x is infinite.")
 elementwise("isfinite", lambda x: scalar.isfinite(x), predicate=True, complex=True, inplace=False, out=False,
-            doc="x is neither infinite nor NaN.")
+            text={"integer": "True"}, doc="x is neither infinite nor NaN.")
 
 # ---- choice --------------------------------------------------------------------------------------------------------
 
 elementwise("where", lambda condition, x, y: where(condition, x, y),
             {"x": lambda condition: where(condition, 1, 0), "y": lambda condition: where(condition, 0, 1)},
-            boolean=("condition",), complex=True, method=False, inplace=False, doc="x where condition is true, else y.")
+            boolean=("condition",), complex=True, method=False, inplace=False,
+            cheap=True, rounds=False, of_numbers=lambda condition, x, y: x if condition else y,
+            doc="x where condition is true, else y.")
 elementwise("maximum", lambda x, y: scalar.maximum(x, y),
             {"x": lambda x, y: where(x == y, 0.5, where(x < y, 0, 1)), "y": lambda x, y: where(x == y, 0.5, where(x > y, 0, 1))},
-            inplace=False, doc="The larger one; NaN if one is. Ties share the gradient.")
+            inplace=False, cheap=True, rounds=False, doc="The larger one; NaN if one is. Ties share the gradient.")
 elementwise("minimum", lambda x, y: scalar.minimum(x, y),
             {"x": lambda x, y: where(x == y, 0.5, where(x > y, 0, 1)), "y": lambda x, y: where(x == y, 0.5, where(x < y, 0, 1))},
-            inplace=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
+            inplace=False, cheap=True, rounds=False, doc="The smaller one; NaN if one is. Ties share the gradient.")
 elementwise("fmax", lambda x, y: where(scalar.isnan(y), x, where(scalar.isnan(x), y, scalar.maximum(x, y))),
             {"x": lambda x, y: where((x >= y) | scalar.isnan(y), 1, 0), "y": lambda x, y: where((x >= y) | scalar.isnan(y), 0, 1)},
             inplace=False, doc="The larger one; the number if the other is NaN. Ties go to x.")

@@ -35,9 +35,8 @@ OPERATORS = {
 }
 UNARY_OPERATORS = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}
 COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
-# Operations whose result is a truth value whatever the operands are.
-PREDICATES = frozenset((*COMPARISONS.values(), "logical_and", "logical_or", "logical_xor", "logical_not", "isnan",
-                        "isinf", "isfinite", "signbit", "isposinf", "isneginf"))
+# Operations whose result is a truth value whatever the operands are; declarations enter them.
+PREDICATES: set[str] = set()
 
 
 class Operators:

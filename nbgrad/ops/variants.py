@@ -182,9 +182,9 @@ def div(op):
 
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
 QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0", "public": "pow"}
-elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, doc="x**0.", **QUICK)
+elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, text="{one}", doc="x**0.", **QUICK)
 elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1},
-            doc="x**1.", **QUICK)
+            text="{0}", doc="x**1.", **QUICK)
 elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
             **QUICK)
 elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", shows={"exponent": -1},
