@@ -6,7 +6,7 @@ from ..base.dtypes import bool_
 from ..base.errors import DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
-from ..dispatch.prepared import run_beneath
+from ..dispatch.prepared import recording_run
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.shapes import wrap
@@ -81,7 +81,7 @@ def _quick_scatter_reduce(op, layouts, attributes):
     if reduce not in EXTREMA or src.shape != index.shape:
         return None
     largest = reduce == "amax"
-    run = run_beneath("scatter_extremum", *layouts, src, attributes["dim"], index, largest, attributes["include_self"])
+    run = recording_run("scatter_extremum", *layouts, src, attributes["dim"], index, largest, attributes["include_self"])
     return run and (lambda x, dim, index, src, reduce, include_self: run(x, src, dim, index, largest, include_self))
 
 
@@ -92,7 +92,7 @@ def _quick_index_reduce(op, layouts, attributes):
     if reduce not in EXTREMA or index.ndim != 1 or x.ndim < 2 or sides_of(source.shape, at) != sides_of(x.shape, at):
         return None
     largest = reduce == "amax"
-    run = run_beneath("scatter_extremum", *layouts, source, attributes["dim"], index, largest, attributes["include_self"])
+    run = recording_run("scatter_extremum", *layouts, source, attributes["dim"], index, largest, attributes["include_self"])
     return run and (lambda x, dim, index, source, reduce, include_self: run(x, source, dim, index, largest, include_self))
 
 

@@ -9,7 +9,7 @@ from ..base.dtypes import float32
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
-from ..dispatch.prepared import run_beneath
+from ..dispatch.prepared import recording_run
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import counted, explained
@@ -26,7 +26,7 @@ _function: Callable
 
 @prepared("logcumsumexp")
 def _quick_logcumsumexp(op, layouts, attributes):
-    return run_beneath("running_logsumexp", *layouts, attributes["dim"])
+    return recording_run("running_logsumexp", *layouts, attributes["dim"])
 
 
 def logcumsumexp(input, dim):

@@ -139,10 +139,10 @@ def viewer(op: Movement) -> Callable:
     A slice 0.83 -> 0.66 us.
     """
     return native.viewer(view_node_template(op), META_OF_VIEW, (DEFAULT, NO_GRAD),
-                         lambda plan, x, enabled, *values: slow_view(op, x, plan, values))
+                         lambda plan, x, enabled, *values: checked_view(op, x, plan, values))
 
 
-def slow_view(op: Movement, x: Tensor, plan: ViewPlan, values: tuple) -> Tensor:
+def checked_view(op: Movement, x: Tensor, plan: ViewPlan, values: tuple) -> Tensor:
     """A view that the native call does not make, by a plan that was found by ``values``."""
     refuse_odd(op, zip(whole_names(op), values))
     return one_view(op, x, plan)
@@ -154,17 +154,13 @@ VIEW_TEXT = """def call({parameters}):
     {odd}try: plan = plans[{key}]
     except (AttributeError, KeyError, TypeError):
         if is_marked((x,)): return intercept_odd(op, (x,), {named})
-        plan = find({passed})
+        plan = find_plan({passed})
 """
-
-
-ODD_TEXT = """if {odd}: return strange({passed})
+ODD_TEXT = """if {odd}: return check({passed})
     """
-
-
-ONE_VIEW = """    return view({whole})
+ONE_VIEW = """    return make({whole})
 """
-SEVERAL_VIEWS = """    return several(x, plan)
+SEVERAL_VIEWS = """    return make(x, plan)
 """
 SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}     # attributes of movements that may be tuples
 
@@ -176,51 +172,81 @@ def as_key(value):
     return value.__index__() if isinstance(value, Tensor) else hashable(value)
 
 
-def movement_call(op: Movement) -> Callable:
-    """The function of a view operation: look up where it lies, make the tensor, record."""
-    def ordinary(key):
-        layout, args = (key[0], key[1:]) if names else (key, ())
+class MovementCall:
+    """What the call of a view operation does where its generated text finds no plan.
+
+    Attributes:
+        names: of the arguments behind the operand; ``takes_sizes``: some may be tuples.
+        plans: by the operand's layout and those arguments; by the layout alone where there are none.
+    """
+
+    __slots__ = ("op", "names", "takes_sizes", "plans")
+
+    def __init__(self, op: Movement):
+        self.op, self.names = op, list(op.signature.parameters)[1:]
+        self.takes_sizes, self.plans = not SIZED.isdisjoint(self.names), Plans(self.plan_of)
+
+    def plan_of(self, key) -> ViewPlan | None:
+        """A plan that the table lacks; None where ``find_plan`` must look at the arguments first."""
+        layout, args = (key[0], key[1:]) if self.names else (key, ())
         if type(layout) is not Layout or layout.special:
             return None
+        sized = self.takes_sizes
         for a in args:
             if type(a) not in KEY_TYPES or sized and type(a) is tuple and Tensor in map(type, a):
                 return None
         try:
-            return ViewPlan(op, layout, args)
+            return ViewPlan(self.op, layout, args)
         except Exception as error:
-            refuse_wrong_kind(op, zip(names, args), error)
+            refuse_wrong_kind(self.op, zip(self.names, args), error)
             raise
 
-    def find(x, *args):
+    def find_plan(self, x, *args) -> ViewPlan:
+        """The plan for arguments of any kind, made if there is none.
+
+        Raises:
+            ArgumentError: no tensor, or an argument of another kind than its name promises.
+        """
+        op, plans = self.op, self.plans
         check_tensor(op, "x", x)
         args = tuple(map(as_key, args))
-        refuse_odd(op, zip(names, args))
+        refuse_odd(op, zip(self.names, args))
         key = (x.layout, *args) if args else x.layout
         try:
             plan = plans.get(key)
             return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
         except Exception as error:
-            refuse_wrong_kind(op, zip(names, args), error)
+            refuse_wrong_kind(op, zip(self.names, args), error)
             raise
 
-    def strange(x, *args):
+    def check(self, x, *args):
+        """Several views by arguments that may be odd: NOTE [Whole numbers]."""
         if is_marked((x,)):
-            return intercept_odd(op, (x,), dict(zip(names, args)))
-        return several_views(op, x, find(x, *args))
+            return intercept_odd(self.op, (x,), dict(zip(self.names, args)))
+        return several_views(self.op, x, self.find_plan(x, *args))
 
-    plans = Plans(ordinary)
-    names = list(op.signature.parameters)[1:]
-    sized = not SIZED.isdisjoint(names)
+    def plain(self, x, *args, **kwargs):
+        """The call beneath the interpreters, for arguments in any spelling."""
+        (x,), attributes = bound_arguments(self.op, (x, *args), kwargs)
+        plan = self.find_plan(x, *attributes.values())
+        return several_views(self.op, x, plan) if self.op.multiple else one_view(self.op, x, plan)
+
+    def view(self, x: Tensor, plan: ViewPlan) -> Tensor:
+        """The view by a plan that was found elsewhere."""
+        return one_view(self.op, x, plan)
+
+
+def movement_call(op: Movement) -> Callable:
+    """The function of a view operation: look up where it lies, make the tensor, record."""
+    moving = MovementCall(op)
     scope: dict[str, Any] = {
         "special": special, "is_marked": is_marked, "intercept": intercept_general, "intercept_odd": intercept_odd, "op": op,
-        "plans": plans, "find": find, "mode": mode, "is_strange": is_strange, "strange": strange}
+        "plans": moving.plans, "find_plan": moving.find_plan, "mode": mode, "is_strange": is_strange, "check": moving.check}
     call = late_function(f"{op.name} view", scope, lambda: view_text(op),
-                         lambda: {"several" if op.multiple else "view": maker_of_several(op) if op.multiple else viewer(op),
-                                  "_defaults": default_values(op)})
+                         lambda: {"make": maker_of_several(op) if op.multiple else viewer(op), "_defaults": default_values(op)})
     call.__name__ = call.__qualname__ = op.name
     call.__signature__ = public_signature(op)
-    call.plans, call.find, call.plain = plans, find, plain_view(op, find)
-    call.view = lambda x, plan: one_view(op, x, plan)
+    call.plans, call.find_plan, call.plain, call.view = moving.plans, moving.find_plan, moving.plain, moving.view
     CALLS[op.name] = call
     return call
 
@@ -255,15 +281,6 @@ def nested_meta(x: Tensor, meta: Meta, plan: ViewPlan, which: int | None, creati
     if creation is DEFAULT:
         creation = meta.creation
     return view_meta_builder()(meta.base, (meta.chain, plan, which), creation, version, node)
-
-
-def plain_view(op: Movement, find: Callable) -> Callable:
-    """The call beneath the interpreters, for arguments in any spelling."""
-    def plain(x, *args, **kwargs):
-        (x,), attributes = bound_arguments(op, (x, *args), kwargs)
-        plan = find(x, *attributes.values())
-        return several_views(op, x, plan) if op.multiple else one_view(op, x, plan)
-    return plain
 
 
 def record_view(op: Movement, x: Tensor, plan: ViewPlan) -> Node | None:

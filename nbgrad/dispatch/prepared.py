@@ -24,91 +24,113 @@ from .interception import intercept_odd
 from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
 
-__all__ = ["run_call", "composite_call", "run_beneath"]
+__all__ = ["run_call", "composite_call", "recording_run"]
 
 
-def run_call(op: General, run: Callable) -> Callable:
-    """An operation of several steps: ``run`` computes with recording off, then the result gets its node.
+# What a table of prepared runs says of a call of an unknown kind.
+UNKNOWN: tuple = (None, None)
 
-    The call has two more forms beneath the interpreters: ``plain`` takes arguments in any spelling; ``straight(tensors,
-    attributes)`` takes all of them, checked, and goes by prepared runs. ``prepared_for(values)`` is the prepared run after a call
-    of such arguments that went well.
+
+class SteppedCall:
+    """The call of an operation of several steps, where its generated text finds no prepared run.
+
+    Attributes:
+        run: ``run(op, tensors, attributes)``, the steps.
+        operands: that must be tensors, with their places; a first one that is a sequence is ``run``'s to check.
+        make, holders: what prepares runs, and the attributes that hold tensors; None and () where nothing does.
+        kinds: of the arguments, for the keys of prepared runs.
+        quick: ``{key: (prepared run, what its nodes need of a plan)}``; the run is None where nothing is to be prepared.
     """
 
-    checked = [(k, name) for k, name in enumerate(op.operands) if k or not op.variadic]
-    preparing = PREPARED.get(op.name)
-    kinds = () if preparing is None else prepared_kinds(op, preparing[1])
+    __slots__ = ("op", "run", "operands", "make", "holders", "kinds", "quick")
+    quick: dict[tuple, tuple]
+    make: Callable | None
+    holders: tuple[str, ...]
 
-    def plain(*args, **kwargs):
-        tensors, attributes = bound_arguments(op, args, kwargs)
-        for k, name in checked:
-            check_tensor(op, name, tensors[k])
-        return record_run(op, run, tensors, attributes)
+    def __init__(self, op: General, run: Callable):
+        self.op, self.run, self.quick = op, run, {}
+        self.operands = [(k, name) for k, name in enumerate(op.operands) if k or not op.variadic]
+        self.make, self.holders = PREPARED.get(op.name, (None, ()))
+        self.kinds = () if self.make is None else prepared_kinds(op, self.holders)
 
-    def began(tensors, attributes):
+    def plain(self, *args, **kwargs):
+        """The call beneath the interpreters, for arguments in any spelling."""
+        tensors, attributes = bound_arguments(self.op, args, kwargs)
+        for k, name in self.operands:
+            check_tensor(self.op, name, tensors[k])
+        return record_run(self.op, self.run, tensors, attributes)
+
+    def check_and_run(self, tensors: tuple, attributes: dict):
+        """A call for which the text has found no prepared run: interpreters are asked, operands are checked."""
+        op = self.op
         if special or is_marked((*tensors, *attributes.values())):
             return intercept_odd(op, tensors, attributes)
-        for k, name in checked:
+        for k, name in self.operands:
             if not isinstance(tensors[k], Tensor):
                 check_tensor(op, name, tensors[k])
-        out = record_run(op, run, tensors, attributes)
-        if preparing is not None:
-            prepare(tensors, attributes)
+        out = record_run(op, self.run, tensors, attributes)
+        if self.make is not None:
+            self.prepare(tensors, attributes)
         return out
 
-    def straight(tensors, attributes):
-        if preparing is None:
-            return record_run(op, run, tensors, attributes)
+    def run_prepared(self, tensors: tuple, attributes: dict):
+        """The call beneath the interpreters, of all arguments, checked: by a prepared run if there is one."""
+        if self.make is None:
+            return record_run(self.op, self.run, tensors, attributes)
         values = (*tensors, *attributes.values())
         try:
-            function, plan = quick.get(prepared_key(kinds, values), NEW)
+            function, plan = self.quick.get(prepared_key(self.kinds, values), UNKNOWN)
         except TypeError:               # a list
             function = None
         if function is not None:
             out = function(*values)
             if out is not None:
                 if mode.enabled and any(map(requires_grad, tensors_in(tensors))):
-                    record_prepared(op, plan, tensors, out, attributes)
+                    record_prepared(self.op, plan, tensors, out, attributes)
                 return out
-        out = record_run(op, run, tensors, attributes)
-        prepare(tensors, attributes)
+        out = record_run(self.op, self.run, tensors, attributes)
+        self.prepare(tensors, attributes)
         return out
 
-    def prepare(tensors, attributes):
+    def prepare(self, tensors: tuple, attributes: dict) -> None:
+        """Keep the prepared run of a call that went well; None if there is none for its kind."""
         values = (*tensors, *attributes.values())
-        key = prepared_key(kinds, values)
+        key = prepared_key(self.kinds, values)
         try:
-            if key in quick or not all(map(is_plain, key)):
+            if key in self.quick or not all(map(is_plain, key)):
                 return
         except TypeError:               # a list
             return
-        parts = [value if kind is None else layouts_of(value) for kind, value in zip(kinds, values)]
+        parts = [value if kind is None else layouts_of(value) for kind, value in zip(self.kinds, values)]
         layouts, given = tuple(parts[:len(tensors)]), dict(zip(attributes, parts[len(tensors):]))
-        function = preparing[0](op, layouts, given)
-        holds = not set(preparing[1]).isdisjoint(attributes)
-        plan = None if function is None else complete(PreparedPlan(), op, layouts, {} if holds else given)
-        keep(quick, key, (function, plan))
+        assert self.make is not None
+        function = self.make(self.op, layouts, given)
+        holds = not set(self.holders).isdisjoint(attributes)
+        plan = None if function is None else complete(PreparedPlan(), self.op, layouts, {} if holds else given)
+        keep(self.quick, key, (function, plan))
 
-    def prepared_for(values):
-        if preparing is None:
+    def prepared_for(self, values: tuple) -> Callable | None:
+        """The prepared run after a call of these arguments, all of them, that went well."""
+        if self.make is None:
             return None
-        count = len(op.operands)
-        prepare(values[:count], dict(zip(attribute_names(op), values[count:])))
+        count = len(self.op.operands)
+        self.prepare(values[:count], dict(zip(attribute_names(self.op), values[count:])))
         try:
-            return quick.get(prepared_key(kinds, values), NEW)[0]
+            return self.quick.get(prepared_key(self.kinds, values), UNKNOWN)[0]
         except TypeError:               # a list
             return None
 
-    quick: dict = {}
-    call = bound_function(op, "call", "began(tensors, attributes)",
-                          {"began": began, "special": special, "found": quick.get, "mode": mode, "NOTHING": NEW,
-                           "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
-                          "" if preparing is None else prepared_text(op, kinds))
-    call.plain, call.quick, call.straight, call.prepared_for = plain, quick, straight, prepared_for
+
+def run_call(op: General, run: Callable) -> Callable:
+    """The function of an operation of several steps: ``run`` computes with recording off, then the result gets its node."""
+    stepped = SteppedCall(op, run)
+    call = bound_function(op, "call", "check_and_run(tensors, attributes)",
+                          {"check_and_run": stepped.check_and_run, "special": special, "found": stepped.quick.get, "mode": mode,
+                           "UNKNOWN": UNKNOWN, "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
+                          "" if stepped.make is None else prepared_text(op, stepped.kinds))
+    call.plain, call.quick = stepped.plain, stepped.quick
+    call.run_prepared, call.prepared_for = stepped.run_prepared, stepped.prepared_for
     return call
-
-
-NEW: tuple = (None, None)
 
 
 def prepared_key(kinds: tuple, values: tuple) -> tuple:
@@ -119,7 +141,7 @@ def prepared_key(kinds: tuple, values: tuple) -> tuple:
 
 # Until something is strange: then the long way follows, which says what.
 PREPARED_TEXT = """    if not (special or more or named{strange}):
-        try: quick, plan = found(({key}), NOTHING)
+        try: quick, plan = found(({key}), UNKNOWN)
         except (AttributeError, TypeError): quick = None
         if quick is not None:
             out = quick({names})
@@ -161,9 +183,9 @@ PLAIN = (int, bool, float, str, type(None))        # not a tensor, which may cha
 # Argument by argument, as the formula takes them. Of an optional tensor the layout is None where it is not given.
 COMPOSITE_TEXT = """def call({parameters}):
     if not (special{given}):
-        try: quick = found(({key}), began)
+        try: quick = found(({key}), evaluate)
         except (AttributeError, TypeError): quick = None
-        if quick is began: return began({passed})
+        if quick is evaluate: return evaluate({passed})
         if quick is not None:
             out = quick({names})
             if out is not None: return out
@@ -189,7 +211,8 @@ def composite_call(op: Op, formula: Callable) -> Callable:
     rare = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is None and n not in tensors}
     kinds = tuple("one" if name in tensors else None for name in names if name not in rare)
 
-    def began(*args, **named):
+    def evaluate(*args, **named):
+        """A call of an unknown kind: the formula, and then what is prepared of it."""
         out = formula(*args, **named)
         given = {name: value for name, value in zip(names, (*args, *named.values())) if name not in rare}
         if all(isinstance(value, Tensor) == (name in tensors) or value is None for name, value in given.items()):
@@ -207,7 +230,7 @@ def composite_call(op: Op, formula: Callable) -> Callable:
         keep(quick, key, make(op, (first,), dict(zip(list(given)[1:], rest))))
 
     quick: dict = {}
-    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "began": began, "op": op,
+    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "evaluate": evaluate, "op": op,
                                                              "formula": formula, "known_call": known_call},
                          lambda: composite_text(op, tensors, rare), lambda: {"_defaults": default_values(op)})
     call.__name__, call.__qualname__, call.__module__ = formula.__name__, formula.__qualname__, formula.__module__
@@ -215,7 +238,7 @@ def composite_call(op: Op, formula: Callable) -> Callable:
     return call
 
 
-def run_beneath(name: str, *values) -> Callable | None:
+def recording_run(name: str, *values) -> Callable | None:
     """``run(*arguments)``, which records too: what is prepared of another operation; None where nothing is.
 
     Args:
@@ -224,7 +247,7 @@ def run_beneath(name: str, *values) -> Callable | None:
     op: Any = OPS[name]
     kinds = prepared_kinds(op, PREPARED[name][1])
     key = tuple([part for kind, value in zip(kinds, values) for part in ((value, type(value)) if kind is None else (value,))])
-    function, plan = CALLS[name].quick.get(key, NEW)
+    function, plan = CALLS[name].quick.get(key, UNKNOWN)
     if function is None:
         return None
     count, names = len(op.operands), attribute_names(op)

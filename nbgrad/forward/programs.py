@@ -205,7 +205,7 @@ class Reader:
             if plan is not None:
                 return launch(plan, rendered[:count])
             raise Refused
-        if not hasattr(call, "straight"):
+        if not hasattr(call, "run_prepared"):
             raise Refused
         quick = call.prepared_for(operands)
         if quick is not None and hasattr(quick, "plan"):
@@ -215,7 +215,7 @@ class Reader:
         names = tuple(op.signature.parameters)[count:]
         given = "{{" + ", ".join(f"{name!r}: {{{k}}}" for k, name in enumerate(names, 1 + count)) + "}}"
         return Step("{out} = beneath(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
-                    [Bound(call.straight), *rendered], False)
+                    [Bound(call.run_prepared), *rendered], False)
 
 
 def places(rendered: list, first: int) -> str:
@@ -293,7 +293,7 @@ def renamed(formula: Formula, values: list) -> Expr:
 
 def moved(op: Any, operands: tuple, rendered: list) -> Step:
     """A view: another layout of the operand's memory."""
-    plan = CALLS[op.name].find(*operands)
+    plan = CALLS[op.name].find_plan(*operands)
     one = "view({{{0}}}, {{0}}._storage_, {{0}}._offset_ + {{{1}}}, False, None)"
     if not op.multiple:
         return Step("{out} = " + one.format(1, 2), [rendered[0], Bound(plan.outs[0]), Bound(plan.offset)])

@@ -628,7 +628,7 @@ def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> A
     if plan is not None:
         out = pushed_forward(op, plan, operands, tangents, level, values)
     else:
-        out = run_forward(op, operands, tangents, level, attributes) if hasattr(CALLS[op.name], "straight") else None
+        out = run_forward(op, operands, tangents, level, attributes) if hasattr(CALLS[op.name], "run_prepared") else None
     return in_steps(op, plan, operands, attributes, tangents, level) if out is None else out
 
 
@@ -669,8 +669,8 @@ def result_of(op: Any, plan: Plan | None, operands: tuple, attributes: dict) -> 
         if mode.enabled:
             record_result(op, plan, operands, out[0] if type(out) is tuple else out)
         return out
-    straight = getattr(CALLS[op.name], "straight", None)
-    return CALLS[op.name].plain(*operands, **attributes) if straight is None else straight(operands, attributes)
+    run = getattr(CALLS[op.name], "run_prepared", None)
+    return CALLS[op.name].plain(*operands, **attributes) if run is None else run(operands, attributes)
 
 
 def operand_tangent(x: Any, level: DualLevel) -> Any:

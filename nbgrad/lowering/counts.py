@@ -14,7 +14,7 @@ from ..base.dtypes import bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.prepared import run_beneath
+from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.count import before, counting_loop, insertion_loop
@@ -93,7 +93,7 @@ def _quick_members(op, layouts, attributes):
 
 @prepared("isin", tensors=("test_elements",))
 def _quick_isin(op, layouts, attributes):
-    run = run_beneath("are_members", *layouts, attributes["test_elements"], bool(attributes["invert"]))
+    run = recording_run("are_members", *layouts, attributes["test_elements"], bool(attributes["invert"]))
     return run and (lambda x, tests, unique, invert: run(x, tests, invert))
 
 
@@ -128,7 +128,7 @@ def _quick_insertion(op, layouts, attributes):
 def _quick_searchsorted(op, layouts, attributes):
     if attributes["out_int32"]:
         return None
-    run, right = run_beneath("insertion_places", *layouts, attributes["input"], bool(attributes["right"])), attributes["right"]
+    run, right = recording_run("insertion_places", *layouts, attributes["input"], bool(attributes["right"])), attributes["right"]
     return run and (lambda sequence, x, *rest: run(sequence, x, right))
 
 
@@ -136,7 +136,8 @@ def _quick_searchsorted(op, layouts, attributes):
 def _quick_bucketize(op, layouts, attributes):
     if attributes["out_int32"]:
         return None
-    run, right = run_beneath("insertion_places", attributes["boundaries"], *layouts, bool(attributes["right"])), attributes["right"]
+    right = attributes["right"]
+    run = recording_run("insertion_places", attributes["boundaries"], *layouts, bool(right))
     return run and (lambda x, boundaries, *rest: run(boundaries, x, right))
 
 
@@ -255,7 +256,7 @@ def _quick_unique(op, layouts, attributes):
 @prepared("take_along_dim", tensors=("indices",))
 def _quick_take_along_dim(op, layouts, attributes):
     (x,), index, dim = layouts, attributes["indices"], attributes["dim"]
-    run = run_beneath("gather", x, dim, index, False) if index.ndim == x.ndim and type(dim) is int else None
+    run = recording_run("gather", x, dim, index, False) if index.ndim == x.ndim and type(dim) is int else None
     if run is None or any(a != b for d, (a, b) in enumerate(zip(x.shape, index.shape)) if d != dim % x.ndim):
         return None
     return lambda x, index, dim: run(x, dim, index, False)

@@ -17,7 +17,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.prepared import run_beneath
+from ..dispatch.prepared import recording_run
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
@@ -945,7 +945,7 @@ def _quick_put(op, layouts, attributes):
 
 @prepared("put", tensors=("index", "source"))
 def _quick_composite_put(op, layouts, attributes):
-    run = run_beneath("put_source", *layouts, attributes["source"], attributes["index"], attributes["accumulate"])
+    run = recording_run("put_source", *layouts, attributes["source"], attributes["index"], attributes["accumulate"])
     return run and (lambda x, index, source, accumulate: run(x, source, index, accumulate))
 
 
@@ -954,7 +954,7 @@ def _quick_composite_scatter(op, layouts, attributes):
     src, dim, index = attributes["src"], attributes["dim"], attributes["index"]
     if type(src) is not Layout or src.shape != index.shape:
         return None
-    run = run_beneath(f"{op.name}_src", *layouts, src, dim, index)
+    run = recording_run(f"{op.name}_src", *layouts, src, dim, index)
     return run and (lambda x, dim, index, src: run(x, src, dim, index))
 
 
@@ -962,7 +962,7 @@ def _quick_composite_scatter(op, layouts, attributes):
 def _quick_composite_index(op, layouts, attributes):
     if attributes.get("alpha", 1) != 1:
         return None
-    run = run_beneath(f"{op.name}_source", *layouts, attributes["source"], attributes["dim"], attributes["index"])
+    run = recording_run(f"{op.name}_source", *layouts, attributes["source"], attributes["dim"], attributes["index"])
     return run and (lambda x, dim, index, source, *alpha: run(x, source, dim, index))
 
 
