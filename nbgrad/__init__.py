@@ -16,7 +16,6 @@ from .autograd.entry import Variable, backward, grad, variable
 from .autograd.function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
 from .autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .autograd.graph_tools import _unsafe_preserve_version_counter
-from .base import grad_mode as _grad_mode
 from .base.dtypes import *
 from .base.errors import *
 from .base.grad_mode import (
@@ -66,9 +65,6 @@ from .recomputing.checkpoint import (
 from .recomputing.revolve import checkpoint_loop
 from .tensors.tensor import Parameter, Tensor
 
-# torch's users find all switches in one module.
-vars(_grad_mode).update(set_multithreading_enabled=set_multithreading_enabled,
-                        enforce_grad_layout_policy=enforce_grad_layout_policy)
 _load_lowerings()
 _load_composites()
 _install()

@@ -357,7 +357,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     with _switch:
         _mode.enabled, _mode.check_nan = enabled, check_nan
         native.watch(watcher() if enabled else None)
-        engine.walker = watched_walk if enabled else engine.walk
+        engine.walks[1:] = [watched_walk] if enabled else []
 
 
 class set_detect_anomaly:       # torch's name

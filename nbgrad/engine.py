@@ -70,7 +70,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
     mode.enabled, current["task"] = create_graph, task
     try:
         # Kernels know no tangents: while a level is open, nodes evaluate their formulas by calls.
-        walker(task, seeds, create_graph or bool(dual_levels), current)
+        walks[-1](task, seeds, create_graph or bool(dual_levels), current)
         if task.callbacks is not None:
             current["node"] = None
             for callback in task.callbacks:         # a callback may queue another
@@ -209,7 +209,8 @@ def steps(check: Callable | None = None, complain: Callable | None = None, neste
     return native.steps(AccumulateGrad, freed_backward, receive, *sums, check, complain, hooked_meanwhile, compiled=not nested)
 
 
-walker: Callable = walk         # anomaly.py puts another in its place while it watches
+# What runs a pass is the last of these: anomaly mode adds its own while it watches.
+walks: list[Callable] = [walk]
 
 # Who wants to see every node and leaf run, asked once a pass: ``watch(run, settle) -> (run, settle)``, each in the other's place.
 watchers: list[Any] = []

@@ -59,10 +59,6 @@ ASSIGNED = {
     ("engine", "graph.node.given_cotangent"): "a node that is called by hand checks what it is given as a pass does",
     ("accumulate", "graph.edges.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
     ("views", "graph.edges.view_edge"): "the edge of a view whose base was written to is found by calling its movements again",
-    ("batch.tensors", "tensors.batch_levels.hide"): "constants are made like a batched tensor far below batches",
-    ("forward.tangents", "tensors.batch_levels.expose"): "tangents are batched, and batches have tangents",
-    ("anomaly", "engine.walker"): "a switch: how the engine walks while it is watched",
-    ("__init__", "base.grad_mode.*"): "torch's users find all switches in one module",
 }
 
 # Modules that import a library of their own at the top of the file.

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from ..base.calls import CALLS
 from ..base.errors import GradError
 from ..base.nested import flatten, map_leaves, spread
-from ..batch.tensors import Batch, Batched, batch_kind, lifted, lowered, wrap
+from ..batch.tensors import Batch, batch_kind, lifted, lowered
 from ..engine import validate_gradient
+from ..modes.batched import Batched, wrap
 from ..modes.interpreters import Call
 from ..tensors.batch_levels import Level, hidden_levels, noted, state
 from ..tensors.tensor import Tensor

@@ -10,11 +10,11 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import dual_levels, special
+from ..modes.batched import Batched, wrap
 from ..modes.interpreters import Call, quick_calls
-from ..tensors import batch_levels
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .tensors import Batch, Batched, behind_batch, is_behind, levels_of, rule_of, wrap
+from .tensors import Batch, behind_batch, exposed, is_behind, levels_of, rule_of
 
 __all__ = ["quick"]
 
@@ -59,7 +59,7 @@ def elementwise_call(op: Any, operands: tuple) -> Any:
                 return None
     if levels is None or most != shown or not are_open(levels):
         return None
-    if dual_levels and any(isinstance(x, Tensor) and x._meta_ is not None and batch_levels.expose(x, levels) is not x
+    if dual_levels and any(isinstance(x, Tensor) and x._meta_ is not None and exposed(x, levels) is not x
                                   for x in operands):
         return None
     return wrap(CALLS[op.name](*values), levels)
@@ -79,7 +79,7 @@ def movement_call(op: Any, operands: tuple, attributes: dict) -> Any:
     values = tuple(attributes.values())
     if type(x) is not Batched or is_behind(op) or not are_open(x._levels_) or not all(map(is_plain, values)):
         return None
-    if dual_levels and x._meta_ is not None and batch_levels.expose(x, x._levels_) is not x:
+    if dual_levels and x._meta_ is not None and exposed(x, x._levels_) is not x:
         return None
     made = behind_batch(op)(x._value_, len(x._levels_), *values)
     return tuple([wrap(each, x._levels_) for each in made]) if type(made) is tuple else wrap(made, x._levels_)
@@ -93,7 +93,7 @@ def general_call(op: Any, operands: tuple, attributes: dict) -> Any:
     batch = Batch(levels_of((*operands, *attributes.values())))
     call = Call(op, operands, attributes, CALLS[op.name].plain)
     if dual_levels:
-        call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
+        call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))
     return rule_of(op)(call, batch)
 
 

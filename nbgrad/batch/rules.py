@@ -11,6 +11,7 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.dtypes import bool_
 from ..creation.factories import arange
+from ..modes.batched import Batched
 from ..modes.interpreters import Call
 from ..ops.linalg import PRODUCTS, kron_in_steps, with_addend
 from ..ops.reduce import reduced_dims
@@ -18,7 +19,7 @@ from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .tensors import Batch, Batched, batch_kind, batch_rule, has_batched, looped
+from .tensors import Batch, batch_kind, batch_rule, has_batched, looped
 
 DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 

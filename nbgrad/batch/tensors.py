@@ -1,4 +1,4 @@
-"""Batched tensors, and what operations mean on them: the interpreter of rank "batching".
+"""What operations mean on batched tensors (modes/batched.py): the interpreter of rank "batching".
 
 A ``Batched`` tensor stands for a whole batch and looks like one element of it. Its *value* is an ordinary tensor that holds the
 batch: one leading dimension for every level that it depends on, outer levels first, then the dimensions that it shows.
@@ -21,85 +21,21 @@ import inspect
 from functools import cache
 from typing import Any, Callable, Iterable
 
-from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels
 from ..dispatch.elementwise import check_operands, compute_dtype
 from ..dispatch.movements import Cotangents, movement_call
-from ..graph.edges import requires_grad
 from ..graph.saved import count_write
+from ..modes.batched import Batched, element_layout, wrap
 from ..modes.interpreters import Call, register
 from ..ops.core import Elementwise, Movement
-from ..tensors import batch_levels
-from ..tensors.batch_levels import BATCHED, BatchingError, Level, hidden_levels
-from ..tensors.layout import Layout, layout_of, marked_layout
-from ..tensors.tensor import Tensor, native, put_layout
+from ..tensors.batch_levels import BatchingError, Level, hidden_levels
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor, put_layout
 
-__all__ = ["Batch", "Batched", "RULES", "batch_kind", "batch_rule", "has_batched", "levels_of", "lifted", "lowered", "on_values",
-           "rule_of", "wrap"]
-
-
-# ---- the tensors ---------------------------------------------------------------------------------------------------
-
-class Batched(Tensor):
-    """A tensor that hides its batch dimensions: see NOTE [Batched].
-
-    Attributes:
-        _value_: the tensor that holds the batch.
-        _levels_: of its leading dimensions, outermost first.
-    """
-
-    __slots__ = ()
-    _mark_ = None
-    _value_: Tensor
-    _levels_: tuple[Level, ...]
-
-    # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once.
-    _needs_grad_ = property(lambda x: requires_grad(x._value_))
-    _edge_ = property(lambda x: x._value_._edge_)
-    _meta_ = property(lambda x: x._value_._meta_)
-
-    def __repr__(self) -> str:
-        dims = ", ".join(str(level.number) for level in self._levels_)
-        return f"Batched(shape={list(self.shape)}, levels=({dims}), value=\n    {str(self._value_)}\n)"
-
-    __str__ = __format__ = lambda self, *spec: repr(self)       # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        raise BatchingError("bool: the truth value differs from element to element of the batch, and a program takes one way. "
-                            "Hint: choose with nbgrad.where.")
-
-    def __reduce_ex__(self, *protocol: Any) -> Any:
-        raise BatchingError("a batched tensor can be neither pickled nor copied by module copy. Hint: clone it.")
-
-    __copy__ = __deepcopy__ = __reduce_ex__
-
-
-def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
-    """The tensor that shows the dimensions of ``value`` behind those of ``levels``."""
-    layout = shown_layout(value.layout, len(levels))
-    x: Any = native.tensor(layout.template, value._storage_, value._offset_, False, None)
-    x.__class__ = Batched
-    x._value_, x._levels_ = value, levels
-    return x
-
-
-batch_levels.hide = wrap
-_shown: dict[tuple[Layout, int], Layout] = {}
-
-
-def shown_layout(layout: Layout, depth: int) -> Layout:
-    """The layout without its first dimensions, marked."""
-    found = _shown.get((layout, depth))
-    if found is None:
-        found = keep(_shown, (layout, depth), marked_layout(element_layout(layout, depth), BATCHED))
-    return found
-
-
-def element_layout(layout: Layout, depth: int) -> Layout:
-    """The layout without its first dimensions."""
-    return layout_of(layout.dtype, layout.shape[depth:], layout.strides[depth:], layout.device, layout.conj, layout.neg)
+__all__ = ["Batch", "RULES", "batch_kind", "batch_rule", "exposed", "has_batched", "levels_of", "lifted", "lowered", "on_values",
+           "rule_of"]
 
 
 def has_batched(values: Iterable[Any]) -> bool:
@@ -189,6 +125,13 @@ class Batch:
 
 # ---- between tensors and the graph: NOTE [Batched], 3 ---------------------------------------------------------------
 
+def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
+    """``x`` over those of ``levels`` that its tangents depend on: levels of forward mode know."""
+    for dual_level in dual_levels[-1:]:         # another thread may close it at any time
+        return dual_level.expose(x, levels)
+    return x
+
+
 def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     """``x`` with ``levels`` as leading dimensions that show, and batched over the others that it depends on."""
     if type(x) is Batched and x._levels_ == levels:
@@ -196,7 +139,7 @@ def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     if not levels:
         return x
     if dual_levels:
-        x = batch_levels.expose(x, levels)
+        x = exposed(x, levels)
     own = x._levels_ if type(x) is Batched else ()
     batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
     value, rest = batch.full(x), tuple(level for level in batch.levels if level not in levels)
@@ -274,7 +217,7 @@ class Batching:
             raise BatchingError(f"{call.op.name}: out= is not supported for batched operands. Hint: use the result.")
         batch = Batch(levels_of((*call.operands, *call.attributes.values())))
         if dual_levels:
-            call = call.with_operands(call.map(lambda x: batch_levels.expose(x, batch.levels)))
+            call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
             return written(call, batch)
         return rule_of(call.op)(call, batch)

@@ -7,10 +7,11 @@ from typing import Any, Callable, Iterator
 from ..base.calls import CALLS
 from ..base.errors import GradError, RangeError, require_callable
 from ..base.nested import Tree, flatten, spread
+from ..modes.batched import Batched
 from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
 from . import quick as _batch_calls, rules as _batch_rules  # noqa: F401  (they register themselves)
-from .tensors import Batched, lifted, lowered
+from .tensors import lifted, lowered
 
 __all__ = ["vmap"]
 

@@ -17,11 +17,11 @@ from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
+from ..modes.batched import wrap
 from ..modes.inference import made
 from ..modes.interpreters import has_tangent
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
-from ..tensors import batch_levels
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -711,7 +711,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
-    return batch_levels.hide(factory(whole(x), *args, **kwargs), x._levels_)
+    return wrap(factory(whole(x), *args, **kwargs), x._levels_)
 
 
 def zeros_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,

@@ -18,7 +18,6 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import mode
-from ..batch.tensors import Batched, wrap
 from ..creation.factories import new_full
 from ..dispatch.elementwise import apply, choose, full_like, no_derivative, no_derivative_by
 from ..dispatch.lowerings import facts_of
@@ -27,6 +26,7 @@ from ..engine import run_backward
 from ..graph.edges import Node, edge_of, requires_grad
 from ..graph.saved import tensors_in, unseen
 from ..graph.task import Captures
+from ..modes.batched import Batched, wrap
 from ..modes.interpreters import Call
 from ..ops.core import Elementwise, General, Movement, Reduction
 from ..ops.expr import ZERO, Expr, evaluate, guarded

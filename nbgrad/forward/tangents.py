@@ -29,7 +29,6 @@ from ..creation.factories import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
 from ..modes.interpreters import Presence, bystanders, tangent_tests
-from ..tensors import batch_levels
 from ..tensors.batch_levels import Level, is_batched, whole
 from ..tensors.layout import layout_of
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
@@ -56,6 +55,10 @@ class DualLevel(Presence):
     def __init__(self, number: int):
         self.number, self.most = number, FEWEST_HOLDERS
         self.holders: list[ref[Meta]] = []
+
+    def expose(self, x: Tensor, levels: tuple[Level, ...]) -> Tensor:
+        """``x`` over those of ``levels`` that its tangents, of any open level, depend on."""
+        return exposed(x, levels)
 
     def keep(self, meta: Meta) -> None:
         """Note that ``meta`` has a tangent of this level."""
@@ -293,9 +296,6 @@ def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
             tangent = beneath(level, lambda t=tangent: lowered(lifted(t, own), wanted))
             hold(value, level, beneath(level, fitted, tangent, value))
     return lifted(value, wanted)
-
-
-batch_levels.expose = exposed
 
 
 def batched_zeros_in_place_of(x: Tensor, dtype, levels: tuple[Level, ...]) -> Tensor:

@@ -7,9 +7,10 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.errors import RangeError, require_callable
 from ..base.nested import Tree, flatten, map_leaves
-from ..batch.tensors import Batched, lifted, lowered
+from ..batch.tensors import lifted, lowered
 from ..batch.vmap import vmap
 from ..creation.factories import eye
+from ..modes.batched import Batched
 from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
 from .forward import jvp

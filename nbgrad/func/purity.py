@@ -8,10 +8,11 @@ from ..autograd.forward_ad import unpack_dual
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, require_callable
 from ..base.nested import flatten, map_leaves
-from ..batch.tensors import Batched, lowered
+from ..batch.tensors import lowered
 from ..forward.tangents import tangent_of, visible_levels
 from ..graph.edges import edge_of, requires_grad
 from ..graph.task import count_edges, target
+from ..modes.batched import Batched
 from ..tensors.tensor import Tensor
 
 __all__ = ["debug_unwrap", "functionalize"]

@@ -17,9 +17,10 @@ from ..base.calls import CALLS
 from ..base.errors import DTypeError, GradError, InplaceError, RangeError
 from ..base.grad_mode import dual_levels, inference_mode, mode, set_grad_enabled, transforming
 from ..base.nested import Tree, flatten, map_leaves
-from ..batch.tensors import Batched, lifted, lowered, number_of
+from ..batch.tensors import lifted, lowered, number_of
 from ..graph.edges import edge_of, requires_grad
 from ..graph.task import count_edges, target
+from ..modes.batched import Batched
 from ..modes.inference import is_inference
 from ..tensors.batch_levels import state
 from ..tensors.storage import GUARDED, Storage, guards

@@ -11,8 +11,8 @@ from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
+from ..modes.batched import wrap
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
-from ..tensors import batch_levels
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
@@ -53,7 +53,7 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
     """
     if open_levels and (levels := random_levels()):
         sizes = tuple(level.size for level in levels)
-        return batch_levels.hide(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
+        return wrap(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
     return drawn(distribution, layout, generator, a, b)
 
 

@@ -27,8 +27,8 @@ from ..creation.numpy_exchange import flat_tensor
 from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
+from ..modes.batched import wrap
 from ..modes.inference import made
-from ..tensors import batch_levels
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -320,10 +320,10 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
         return stored("multinomial", multinomial(input, num_samples, replacement, generator=generator), out)
     if open_levels and (levels := levels_to_draw(input)):
         # One row each, for every element of the batch.
-        alike = batch_levels.hide(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
+        alike = wrap(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
         value, shape = whole(CALLS["add"](input, alike)), input.layout.shape
         found = drawn_indices(CALLS["reshape"](value, (-1, shape[-1])) if shape else value, num_samples, replacement, generator)
-        return batch_levels.hide(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
+        return wrap(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
     return drawn_indices(input, num_samples, replacement, generator)
 
 

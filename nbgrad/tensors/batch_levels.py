@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import transforming, unusual
@@ -20,11 +20,6 @@ __all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "st
 BATCHED = "batched"
 
 _numbers = count(1)
-
-# ``hide(value, levels)``: the batched tensor of a value; set by batch/tensors.py.
-hide: Callable[[Any, tuple], Any] = None        # type: ignore[assignment]
-# ``expose(x, levels)``: ``x`` over those of ``levels`` that its tangents depend on; set by forward/tangents.py.
-expose: Callable[[Any, tuple], Any] = None      # type: ignore[assignment]
 
 # All levels that are open anywhere in the process: while it is empty, which is one load to see, nothing is batched.
 open_levels: list[Level] = []

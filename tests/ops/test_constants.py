@@ -8,7 +8,7 @@ import pytest
 
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.batch.tensors import Batched
+from nbgrad.modes.batched import Batched
 from nbgrad.ops.core import OPS
 from tests.samples import SAMPLES
 from tests.samples.checking import flatten, holds_numbers, run, with_one

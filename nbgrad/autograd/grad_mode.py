@@ -1,0 +1,20 @@
+"""``torch.autograd.grad_mode``: all switches in one module, those of passes and of accumulation among them."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..accumulate import enforce_grad_layout_policy
+from ..base import grad_mode as switches
+from ..graph.task import set_multithreading_enabled
+
+__all__ = ["enforce_grad_layout_policy", "set_multithreading_enabled"]
+__all__ += switches.__all__
+
+
+def __getattr__(name: str) -> Any:
+    """What base/grad_mode.py has."""
+    return getattr(switches, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(switches)})
