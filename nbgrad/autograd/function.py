@@ -31,6 +31,7 @@ class CustomFunction:
     """Stands where an operation of the table stands in a Call: a Function class."""
 
     kind = batched = "function"
+    product = False
     operands: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from ..base.dtypes import bool_
 from ..creation.factories import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
-from ..ops.linalg import PRODUCTS, kron_in_steps, with_addend
+from ..ops.linalg import kron_in_steps, with_addend
 from ..ops.reduce import reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensors.batch_levels import BatchingError
@@ -134,15 +134,12 @@ def dropout_mask(call: Call, batch: Batch) -> Any:
 
 # ---- products ------------------------------------------------------------------------------------------------------
 
-RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
-
-
-@batch_rule("matmul", "mm", "bmm", "mv", "dot", "gemm", "gemm_bias")
+@batch_kind("product")
 def product(call: Call, batch: Batch) -> Any:
     """One product of stacks of matrices."""
     x, y = call.operands[:2]
     ranks = x.layout.ndim, y.layout.ndim
-    if RANKS.get(call.op.name, ranks) != ranks or 0 in ranks:
+    if (call.op.ranks or ranks) != ranks or 0 in ranks:
         refuse_shown(call)
     turn_x, turn_y = call.attributes.get("transpose_x", False), call.attributes.get("transpose_y", False)
     if len(call.operands) == 2:
@@ -181,21 +178,18 @@ def trace(call: Call, batch: Batch) -> Any:
     return CALLS["sum"](CALLS["diagonal"](x), -1)
 
 
-@batch_rule(*PRODUCTS)
+@batch_kind("summand")
 def with_addends(call: Call, batch: Batch) -> Any:
     """The sums of batches of products and addends."""
-    if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], FACTORS[call.op.name])):
+    if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], call.op.ranks[1:])):
         refuse_shown(call)
-    return with_addend(call.op.name, *call.operands, **call.attributes)
+    return with_addend(call.op, *call.operands, **call.attributes)
 
 
 @batch_rule("kron")
 def kron(call: Call, batch: Batch) -> Any:
     """A product that broadcasts."""
     return kron_in_steps(*call.operands)
-
-
-FACTORS = {"addmm": (2, 2), "addmv": (2, 1), "addr": (1, 1), "baddbmm": (3, 3), "addbmm": (3, 3)}
 
 
 def refuse_shown(call: Call) -> None:

@@ -25,6 +25,7 @@ from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels
 from ..dispatch.elementwise import check_operands, compute_dtype
+from ..dispatch.inplace import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
 from ..graph.saved import count_write
 from ..modes.batched import Batched, element_layout, wrap
@@ -511,5 +512,5 @@ def moved_in_place(name: str) -> Callable:
     return call
 
 
-for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"):
+for _name in inplace_views():
     setattr(Batched, _name + "_", moved_in_place(_name))

@@ -46,5 +46,5 @@ def igammac(input, other):
     return scalar.igammac_pair(*pair("igammac", input, other))
 
 
-composite("igamma", igamma, out=True, special=("gammainc",), doc=str(igamma.__doc__))
-composite("igammac", igammac, out=True, special=("gammaincc",), doc=str(igammac.__doc__))
+composite("igamma", igamma, out=True, special=("gammainc",), inplace="result", doc=str(igamma.__doc__))
+composite("igammac", igammac, out=True, special=("gammaincc",), inplace="result", doc=str(igammac.__doc__))

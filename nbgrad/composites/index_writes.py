@@ -53,7 +53,7 @@ def inplace_writer(name: str):
 
 def check(op, x: Tensor, recorded: bool) -> None:
     """Refuse writes that autograd cannot follow."""
-    check_inplace(PUBLIC_NAMES.get(op.name, op.name) + "_", x, recorded)
+    check_inplace(op.public + "_", x, recorded)
 
 
 def apart(x: Tensor, other: Tensor) -> Tensor:
@@ -80,16 +80,6 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
     return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
 
 
-PUBLIC_NAMES = {
-    "index_write": "index_put",
-    "scatter_src": "scatter",
-    "scatter_value": "scatter",
-    "scatter_add_src": "scatter_add",
-    "index_add_source": "index_add",
-    "index_copy_source": "index_copy",
-    "index_fill_value": "index_fill",
-    "index_fill_tensor": "index_fill",
-}
 INPLACE: dict[str, Callable] = {name: inplace_writer(name) for name in WRITERS}
 CALLS.update({name + "_": call for name, call in INPLACE.items()})
 

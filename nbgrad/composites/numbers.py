@@ -98,5 +98,7 @@ def nextafter(input, other):
 
 
 _function: Callable
-for _function in (nan_to_num, signbit, ldexp, frexp, nextafter):
+for _function in (signbit, frexp):
     composite(_function.__name__, _function, out=True, doc=str(_function.__doc__))
+for _function in (nan_to_num, ldexp, nextafter):
+    composite(_function.__name__, _function, inplace="result", out=True, doc=str(_function.__doc__))

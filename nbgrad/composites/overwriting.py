@@ -15,13 +15,7 @@ from ..tensors.tensor import Tensor
 from ..views import check_inplace
 from . import gamma, numbers, scatter, statistics  # noqa: F401  (what they declare is written here)
 
-__all__ = ["OVERWRITING"]
-
-OVERWRITING = ("addbmm", "addmm", "addmv", "addr", "baddbmm", "cumprod", "cumsum", "float_power", "igamma",
-               "igammac", "index_reduce", "ldexp", "mvlgamma", "nan_to_num", "nextafter", "polygamma_of", "put",
-               "renorm", "scatter_reduce", "tril", "triu")
-# Where the method has another name than the operation.
-METHODS = {"polygamma_of": ("polygamma_",)}
+__all__: list[str] = []
 
 
 def overwriting(name: str) -> Callable:
@@ -69,5 +63,6 @@ def require_fit(name: str, x: Tensor, result: Tensor) -> None:
                          "Hint: use the out-of-place form.")
 
 
-for _name in OVERWRITING:
-    composite(_name + "_", overwriting(_name), function=False, aliases=METHODS.get(_name, ()), doc=f"In place: {_name}.")
+for _op in [op for op in OPS.values() if op.inplace == "result"]:
+    composite(_op.name + "_", overwriting(_op.name), function=False, aliases=tuple(f"{name}_" for name in _op.aliases),
+              doc=f"In place: {_op.name}.")

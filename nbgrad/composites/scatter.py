@@ -96,5 +96,5 @@ def _quick_index_reduce(op, layouts, attributes):
     return run and (lambda x, dim, index, source, reduce, include_self: run(x, source, dim, index, largest, include_self))
 
 
-composite("scatter_reduce", scatter_reduce, out=True, doc=str(scatter_reduce.__doc__))
-composite("index_reduce", index_reduce, out=True, doc=str(index_reduce.__doc__))
+composite("scatter_reduce", scatter_reduce, out=True, inplace="result", doc=str(scatter_reduce.__doc__))
+composite("index_reduce", index_reduce, out=True, inplace="result", doc=str(index_reduce.__doc__))

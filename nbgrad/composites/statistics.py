@@ -260,8 +260,9 @@ def renorm(input, p, dim, maxnorm):
     return input * (factors if factors.dtype is input.dtype else factors.to(input.dtype))
 
 
-for _function in (cov, corrcoef, renorm):
-    composite(_function.__name__, explained(_function), out=_function is renorm, doc=str(_function.__doc__))
+for _function in (cov, corrcoef):
+    composite(_function.__name__, explained(_function), doc=str(_function.__doc__))
+composite("renorm", explained(renorm), inplace="result", out=True, doc=str(renorm.__doc__))
 
 # ---- sums and means of what is not NaN --------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from ..graph.saved import active_hooks, count_write
 from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
 from ..native.plans import Plan
-from ..ops.core import Elementwise
+from ..ops.core import OPS, Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
 from ..tensors.tensor import ASK, Tensor, native, put_layout
@@ -348,8 +348,9 @@ def partially_overlaps(x: Tensor, y: Tensor) -> bool:
 
 # ---- the layout, not the elements ---------------------------------------------------------------------------------
 
-# Views whose in-place form gives the tensor itself the new layout.
-INPLACE_VIEWS = ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims")
+def inplace_views() -> list[str]:
+    """The views whose in-place form gives the tensor itself the new layout."""
+    return [name for op in OPS.values() if op.inplace == "view" for name in (op.name, *op.aliases)]
 
 
 def inplace_view(name: str) -> Callable:

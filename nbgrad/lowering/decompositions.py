@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterator
+from functools import partial
+from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -347,68 +348,62 @@ def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.nda
     return (np.swapaxes(v, -1, -2).conj() * inverse[..., None, :].astype(u.dtype)) @ np.swapaxes(u, -1, -2).conj()
 
 
-ARRAYS: dict[str, Callable] = {
-    "inverse_matrix": inverse_array, "singular_order": singular_array,
-    "solve_system": solved_array, "solve_triangle": triangular_array,
-    "determinant": np.linalg.det, "cofactors": cofactors_array, "cofactor_slope": slope_array,
-    "sign_and_size": sign_array, "pseudo_inverse": pseudo_array, "matrix_exponential": exponential_array,
-    "cholesky_factor": cholesky_array, "cholesky_info": info_array, "lu_factors": elimination,
-    "pull_to_matrix": pulled_array, "share_of_factors": shared_array,
-    "qr_row": lambda x: packed(*np.linalg.qr(x)),
-    "eigh_row": eigh_array, "eig_row": eig_array, "svd_row": svd_array, "lu_row": lu_array,
-    "inverse_of_factored": lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
-    "solve_factored": factored_array,
-    "hermitian_eigenvalues": lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"),
-    "eigenvalues": lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
-    "singular_values": lambda x: np.linalg.svd(x, compute_uv=False),
-    "complete_qr_row": lambda x: packed(*np.linalg.qr(x, "complete")),
-}
-# LAPACK iterates for these: of infinities and NaNs some would never come back.
-ITERATIVE = ("eigh_row", "eig_row", "svd_row", "hermitian_eigenvalues", "eigenvalues", "singular_values", "pseudo_inverse")
-SQUARE = ("inverse_matrix", "singular_order", "solve_system", "solve_triangle", "inverse_of_factored", "solve_factored",
-          "determinant", "sign_and_size", "matrix_exponential", "cholesky_factor", "eigh_row", "eig_row",
-          "hermitian_eigenvalues", "eigenvalues")
+class Routine(NamedTuple):
+    """How LAPACK does an operation's work.
+
+    Attributes:
+        array: the same by NumPy's arrays, for what is not launched, or where the launch reports something: NumPy says what.
+        native: the name of the launch's kernel in kernels/templates/lapack.py; empty where there is none.
+        square: the first operand is a batch of square matrices.
+        iterates: LAPACK iterates: of infinities and NaNs it might never come back.
+    """
+
+    array: Callable
+    native: str = ""
+    square: bool = False
+    iterates: bool = False
 
 
-@lowering(*ARRAYS, style="run")
-def _by_lapack(op, tensors, attributes):
+def lapack(name: str, array: Callable, native: str = "", square: bool = False, iterates: bool = False) -> None:
+    """Register the lowering of an operation."""
+    routine = Routine(array, native, square, iterates)
+    lowering(name, style="run")(partial(run_routine, routine))
+    prepared(name)(partial(prepare_routine, routine))
+
+
+def run_routine(routine: Routine, op, tensors, attributes):
+    """An operation by LAPACK: launched, or by NumPy."""
     for x in tensors:
-        require_matrices(op.public, x, op.name in SQUARE and x is tensors[0])
-    plan = launch_of(op.name, tuple([x.layout for x in tensors]), attributes)
+        require_matrices(op.public, x, routine.square and x is tensors[0])
+    plan = launch_of(routine, op.name, tuple([x.layout for x in tensors]), attributes)
     if plan is not None:
         out = native.fresh(plan, *tensors)
         if went_well(out):
             return out[0]
     arrays = [*map(values_of, tensors)]
-    if op.name in ITERATIVE:
+    if routine.iterates:
         require_finite(op.public, arrays[0], attributes.get("upper"))
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(ARRAYS[op.name](*arrays, **attributes))
+            found = np.asarray(routine.array(*arrays, **attributes))
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"{op.public}: {error}.") from None
     return tensor_of(found, tensors[0])
 
 
-# The operations that are one launch of LAPACK, and the routine's name; where it reports something, NumPy says what.
-NATIVE = {"inverse_matrix": "inverse", "solve_system": "solve", "solve_triangle": "triangle", "determinant": "determinant",
-          "cofactors": "cofactors", "pseudo_inverse": "pinv",
-          "sign_and_size": "slogdet", "cholesky_factor": "cholesky", "eigh_row": "eigh", "eig_row": "eig", "svd_row": "svd",
-          "qr_row": "qr", "lu_row": "lu_row", "inverse_of_factored": "cholesky_inverse", "solve_factored": "cholesky_solve",
-          "pull_to_matrix": "pull_to_matrix", "share_of_factors": "share_of_factors",
-          "hermitian_eigenvalues": "eigvalsh", "eigenvalues": "eigvals", "singular_values": "svdvals"}
 _launches: dict[tuple, Any] = {}
+UNKNOWN = object()
 
 
-def launch_of(name: str, layouts: tuple, attributes: dict):
+def launch_of(routine: Routine, name: str, layouts: tuple, attributes: dict):
     """The launch of an operation; None where NumPy does its work."""
-    if name not in NATIVE or not {bool, int, float}.issuperset(map(type, attributes.values())):
+    if not routine.native or not {bool, int, float}.issuperset(map(type, attributes.values())):
         return None
     key = (name, layouts, *attributes.values())
-    found = _launches.get(key, NATIVE)
-    if found is NATIVE:
+    found = _launches.get(key, UNKNOWN)
+    if found is UNKNOWN:
         known = {} if name == "cholesky_factor" else attributes
-        found = keep(_launches, key, launch(NATIVE[name], layouts, known, True))
+        found = keep(_launches, key, launch(routine.native, layouts, known, True))
     return found
 
 
@@ -431,14 +426,14 @@ def launched(plan, count: int) -> Callable:
     return quick
 
 
-@prepared(*ARRAYS)
-def _quick_by_lapack(op, layouts, attributes):
+def prepare_routine(routine: Routine, op, layouts, attributes):
+    """The quick call of an operation by LAPACK."""
     if any(layout.conj or layout.neg for layout in layouts):
         return None
-    plan = launch_of(op.name, layouts, attributes)
+    plan = launch_of(routine, op.name, layouts, attributes)
     if plan is not None:
         return launched(plan, len(layouts))
-    function, iterates = ARRAYS[op.name], op.name in ITERATIVE
+    function, iterates = routine.array, routine.iterates
     count, device = len(layouts), layouts[0].device
     kinds: dict = {}            # of results
 
@@ -456,6 +451,38 @@ def _quick_by_lapack(op, layouts, attributes):
         return new_tensor(wrap_array(found.reshape(-1)), layout)
 
     return quick
+
+
+lapack("inverse_matrix", inverse_array, "inverse", square=True)
+lapack("singular_order", singular_array, square=True)
+lapack("solve_system", solved_array, "solve", square=True)
+lapack("solve_triangle", triangular_array, "triangle", square=True)
+lapack("determinant", np.linalg.det, "determinant", square=True)
+lapack("cofactors", cofactors_array, "cofactors")
+lapack("cofactor_slope", slope_array)
+lapack("sign_and_size", sign_array, "slogdet", square=True)
+lapack("pseudo_inverse", pseudo_array, "pinv", iterates=True)
+lapack("matrix_exponential", exponential_array, square=True)
+lapack("cholesky_factor", cholesky_array, "cholesky", square=True)
+lapack("cholesky_info", info_array)
+lapack("lu_factors", elimination)
+lapack("lu_row", lu_array, "lu_row")
+lapack("pull_to_matrix", pulled_array, "pull_to_matrix")
+lapack("share_of_factors", shared_array, "share_of_factors")
+lapack("qr_row", lambda x: packed(*np.linalg.qr(x)), "qr")
+lapack("complete_qr_row", lambda x: packed(*np.linalg.qr(x, "complete")))
+lapack("eigh_row", eigh_array, "eigh", square=True, iterates=True)
+lapack("eig_row", eig_array, "eig", square=True, iterates=True)
+lapack("svd_row", svd_array, "svd", iterates=True)
+lapack("inverse_of_factored",
+       lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
+       "cholesky_inverse", square=True)
+lapack("solve_factored", factored_array, "cholesky_solve", square=True)
+lapack("hermitian_eigenvalues", lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"), "eigvalsh", square=True,
+       iterates=True)
+lapack("eigenvalues", lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)), "eigvals", square=True,
+       iterates=True)
+lapack("singular_values", lambda x: np.linalg.svd(x, compute_uv=False), "svdvals", iterates=True)
 
 
 def values_in(name: str, shape: tuple) -> slice:
@@ -540,8 +567,8 @@ def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
 def exchange_plan(x, pivots, back: bool):
     """The launch of an exchange of rows; None where NumPy does it."""
     key = ("exchange_rows", x, pivots, back)
-    found = _launches.get(key, NATIVE)
-    if found is NATIVE:
+    found = _launches.get(key, UNKNOWN)
+    if found is UNKNOWN:
         fits = x.ndim > 1 and pivots.ndim == x.ndim - 1
         found = keep(_launches, key, launch("exchange", (x, pivots), {"back": back}) if fits else None)
     return found
@@ -575,8 +602,8 @@ def _exchange_rows(op, tensors, attributes):
 def factors_plan(x, y, pivots, adjoint: bool):
     """The launch of a solution by factors; None where it takes steps."""
     key = ("solve_by_factors", x, y, pivots, adjoint)
-    found = _launches.get(key, NATIVE)
-    if found is NATIVE:
+    found = _launches.get(key, UNKNOWN)
+    if found is UNKNOWN:
         fits = x.ndim == y.ndim and pivots.ndim == x.ndim - 1
         found = keep(_launches, key, launch("lu_solve", (x, y, pivots), {"adjoint": adjoint}) if fits else None)
     return found

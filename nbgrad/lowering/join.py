@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
-from typing import Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
@@ -71,18 +70,10 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
 
 # ---- cotangents of views -------------------------------------------------------------------------------------------
 
-VIEW_OF: dict[str, Callable] = {
-    "slice_backward": lambda x, dim, start, end, step: shapes.sliced(x, dim, start, end, step),
-    "select_backward": lambda x, dim, index: shapes.selected(x, dim, index),
-    "diagonal_backward": lambda x, offset, dim1, dim2: shapes.diagonal_of(x, offset, dim1, dim2),
-    "unfold_backward": lambda x, dimension, size, step: shapes.unfolded(x, dimension, size, step),
-}
-
-
 def region(op, g: Layout, shape: tuple, attributes: tuple):
     """The part of a result of that shape that ``g`` belongs to."""
     whole = layout_of(g.dtype, tuple(shape), None, g.device)
-    part, strides, offset = VIEW_OF[op.name](whole, *attributes)
+    part, strides, offset = op.part(whole, *attributes)
     if part != g.shape:
         raise ShapeError(f"{op.name}: the cotangent has shape {list(g.shape)}, expected {list(part)}.")
     return whole, part, strides, offset

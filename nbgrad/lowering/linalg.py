@@ -21,7 +21,7 @@ from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_
 from ..native.plans import PARALLEL, pack_record
 from ..ops.expr import symbol
 from ..ops.kinds import constant_number
-from ..ops.linalg import PRODUCTS, in_turns, kron_in_steps, with_addend
+from ..ops.linalg import in_turns, kron_in_steps, with_addend
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
 from .copy import copy_plan
@@ -291,8 +291,8 @@ def copied(layouts: tuple[Layout, ...]) -> Callable:
 @lowering("matmul", "mm", "bmm", "mv", "dot", "gemm")
 def _matmul(op, layouts, attributes):
     x, y = layouts
-    if op.name in RANKS:
-        check_ranks(op.name, x, y)
+    if op.ranks:
+        check_ranks(op, x, y)
     product = product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
     if x.dtype.compute != x.dtype.name or is_lazy(layouts):
         return in_steps
@@ -312,33 +312,28 @@ def _gemm_bias(op, layouts, attributes):
     return product_plan(product, x.dtype, layouts, bias) or in_steps
 
 
-# Exact ranks of the operations that do not broadcast.
-RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
-
-
-def check_ranks(name: str, x: Layout, y: Layout) -> None:
+def check_ranks(op, x: Layout, y: Layout) -> None:
     """Refuse other ranks than the operation's, and batches of unequal size."""
-    expected = RANKS[name]
-    if (x.ndim, y.ndim) != expected:
-        raise ShapeError(f"{name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {expected[0]}-d and "
-                         f"{expected[1]}-d. Hint: matmul takes all ranks and broadcasts.")
-    if name == "bmm" and x.shape[0] != y.shape[0]:
+    if (x.ndim, y.ndim) != op.ranks:
+        raise ShapeError(f"{op.name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {op.ranks[0]}-d and "
+                         f"{op.ranks[1]}-d. Hint: matmul takes all ranks and broadcasts.")
+    if op.name == "bmm" and x.shape[0] != y.shape[0]:
         raise ShapeError(f"bmm: x has {x.shape[0]} matrices, y has {y.shape[0]}. Hint: matmul broadcasts.")
 
 
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
-@lowering(*PRODUCTS, style="run")
+@lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run")
 def _with_addend(op, tensors, attributes):
     input, first, second = tensors
     beta, alpha = (constant_number(op.name, name, attributes[name]) for name in ("beta", "alpha"))
     if op.name == "addmm" and beta == 1 and alpha == 1 and first.layout.ndim == second.layout.ndim == 2 and (
             input.layout.shape == second.layout.shape[1:]):
         return CALLS["gemm_bias"](first, second, input, False)
-    return with_addend(op.name, input, first, second, beta, alpha)
+    return with_addend(op, input, first, second, beta, alpha)
 
 
-@prepared(*PRODUCTS)
+@prepared("addmm", "addmv", "baddbmm", "addr", "addbmm")
 def _quick_with_addend(op, layouts, attributes):
     input, first, second = layouts
     dtype = input.dtype

@@ -9,7 +9,6 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import lowering, prepared
-from ..ops import shapes
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
@@ -79,32 +78,24 @@ def _scatter_product(op, tensors, attributes):
 
 # ---- into a part of a copy -------------------------------------------------------------------------------------------
 
-PARTS = {"slice_scatter": "slice", "select_scatter": "select", "diagonal_scatter": "diagonal", "as_strided_scatter": "as_strided"}
-
-
-@lowering(*PARTS, style="run")
+@lowering("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter", style="run")
 def _scatter_to_view(op, tensors, attributes):
     x, src = tensors
     out = CALLS["contiguous_copy" if op.name == "as_strided_scatter" else "clone"](x)
-    part = CALLS[PARTS[op.name]](out, **attributes)
+    part = CALLS[op.name.removesuffix("_scatter")](out, **attributes)
     if part.layout.shape != src.layout.shape:
         raise ShapeError(f"{op.name}: src has shape {list(src.layout.shape)}, expected {list(part.layout.shape)}.")
     CALLS["copy_"](part, src)
     return out
 
 
-GEOMETRY: dict[str, Callable] = {
-    "slice_scatter": shapes.sliced, "select_scatter": shapes.selected, "diagonal_scatter": shapes.diagonal_of,
-    "as_strided_scatter": lambda x, size, stride, offset: (tuple(size), tuple(stride), offset or 0)}
-
-
-@prepared(*PARTS)
+@prepared("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")
 def _quick_scatter_to_view(op, layouts, attributes):
     x, src = layouts
     out = x.like() if op.name == "as_strided_scatter" else x
     if not (x.dense and src.numel and x.dtype is src.dtype) or x.conj or x.neg or src.conj or src.neg:
         return None
-    shape, strides, offset = GEOMETRY[op.name](out, *attributes.values())
+    shape, strides, offset = op.part(out, *attributes.values())
     if may_overlap(shape, strides):
         return None
     plan = place_plan(out, [Part(x, x.shape, out.strides, 0), Part(src, shape, strides, offset)], zero=False)

@@ -11,7 +11,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..dispatch import elementwise as dispatch
 from ..dispatch.elementwise import NUMBERS, call_of
-from ..dispatch.inplace import INPLACE_VIEWS, inplace_call, inplace_view, write_result
+from ..dispatch.inplace import inplace_call, inplace_view, inplace_views, write_result
 from ..dispatch.joint import joint
 from ..dispatch.lowerings import LOWERINGS, PREPARED
 from ..dispatch.movements import movement_call
@@ -51,7 +51,7 @@ def install() -> None:
             if op.name not in LOWERINGS:
                 raise RuntimeError(f"{op.name}: declared without a lowering.")
             publish(op, general_call(op))
-    for name in INPLACE_VIEWS:
+    for name in inplace_views():
         setattr(Tensor, name + "_", inplace_view(name))
     install_operators()
     install_variants()

@@ -11,9 +11,6 @@ from .interpreters import Call, register
 
 __all__ = ["Bits", "resolved"]
 
-# General operations that convert on the way in by themselves.
-COPIES = ("contiguous_copy", "to_dtype", "clone_like")
-
 
 def is_lazy(layout: Layout) -> bool:
     """Whether the memory is read conjugated or negated."""
@@ -30,7 +27,7 @@ class Bits:
 
     def concerns(self, call: Call) -> bool:
         """Elementwise operations, views and copies read and write such memory by themselves."""
-        return (isinstance(call.op, General) and call.op.name not in COPIES
+        return (isinstance(call.op, General) and not call.op.resolves
                 and any(is_lazy(x.layout) for x in call.tensors()))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:

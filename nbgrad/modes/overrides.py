@@ -382,6 +382,7 @@ class Method:
     kind = batched = "method"
     operands, aliases = ("x",), ()
     node_name = integer_divisor = None
+    product = False
     signature = inspect.Signature()
 
     def __init__(self, name: str):

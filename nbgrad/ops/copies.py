@@ -4,14 +4,15 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any, Callable
 
+from . import shapes
 from .core import composite, general
 
 general("contiguous_copy", lambda x: x, {"x": lambda g: g}, function=False, node="CloneBackward0",
-        doc="A row-major copy.")
+        resolves=True, doc="A row-major copy.")
 general("to_dtype", lambda x, dtype: x, {"x": lambda g, x_dtype: g.to_dtype(x_dtype)}, function=False, node="ToCopyBackward0",
-        doc="A copy of another dtype.")
+        resolves=True, doc="A copy of another dtype.")
 general("clone_like", lambda x, layout: x, {"x": lambda g: g}, function=False, node="CloneBackward0",
-        doc="A copy in a given layout.")
+        resolves=True, doc="A copy in a given layout.")
 
 # ---- views, copied ---------------------------------------------------------------------------------------------------
 
@@ -63,18 +64,19 @@ for _name, _view in COPIED_VIEWS.items():
 general("slice_scatter", lambda x, src, dim=0, start=None, end=None, step=1: x,
         {"x": lambda g, src_shape, dim, start, end, step: g.slice_scatter(g.new_zeros(src_shape), dim, start, end, step),
          "src": lambda g, dim, start, end, step: g.slice(dim, start, end, step)},
-        operands=("x", "src"), doc="A copy of x with src written to a slice of it.")
+        operands=("x", "src"), part=shapes.sliced, doc="A copy of x with src written to a slice of it.")
 general("select_scatter", lambda x, src, dim, index: x,
         {"x": lambda g, src_shape, dim, index: g.select_scatter(g.new_zeros(src_shape), dim, index),
          "src": lambda g, dim, index: g.select(dim, index)},
-        operands=("x", "src"), doc="A copy of x with src written to one element of a dimension.")
+        operands=("x", "src"), part=shapes.selected, doc="A copy of x with src written to one element of a dimension.")
 general("diagonal_scatter", lambda x, src, offset=0, dim1=0, dim2=1: x,
         {"x": lambda g, src_shape, offset, dim1, dim2: g.diagonal_scatter(g.new_zeros(src_shape), offset, dim1, dim2),
          "src": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)},
-        operands=("x", "src"), doc="A copy of x with src written to a diagonal of it.")
+        operands=("x", "src"), part=shapes.diagonal_of, doc="A copy of x with src written to a diagonal of it.")
 general("as_strided_scatter", lambda x, src, size, stride, storage_offset=None: x,
         {"x": lambda g, src_shape, size, stride, storage_offset:
             g.as_strided_scatter(g.new_zeros(src_shape), size, stride, storage_offset),
          "src": lambda g, size, stride, storage_offset: g.contiguous().as_strided_from(size, stride, storage_offset or 0)},
         operands=("x", "src"), batched="looped",
+        part=lambda x, size, stride, offset: (tuple(size), tuple(stride), offset or 0),
         doc="A row-major copy of x with src written to what as_strided shows of it.")

@@ -46,7 +46,8 @@ class Op:
         node_name: name of the graph node, as torch's; or a function of a plan's facts that gives it.
         doc: one sentence, and what differs from NumPy where something does.
         aliases: further names of function and method.
-        method, function, inplace, out: which public forms exist.
+        method, function, inplace, out: which public forms exist. ``inplace`` may also be ``"result"``, which is written over the
+            operand, or ``"view"``, whose layout the tensor takes.
         public: the function whose work it does, in messages.
         shows: constants that nodes show among saved values: arguments of torch's operation that this one is the case of.
         saved_as: ``{torch's name: ours}`` of operands and attributes that nodes show, where they are not SHOWN_AS.
@@ -63,7 +64,7 @@ class Op:
 
     kind = "op"
     # What only some kinds declare.
-    numbers = matrices = pure = refuses_gradient = untracked = severs = False
+    product = numbers = matrices = pure = refuses_gradient = untracked = severs = False
     integer_divisor: str | None = None
     rounds, cheap = True, False
     of_numbers: Callable | None = None
@@ -72,7 +73,7 @@ class Op:
 
     def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
                  node: str | Callable[[dict], str] | None = None, aliases: tuple[str, ...] = (),
-                 method: bool = True, function: bool = True, inplace: bool = False, out: bool = False, public: str = "",
+                 method: bool = True, function: bool = True, inplace: bool | str = False, out: bool = False, public: str = "",
                  shows: dict[str, Any] | None = None, saved_as: dict[str, str] | None = None,
                  forms: dict[str, Callable[[Any], Any]] | None = None, arguments: dict[str, str] | None = None,
                  numpy: tuple[str, ...] = (), special: tuple[str, ...] = (), batched: str = "", variadic: bool = False,
@@ -261,6 +262,11 @@ class General(Op):
         constant: of operands that are all zero the result is not zero: an attribute is written into it.
         edges: the operands in the order in which nodes have their edges: that of torch's arguments.
         renamed: ``{ours: torch's}`` of operands by which the call's own parameters have torch's names.
+        ranks: how many dimensions its operands have, where it does not broadcast.
+        product: an element of the result is a sum of products along the last dimension of the first operand.
+        summand: the product in ``beta * input + alpha * product``.
+        part: ``(shape, strides, offset)`` of the part of a layout that it reads or writes, by its attributes.
+        resolves: it reads memory that is lazily conjugated or negated by itself.
         after: ``{operand: (other, formula)}``, cotangents that are made of another operand's: the formula takes that first. In
             ``vjps`` they are whole; a node that gives both computes the other one once.
     """
@@ -270,8 +276,10 @@ class General(Op):
     def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
                  operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
                  edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None,
-                 renamed: dict[str, str] | None = None, **options):
+                 renamed: dict[str, str] | None = None, ranks: tuple[int, ...] = (), product: bool = False,
+                 summand: Callable | None = None, part: Callable | None = None, resolves: bool = False, **options):
         super().__init__(name, formula, operands, out=out, **options)
+        self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed = renamed or {}
         self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands

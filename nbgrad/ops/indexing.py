@@ -41,6 +41,7 @@ general(
     operands=("x", "values"),
     **INTERNAL,
     node="IndexPutBackward0",
+    public="index_put",
     doc="x with values written (or added) at index tensors.",
 )
 general(
@@ -73,6 +74,7 @@ general(
     operands=("x", "src"),
     **INTERNAL,
     node="ScatterBackward0",
+    public="scatter",
     doc="x with the elements of src written along dim where index says.",
 )
 general(
@@ -82,6 +84,7 @@ general(
     **INTERNAL,
     node="ScatterBackward1",
     constant=True,
+    public="scatter",
     doc="x with one value written along dim where index says.",
 )
 general(
@@ -91,6 +94,7 @@ general(
     operands=("x", "src"),
     **INTERNAL,
     node="ScatterAddBackward0",
+    public="scatter_add",
     doc="x with the elements of src added along dim where index says.",
 )
 general(
@@ -114,6 +118,7 @@ general(
     **INTERNAL,
     node="IndexAddBackward0",
     shows={"alpha": 1},
+    public="index_add",
     doc="x with the slices of source added where index says.",
 )
 general(
@@ -126,6 +131,7 @@ general(
     operands=("x", "source"),
     **INTERNAL,
     node="IndexCopyBackward0",
+    public="index_copy",
     doc="x with the slices of source written where index says.",
 )
 general(
@@ -135,6 +141,7 @@ general(
     **INTERNAL,
     node="IndexFillBackward0",
     constant=True,
+    public="index_fill",
     doc="x with one value in the slices that index names.",
 )
 general(
@@ -150,6 +157,7 @@ general(
     operands=("x", "value"),
     **INTERNAL,
     node="IndexFillBackward1",
+    public="index_fill",
     doc="x with one element in the slices that index names.",
 )
 general(
@@ -306,4 +314,4 @@ def take_along_dim(x, indices, dim=None):
 
 for function in (scatter_add, index_add, index_copy, index_fill, take_along_dim):
     composite(function.__name__, function, out=True, doc=function.__doc__)
-composite("put", explained(put), doc=put.__doc__)
+composite("put", explained(put), inplace="result", doc=put.__doc__)

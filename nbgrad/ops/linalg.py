@@ -57,11 +57,12 @@ def fitted(g, shape):
 BILINEAR = {"x": left_cotangent, "y": right_cotangent}
 
 
-def product(name: str, second: str, **options):
+def product(name: str, second: str, ranks: tuple[int, ...] = (), **options):
     """Declare a product of two operands as they are; ``second``: torch's name of ``y``."""
     return general(name, lambda x, y: x, {"x": lambda g, y, x_shape, y_shape: left_cotangent(g, y, x_shape, y_shape),
                                           "y": lambda g, x, x_shape, y_shape: right_cotangent(g, x, x_shape, y_shape)},
-                   operands=("x", "y"), renamed={"y": second}, **{"saved_as": {second: "y"}, **options})
+                   operands=("x", "y"), renamed={"y": second}, ranks=ranks, product=True, batched="product",
+                   **{"saved_as": {second: "y"}, **options})
 
 
 def by_ranks(facts: dict) -> str:
@@ -73,24 +74,24 @@ product("matmul", "other", node=by_ranks,
         saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
         doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
             "or a column on the right.")
-product("mm", "mat2", doc="The product of two matrices.")
-product("bmm", "mat2", doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
-product("mv", "vec", doc="The product of a matrix and a vector.")
-product("dot", "tensor", doc="The sum of the products of two vectors' elements.")
+product("mm", "mat2", (2, 2), doc="The product of two matrices.")
+product("bmm", "mat2", (3, 3), doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
+product("mv", "vec", (2, 1), doc="The product of a matrix and a vector.")
+product("dot", "tensor", (1, 1), doc="The sum of the products of two vectors' elements.")
 general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y:
             left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y:
             right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
         operands=("x", "y"), function=False, node="MmBackward0",
-        saved_as={"mat2": "y"}, doc="matmul with either operand's last two dimensions exchanged.")
+        saved_as={"mat2": "y"}, batched="product", doc="matmul with either operand's last two dimensions exchanged.")
 general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
         {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
          "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
          "bias": lambda g, bias_shape: fitted(g, bias_shape)},
         operands=("x", "y", "bias"), edges=("bias", "x", "y"), function=False, node="AddmmBackward0",
         shows={"alpha": 1, "beta": 1}, saved_as={"mat1": "x", "mat2": "y"},
-        doc="x @ y, and bias added to every row, in one pass.")
+        batched="product", doc="x @ y, and bias added to every row, in one pass.")
 
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
@@ -159,21 +160,16 @@ def no_tensors(name: str, error: AttributeError) -> ArgumentError:
     return ArgumentError(f"{name}: expected Tensors, got {type(error.obj).__name__}.")
 
 
-# What is added, by name; of ``addr`` and ``addbmm`` the whole of it.
-PRODUCTS = {"addmm": lambda x, y: x.mm(y), "addmv": lambda x, y: x.mv(y), "baddbmm": lambda x, y: x.bmm(y),
-            "addr": lambda x, y: outer(x, y), "addbmm": lambda x, y: batch_sum(x.bmm(y))}
-
-
 def batch_sum(product):
     """The sum over a batch, in its dtype."""
     return product.sum(0, dtype=product.dtype)
 
 
-def with_addend(name: str, input, first, second, beta, alpha):
+def with_addend(op, input, first, second, beta, alpha):
     """``beta * input + alpha * product`` in steps."""
-    product = PRODUCTS[name](first, second)
-    require_addend(name, input, product.shape)
-    return scaled_sum(name, input, product, beta, alpha)
+    product = op.summand(first, second)
+    require_addend(op.name, input, product.shape)
+    return scaled_sum(op.name, input, product, beta, alpha)
 
 
 def share(g, factor, shape, dtype):
@@ -208,7 +204,7 @@ general("addmm", lambda input, mat1, mat2, *, beta=1, alpha=1: input, {
         left_cotangent(times(in_dtype(g, mat1_dtype), alpha), mat2, mat1_shape, mat2_shape),
     "mat2": lambda g, mat1, mat1_shape, mat2_shape, mat2_dtype, alpha:
         right_cotangent(times(in_dtype(g, mat2_dtype), alpha), mat1, mat1_shape, mat2_shape)},
-    operands=("input", "mat1", "mat2"),
+    operands=("input", "mat1", "mat2"), inplace="result", ranks=(None, 2, 2), summand=lambda x, y: x.mm(y), batched="summand",
     doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).")
 general("addmv", lambda input, mat, vec, *, beta=1, alpha=1: input, {
     **SHARES,
@@ -216,27 +212,33 @@ general("addmv", lambda input, mat, vec, *, beta=1, alpha=1: input, {
         left_cotangent(times(in_dtype(g, mat_dtype), alpha), vec, mat_shape, vec_shape),
     "vec": lambda g, mat, mat_shape, vec_shape, vec_dtype, alpha:
         right_cotangent(times(in_dtype(g, vec_dtype), alpha), mat, mat_shape, vec_shape)},
-    operands=("input", "mat", "vec"), doc="beta * input + alpha * (mat @ vec).")
+    operands=("input", "mat", "vec"), inplace="result", ranks=(None, 2, 1), summand=lambda x, y: x.mv(y), batched="summand",
+    doc="beta * input + alpha * (mat @ vec).")
 general("addr", lambda input, vec1, vec2, *, beta=1, alpha=1: input, {
     **SHARES,
     "vec1": lambda g, vec2, vec1_dtype, alpha: times(in_dtype(g, vec1_dtype), alpha).mv(in_dtype(conjugate(vec2), vec1_dtype)),
     "vec2": lambda g, vec1, vec2_dtype, alpha:
         times(in_dtype(g, vec2_dtype), alpha).t().mv(in_dtype(conjugate(vec1), vec2_dtype))},
-    operands=("input", "vec1", "vec2"), doc="beta * input + alpha * outer(vec1, vec2).")
+    operands=("input", "vec1", "vec2"), inplace="result", ranks=(None, 1, 1),
+    summand=lambda x, y: outer(x, y), batched="summand", doc="beta * input + alpha * outer(vec1, vec2).")
 general("baddbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
     **SHARES,
     "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
         left_cotangent(times(in_dtype(g, batch1_dtype), alpha), batch2, batch1_shape, batch2_shape),
     "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
         right_cotangent(times(in_dtype(g, batch2_dtype), alpha), batch1, batch1_shape, batch2_shape)},
-    operands=("input", "batch1", "batch2"), doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.")
+    operands=("input", "batch1", "batch2"), inplace="result", ranks=(None, 3, 3),
+    summand=lambda x, y: x.bmm(y), batched="summand",
+    doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.")
 general("addbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
     **SHARES,
     "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
         left_cotangent(spread(times(in_dtype(g, batch1_dtype), alpha), batch1_shape), batch2, batch1_shape, batch2_shape),
     "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
         right_cotangent(spread(times(in_dtype(g, batch2_dtype), alpha), batch2_shape), batch1, batch1_shape, batch2_shape)},
-    operands=("input", "batch1", "batch2"), doc="beta * input + alpha * (batch1 @ batch2).sum(0).")
+    operands=("input", "batch1", "batch2"), inplace="result", ranks=(None, 3, 3),
+    summand=lambda x, y: batch_sum(x.bmm(y)), batched="summand",
+    doc="beta * input + alpha * (batch1 @ batch2).sum(0).")
 
 
 def spread(g, shape):

@@ -60,6 +60,7 @@ movement(
     lambda g, dim0, dim1: g.transpose(dim0, dim1),
     aliases=("swapaxes", "swapdims"),
     numpy=("swapaxes",),
+    inplace="view",
     doc="Two dimensions exchanged.",
 )
 movement(
@@ -67,6 +68,7 @@ movement(
     shapes.matrix_transposed,
     lambda g: g.t(),
     node="TBackward0",
+    inplace="view",
     doc="The transpose of a matrix; fewer dimensions stay as they are.",
 )
 movement(
@@ -112,7 +114,8 @@ movement(
     doc="Without those of some dimensions whose size is 1.",
 )
 movement(
-    "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), doc="With a dimension of size 1 at ``dim``."
+    "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), inplace="view",
+                                                                       doc="With a dimension of size 1 at ``dim``."
 )
 movement(
     "slice",
@@ -201,6 +204,7 @@ general(
     lambda x, shape, dim, start, end, step: x,
     {"x": lambda g, dim, start, end, step: g.slice(dim, start, end, step)},
     **INTERNAL,
+    part=shapes.sliced,
     doc="The transpose of slice.",
 )
 general(
@@ -208,6 +212,7 @@ general(
     lambda x, shape, dim, index: x,
     {"x": lambda g, dim, index: g.select(dim, index)},
     **INTERNAL,
+    part=shapes.selected,
     doc="The transpose of select.",
 )
 general(
@@ -215,6 +220,7 @@ general(
     lambda x, shape, offset, dim1, dim2: x,
     {"x": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)},
     **INTERNAL,
+    part=shapes.diagonal_of,
     doc="The transpose of diagonal.",
 )
 general(
@@ -222,6 +228,7 @@ general(
     lambda x, shape, dimension, size, step: x,
     {"x": lambda g, dimension, size, step: g.unfold(dimension, size, step)},
     **INTERNAL,
+    part=shapes.unfolded,
     doc="The transpose of unfold: overlapping windows add up.",
 )
 general(
@@ -506,7 +513,8 @@ def iterate(x):
 function: Callable
 for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
     composite(function.__name__, function, function=False, doc=function.__doc__)
-for function in (reshape, permute, squeeze):
+composite("squeeze", squeeze, inplace="view", doc=str(squeeze.__doc__))
+for function in (reshape, permute):
     composite(function.__name__, function, doc=str(function.__doc__))
 composite("split", split, doc=str(split.__doc__),
           arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"})
@@ -634,12 +642,14 @@ general(
     "tril",
     lambda x, diagonal=0: x,
     {"x": lambda g, diagonal: g.tril(diagonal)},
+    inplace="result",
     doc="The lower triangle of matrices, zero above the diagonal.",
 )
 general(
     "triu",
     lambda x, diagonal=0: x,
     {"x": lambda g, diagonal: g.triu(diagonal)},
+    inplace="result",
     doc="The upper triangle of matrices, zero below the diagonal.",
 )
 

@@ -507,8 +507,8 @@ def cumprod(x, dim=None, *, dtype=None, axis=None):
     return scalar.scan_product(x, dim, dtype, False, False)
 
 
-composite("cumsum", cumsum, out=True, numpy=("add.accumulate",), doc=cumsum.__doc__)
-composite("cumprod", cumprod, out=True, numpy=("multiply.accumulate",), doc=cumprod.__doc__)
+composite("cumsum", cumsum, out=True, numpy=("add.accumulate",), inplace="result", doc=cumsum.__doc__)
+composite("cumprod", cumprod, out=True, numpy=("multiply.accumulate",), inplace="result", doc=cumprod.__doc__)
 
 
 def others_along(x, dim):

@@ -98,8 +98,8 @@ def mvlgamma(input, p):
 
 composite("polygamma", polygamma, method=False, out=True, special=("polygamma",), doc=str(polygamma.__doc__))
 composite("polygamma_of", lambda input, n: polygamma(n, input), function=False, aliases=("polygamma",),
-          doc="The n-th derivative of digamma.")
-composite("mvlgamma", mvlgamma, out=True, special=("multigammaln",), doc=str(mvlgamma.__doc__))
+          inplace="result", doc="The n-th derivative of digamma.")
+composite("mvlgamma", mvlgamma, out=True, special=("multigammaln",), inplace="result", doc=str(mvlgamma.__doc__))
 
 
 

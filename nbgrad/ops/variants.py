@@ -227,7 +227,7 @@ def double_of(dtype):
     return complex128 if dtype.is_complex else float64
 
 
-composite("float_power", float_power, out=True, numbers=True, doc=float_power.__doc__)
+composite("float_power", float_power, out=True, numbers=True, inplace="result", doc=float_power.__doc__)
 
 # ---- limits and rounding -------------------------------------------------------------------------------------------
 

@@ -193,16 +193,12 @@ def event_name(op: Any, form: str) -> str:
     return f"aten::{public}{'_' if form == '_' else ''}"
 
 
-# Products of matrices, whose arithmetic is two operations for each element of the result and of the dimension that they share.
-PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "dot"})
-
-
 def flops_of(call: Call, out: Any) -> int | None:
-    """An estimate of a call's arithmetic: of products, and one operation an element of elementwise ones."""
+    """An estimate of a call's arithmetic: one operation an element, of products of matrices two for each sum of that dimension."""
     if not isinstance(out, Tensor):
         return None
     size = prod(out.layout.shape)
-    if call.op.name in PRODUCTS:
+    if call.op.product:
         return 2 * size * call.operands[0].layout.shape[-1]
     return size if isinstance(call.op, Elementwise) else None
 
