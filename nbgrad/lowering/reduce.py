@@ -53,7 +53,7 @@ from ..kernels.templates.reduce import (
 )
 from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
-from ..ops.shapes import diagonal_of
+from ..ops.shapes import diagonal_of, wrap
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
@@ -684,7 +684,7 @@ def _argmax(op, layouts, attributes):
     x, dim = layouts[0], attributes["dim"]
     if not ready(x):
         return arranged_call
-    dims = reduced_dims(op.name, x.ndim, dim)
+    dims = reduced_dims(op.name, x.ndim, dim if dim is None else wrap(op.name, dim, x.ndim))
     require_order(op.name, x, dims)
     split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
     by_columns = split[2] > 1

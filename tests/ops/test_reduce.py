@@ -412,6 +412,15 @@ def test_truth_values_are_no_dimensions(call):
         call(x)
 
 
+@pytest.mark.parametrize("dim", [(0, 1), (0,), (), [1, 0]])
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "median", "nanmedian", "mode", "sort", "argsort", "cumsum",
+                                  "cumprod", "cummax", "logcumsumexp", "softmax", "log_softmax"])
+def test_positions_and_orders_are_along_one_dimension(name, dim):
+    """A sequence of dimensions is refused, also of one: an index of a row of them would be larger than the result."""
+    with pytest.raises(nbgrad.ArgumentError, match="dim must be an int"):
+        getattr(nbgrad.ones(3, 5), name)(dim)
+
+
 @pytest.mark.parametrize("call", [
     lambda x: x.unsqueeze(False), lambda x: x.flip(True), lambda x: x.flip((True,)), lambda x: x.transpose(True, 0),
     lambda x: x.reshape(True, 2 * 211), lambda x: x.expand(True, 2, 211), lambda x: nbgrad.stack([x, x], True),
