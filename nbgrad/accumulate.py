@@ -26,7 +26,7 @@ from .base.errors import ArgumentError, GradError
 from .base.grad_mode import mode
 from .base.locks import new_rlock
 from .dispatch.inplace import inplace_plan
-from .graph import edges as graph
+from .graph import node as nodes
 from .graph.edges import grad_dtype_of
 from .ops.core import OPS
 from .tensors.layout import Layout, layout_of
@@ -130,14 +130,14 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     "leaf.grad itself.")
 
 
-def accumulate_by_hand(node: graph.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
+def accumulate_by_hand(node: nodes.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
     """What calling a leaf's AccumulateGrad does: the pass does so without the node. ``accumulate`` reads grad mode itself."""
     held = [g]      # the caller's, which Python 3.14 does not count
     accumulate(node._variable_, g)
     held.clear()
 
 
-graph.leaf_backward = accumulate_by_hand
+nodes.leaf_backward = accumulate_by_hand
 
 
 def own_copy(leaf: Tensor, g: Tensor) -> Tensor:

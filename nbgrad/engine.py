@@ -31,10 +31,9 @@ from .accumulate import accumulate
 from .base.calls import CALLS
 from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .base.grad_mode import dual_levels, mode, special
-from .dispatch.elementwise import fit
-from .graph import node as node_module
+from .graph.cotangents import broadcasts, fit
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
-from .graph.node import LeafHooks, by_operand, name_of
+from .graph.node import LeafHooks, by_operand
 from .graph.saved import freed_backward, hooks_entered, leave_hooks
 from .graph.task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .tensors.layout import Layout
@@ -443,31 +442,3 @@ def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
         raise ShapeError(f"{who}: returned a gradient of shape {list(g.layout.shape)}, expected {list(expected.shape)}.")
     fitted: Any = fit(g, expected.shape, expected.dtype)
     return fitted
-
-
-def given_cotangent(node: Node, g: Any, expected: Layout | None) -> Tensor | None:
-    """What a program hands to a node that it calls, as a cotangent of the result: kernels and rules rely on shape and dtype.
-
-    Raises:
-        ArgumentError: it is no tensor. ShapeError, DeviceError: it does not broadcast to that result, or lies elsewhere.
-    """
-    if g is None:
-        return None
-    who = name_of(node)
-    if not isinstance(g, Tensor):
-        raise ArgumentError(f"{who}: got a gradient of type {type(g).__name__}, expected a Tensor or None.")
-    if expected is None or g.layout.special:
-        return g
-    if g.layout.device is not expected.device:
-        raise DeviceError(f"{who}: got a gradient on {g.layout.device}, expected {expected.device}.")
-    if not broadcasts(g.layout.shape, expected.shape):
-        raise ShapeError(f"{who}: got a gradient of shape {list(g.layout.shape)}, expected {list(expected.shape)}, the result's.")
-    return fit(g if g.layout.shape == expected.shape else CALLS["expand"](g, expected.shape), expected.shape, expected.dtype)
-
-
-node_module.given_cotangent = given_cotangent
-
-
-def broadcasts(small: tuple, large: tuple) -> bool:
-    """Whether ``small`` expands to ``large``."""
-    return len(small) <= len(large) and all(s in (1, t) for s, t in zip(reversed(small), reversed(large)))

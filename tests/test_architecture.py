@@ -55,9 +55,7 @@ UPWARD: dict[tuple[str, str], str] = {}
 # Names that a module sets in another one, each with the reason why the other cannot import what it is.
 ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
-    ("graph.edges", "graph.node.materialise_leaf"): "a node that is looked at makes its leaves' sinks, which are nodes",
-    ("engine", "graph.node.given_cotangent"): "a node that is called by hand checks what it is given as a pass does",
-    ("accumulate", "graph.edges.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
+    ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
     ("views", "graph.edges.view_edge"): "the edge of a view whose base was written to is found by calling its movements again",
 }
 

@@ -31,6 +31,7 @@ from ..base.dtypes import (
 )
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError, ShapeError
 from ..base.grad_mode import mode, special
+from ..graph.cotangents import fit
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from ..graph.saved import EnteredHooks, RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
@@ -727,19 +728,6 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         out._needs_grad_ = True
     out._edge_ = node._attrs_.edge(node) if type(node._attrs_) is JointResult else node
     return out
-
-
-def fit(g: Tensor | None, shape: tuple, dtype: DType) -> Tensor | None:
-    """``g`` summed to ``shape`` and converted to ``dtype``; complex to real drops the imaginary part."""
-    if g is None:
-        return None
-    if g.layout.shape != shape:
-        g = CALLS["sum_to"](g, shape)
-    if g.layout.dtype is not dtype:
-        if g.layout.dtype.is_complex and not dtype.is_complex:
-            g = CALLS["real"](g)
-        g = CALLS["to_dtype"](g, dtype)
-    return g
 
 
 @cache

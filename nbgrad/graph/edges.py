@@ -1,8 +1,4 @@
-"""The recorded graph: nodes, edges, leaves, hooks. What nodes keep is in graph/saved.py.
-
-A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
-tensors that it produced, so that graphs die by reference counting alone.
-"""
+"""Edges: where the cotangents of tensors go; hooks on tensors. Nodes are in graph/node.py, what they keep in graph/saved.py."""
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
@@ -11,17 +7,27 @@ from weakref import ref
 from ..base.dtypes import DType
 from ..base.errors import GradError
 from ..base.grad_mode import refuse_in_transform
-from ..base.locks import made_once, new_rlock
+from ..base.locks import made_once
 from ..tensors.tensor import ASK, Tensor, meta_of, native
-from . import node as node_module
-from .node import OWN_DTYPE, Edge, Hooks, LeafHooks, Node, NodeMeta, RemovableHandle, Rule, add_hook, blank_node, node_meta, shown
+from .node import (
+    OWN_DTYPE,
+    AccumulateGrad,
+    Edge,
+    Hooks,
+    LeafHooks,
+    Node,
+    RemovableHandle,
+    accumulator_of,
+    add_hook,
+    node_meta,
+    shown,
+)
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
            "get_gradient_edge", "requires_grad"]
 
 next_seq = native.next_seq         # one native call under the interpreter lock: atomic
 number_node = native.number_node   # the same for a node made in Python, whose place in the program anomaly mode wants to know
-LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
 
 
 class GradientEdge(NamedTuple):
@@ -35,100 +41,6 @@ class GradientEdge(NamedTuple):
     node: Any
     output_nr: int
     ownership_token: Any = None
-
-
-class LeafRule(Rule):
-    """The rule of every AccumulateGrad."""
-
-    node_name = "AccumulateGrad"
-    name = "accumulate"
-
-
-class Resting:
-    """What a leaf remembers of an AccumulateGrad with hooks that nobody held any more: called, None, as a dead weak reference.
-
-    NOTE [Hooks at rest]: a graph holds the leaf in the place of its AccumulateGrad, which would have kept the node alive. So the
-    hooks of one that died still run in passes through nodes that were recorded before; those who look from there get them back.
-
-    Attributes:
-        hooks: the node's.
-        seq: the sequence number at its death.
-    """
-
-    __slots__ = ("hooks", "seq")
-
-    def __init__(self, hooks: NodeMeta, seq: int):
-        self.hooks, self.seq = hooks, seq
-
-    def __call__(self) -> None:
-        return None
-
-
-class AccumulateGrad(Node):
-    """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
-
-    __slots__ = ("_variable_",)
-    requires_grad = True
-
-    def __del__(self) -> None:
-        rare = getattr(self, "_meta_", None)        # not of one whose making failed
-        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
-            self._variable_._meta_.accumulator = Resting(rare, next_seq())
-
-    @property
-    def variable(self) -> Tensor:
-        """The leaf."""
-        return self._variable_
-
-    @property
-    def _input_metadata(self) -> list:
-        return [self._variable_.layout]
-
-
-_new_accumulator: Callable | None = None
-_making_accumulators = new_rlock()
-
-# What an AccumulateGrad that is called by hand does with a gradient, as a node's ``backward``; set by accumulate.py.
-leaf_backward: Callable = None       # type: ignore[assignment]
-
-
-def accumulator_builder() -> Callable:
-    """``build(leaf)`` -> AccumulateGrad; made when first used."""
-    global _new_accumulator
-    template = blank_node(AccumulateGrad)
-    template._seq_, template._rule_, template._edges_, template._outputs_ = LEAF_SEQ, LeafRule(), (), 1
-    template._backward_ = leaf_backward
-    _new_accumulator = native.builder(template, ("_variable_",))
-    return _new_accumulator
-
-
-def new_accumulator(leaf: Tensor) -> AccumulateGrad:
-    """Make the leaf's AccumulateGrad; of two threads that meet here the second one gets the first one's."""
-    with _making_accumulators:
-        meta = meta_of(leaf)
-        node = meta.accumulator() if meta.accumulator is not None else None
-        if node is None:
-            node = (_new_accumulator or accumulator_builder())(leaf)
-            meta.accumulator = ref(node)
-    return node
-
-
-def accumulator_of(leaf: Tensor, seq: int = -1) -> AccumulateGrad:
-    """The leaf's AccumulateGrad: the living one, else a new one.
-
-    Args:
-        seq: of the node whose edge leads there; one recorded after the death of an AccumulateGrad with hooks gets one without.
-    """
-    holder = None if leaf._meta_ is None else leaf._meta_.accumulator
-    node = None if holder is None else holder()
-    if node is None:
-        node = new_accumulator(leaf)
-        if type(holder) is Resting and seq < holder.seq:
-            node._meta_ = holder.hooks
-    return node
-
-
-node_module.materialise_leaf = accumulator_of
 
 
 # Where the cotangent of a view goes; set by views.py, which knows how to replay views.

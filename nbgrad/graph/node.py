@@ -1,4 +1,4 @@
-"""Nodes of the recorded graph, their edges and hooks: the objects alone, which know no tensor.
+"""Nodes of the recorded graph, of operations and of leaves; their edges and hooks.
 
 A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
 tensors that it produced, so that graphs die by reference counting alone.
@@ -21,14 +21,12 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..base.locks import made_once, new_rlock
 from ..native.handle import known
+from ..tensors.tensor import Tensor, meta_of, native
+from .cotangents import given_cotangent
 
-# Makes a leaf's AccumulateGrad; set by graph/edges.py, which knows tensors.
-materialise_leaf: Callable = None           # type: ignore[assignment]
-# What a program hands to a node that it calls, as a cotangent of the result; set by engine.py.
-given_cotangent: Callable = None            # type: ignore[assignment]
-
-__all__ = ["Node", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE", "RemovableHandle", "add_hook", "blank_node",
-           "by_operand", "name_of", "node_meta", "saved_slots", "shown"]
+__all__ = ["AccumulateGrad", "Node", "Resting", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE",
+           "RemovableHandle", "accumulator_of", "add_hook", "blank_node", "by_operand", "name_of", "node_meta", "saved_slots",
+           "shown"]
 
 
 class RemovableHandle:
@@ -267,7 +265,7 @@ class Node(Placed):
     def next_functions(self) -> tuple:
         """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
         if any(e is not None and not isinstance(e, (Node, Edge)) for e in self._edges_):
-            self._edges_ = tuple(e if e is None or isinstance(e, (Node, Edge)) else materialise_leaf(e, self._seq_)
+            self._edges_ = tuple(e if e is None or isinstance(e, (Node, Edge)) else accumulator_of(e, self._seq_)
                                  for e in self._edges_)
         pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self._edges_)
         places = self._rule_.places(self)
@@ -296,7 +294,7 @@ class Node(Placed):
         """Run the node alone: the cotangents of its operands for these of its results; None for operands that need none."""
         if len(grads) != self._outputs_:
             raise ArgumentError(f"{name_of(self)}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
-        grads = tuple(given_cotangent(self, g, layout) for g, layout in zip(grads, self._input_metadata))
+        grads = tuple(given_cotangent(name_of(self), g, layout) for g, layout in zip(grads, self._input_metadata))
         undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
         results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
                                                           mode.enabled or bool(special))      # kernels know no special modes
@@ -452,3 +450,99 @@ def show_collector() -> Callable[[Any], None]:
     track = pythonapi.PyObject_GC_Track
     track.argtypes, track.restype = (py_object,), None
     return track
+
+
+# ---- leaves ----------------------------------------------------------------------------------------------------------
+
+LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
+
+
+class LeafRule(Rule):
+    """The rule of every AccumulateGrad."""
+
+    node_name = "AccumulateGrad"
+    name = "accumulate"
+
+
+class Resting:
+    """What a leaf remembers of an AccumulateGrad with hooks that nobody held any more: called, None, as a dead weak reference.
+
+    NOTE [Hooks at rest]: a graph holds the leaf in the place of its AccumulateGrad, which would have kept the node alive. So the
+    hooks of one that died still run in passes through nodes that were recorded before; those who look from there get them back.
+
+    Attributes:
+        hooks: the node's.
+        seq: the sequence number at its death.
+    """
+
+    __slots__ = ("hooks", "seq")
+
+    def __init__(self, hooks: NodeMeta, seq: int):
+        self.hooks, self.seq = hooks, seq
+
+    def __call__(self) -> None:
+        return None
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: owns the leaf, which holds it weakly. The contract is in accumulate.py."""
+
+    __slots__ = ("_variable_",)
+    requires_grad = True
+
+    def __del__(self) -> None:
+        rare = getattr(self, "_meta_", None)        # not of one whose making failed
+        if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
+            self._variable_._meta_.accumulator = Resting(rare, native.next_seq())
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf."""
+        return self._variable_
+
+    @property
+    def _input_metadata(self) -> list:
+        return [self._variable_.layout]
+
+
+_new_accumulator: Callable | None = None
+_making_accumulators = new_rlock()
+
+# What an AccumulateGrad that is called by hand does with a gradient, as a node's ``backward``; set by accumulate.py.
+leaf_backward: Callable = None       # type: ignore[assignment]
+
+
+def accumulator_builder() -> Callable:
+    """``build(leaf)`` -> AccumulateGrad; made when first used."""
+    global _new_accumulator
+    template = blank_node(AccumulateGrad)
+    template._seq_, template._rule_, template._edges_, template._outputs_ = LEAF_SEQ, LeafRule(), (), 1
+    template._backward_ = leaf_backward
+    _new_accumulator = native.builder(template, ("_variable_",))
+    return _new_accumulator
+
+
+def new_accumulator(leaf: Tensor) -> AccumulateGrad:
+    """Make the leaf's AccumulateGrad; of two threads that meet here the second one gets the first one's."""
+    with _making_accumulators:
+        meta = meta_of(leaf)
+        node = meta.accumulator() if meta.accumulator is not None else None
+        if node is None:
+            node = (_new_accumulator or accumulator_builder())(leaf)
+            meta.accumulator = ref(node)
+    return node
+
+
+def accumulator_of(leaf: Tensor, seq: int = -1) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: the living one, else a new one.
+
+    Args:
+        seq: of the node whose edge leads there; one recorded after the death of an AccumulateGrad with hooks gets one without.
+    """
+    holder = None if leaf._meta_ is None else leaf._meta_.accumulator
+    node = None if holder is None else holder()
+    if node is None:
+        node = new_accumulator(leaf)
+        if type(holder) is Resting and seq < holder.seq:
+            node._meta_ = holder.hooks
+    return node

@@ -12,8 +12,8 @@ from typing import Any, Callable, Collection, Iterable, Iterator
 from ..base.errors import GradError
 from ..base.grad_mode import decorate
 from ..tensors.tensor import Tensor, native
-from .edges import AccumulateGrad, Edge, Node, Resting, accumulator_of
-from .node import NodeMeta, add_hook, node_meta, shown
+from .edges import AccumulateGrad, Edge, Node, accumulator_of
+from .node import NodeMeta, Resting, add_hook, node_meta, shown
 
 __all__ = ["GraphTask", "Captures", "PassState", "state", "Target", "target", "count_edges", "queue_callback",
            "current_graph_task_id", "current_graph_task", "current_autograd_node", "current_graph_task_keep_graph",
