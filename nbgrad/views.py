@@ -223,7 +223,7 @@ def spare_leaves(op: str, x: Tensor) -> None:
 
 def reaches_out(meta) -> bool:
     """Whether a view was made by ``as_strided``, which may show what its base never had."""
-    return any(plan.op.name == "as_strided_from" for plan, _ in chain_of(meta))
+    return any(plan.op.unbounded for plan, _ in chain_of(meta))
 
 
 def require_inside(op: str, x: Tensor, meta) -> None:
@@ -239,7 +239,7 @@ def require_inside(op: str, x: Tensor, meta) -> None:
                            "in one of them alone. Hint: make the view again, clone it, or write under no_grad().")
     while chain is not None:
         parent, plan, _ = chain
-        if plan.op.name == "as_strided_from" or parent is None and plan.layout is not base:
+        if plan.op.unbounded or parent is None and plan.layout is not base:
             if not lies_inside(x.layout, base, x._offset_ - meta.base._offset_):
                 raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory "
                                    f"outside of its base, {list(base.shape)} with strides {list(base.strides)}, "

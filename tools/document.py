@@ -33,15 +33,7 @@ NUMBERS = (1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5, -0.5, 2.5, -3.0, -1.5, -2.5, 0.2
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64")
 LARGEST = 12        # elements of an operand that an example spells out
 
-# Calls of functions whose operations have no public samples of their own; x, y are the usual tensors.
-VARIANT_CALLS = {
-    "add": "x, y, alpha=2", "sub": "x, y, alpha=2", "rsub": "x, y", "addcmul": "x, y, y, value=0.5",
-    "addcdiv": "x, y, y, value=0.5", "div": "x, y, rounding_mode='floor'",
-    "pow": "x, 3", "clamp": "x, -0.5, 2.0", "round": "x * 1.234, decimals=1", "gelu": "x", "relu": "x",
-    "silu": "x", "leaky_relu": "x, 0.1", "elu": "x", "where": "x > 0, x, y",
-    "threshold": "x, 0.5, 0.0", "logit": "x.sigmoid()",
-    **dict.fromkeys(("hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"), "x"),
-}
+# The tensors of examples of variants, whose operations have no public samples of their own.
 X = "x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)"
 Y = "y = nbgrad.tensor([2.0, 0.5, -1.0])"
 
@@ -237,8 +229,8 @@ def public_name(op: Op) -> str:
 def shown_of(name: str) -> Shown:
     """What the samples show of an operation, or a call of a variant."""
     if name in public_variants():
-        calls = VARIANT_CALLS.get(name)
-        lines = [X, Y] if calls and "y" in calls else [X]
+        calls = next(each.example for each in VARIANTS if each.names[0] == name and (each.function or each.method))
+        lines = [X, Y] if "y" in calls else [X]
         return Shown("", {}, session([*lines, f"nbgrad.{name}({calls})"]) if calls else "")
     op, row = OPS[name], SAMPLES.get(name)
     return Shown(tried_dtypes(op, row), tried_errors(row), example_of(op, row))

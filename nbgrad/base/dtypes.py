@@ -13,7 +13,7 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError
 
-__all__ = ["DType", "DTYPES", "bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+__all__ = ["DType", "DTYPES", "WIDTHS", "bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
            "float64", "complex64", "complex128", "promote_types", "can_cast", "dtype_of", "get_default_dtype",
            "set_default_dtype", "finfo", "iinfo"]
 
@@ -76,6 +76,8 @@ complex128 = DType("complex128", np.dtype(np.complex128), COMPLEX)
 
 DTYPES = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
 _BY_NAME = {d.name: d for d in DTYPES}
+# Bytes of an element, of the dtypes that kernels compute in.
+WIDTHS = {d.name: d.itemsize for d in DTYPES if d.compute == d.name}
 _BY_NUMPY = {d.numpy: d for d in DTYPES}
 _BY_PYTHON = {bool: bool_, int: int64}
 _ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,

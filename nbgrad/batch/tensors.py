@@ -325,7 +325,7 @@ def formula_behind(op: Movement) -> Callable:
     def formula(layout, depth, *args):
         element = element_layout(layout, depth)
         made = op.formula(element, *args)
-        if op.name == "as_strided_from":
+        if op.unbounded:
             require_inside(element, *made)
         sizes, strides = layout.shape[:depth], layout.strides[:depth]
         if op.retype is not None:

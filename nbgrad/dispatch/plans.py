@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TypeVar
 
 from ..base import config
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import WIDTHS, DType, bool_
 from ..base.errors import KernelError
 from ..kernels.codegen import guard_functions, scalar_function
 from ..kernels.convert import conversion, rounding
@@ -74,7 +74,7 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int
 @cache
 def cost(formula: Formula, dtype: str) -> float:
     """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
-    wide = _WIDTHS[dtype] / 4
+    wide = WIDTHS[dtype] / 4
     calls = sum(node.op not in ("symbol", "constant") and not (node.op in OPS and OPS[node.op].cheap)
                 for node in postorder(formula.results))
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
@@ -208,7 +208,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
     by_rows = len(sizes) > 1 and sizes[-1] >= LONG_ROW
     entries = []
     for k, layout in enumerate(layouts):
-        width = 1 if names[k] == "bool" else _width(names[k])
+        width = 1 if names[k] == "bool" else WIDTHS[names[k]]
         rounded = half and names[k] == dtype and (half != "bool" or k < len(outs))
         if rounded and k - len(outs) in whole and (layout is None or not layout.ndim):
             rounded = False
@@ -237,14 +237,6 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
         entries.append((itemsizes[k], width, cast, how))
     code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]]))
     return iteration_record(code, len(outs), entries, sizes, steps)
-
-
-_WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
-           "complex128": 16}
-
-
-def _width(name: str) -> int:
-    return _WIDTHS[name]
 
 
 def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:

@@ -173,7 +173,7 @@ def movement_tangent(call: Call, tangents: Tangents, out: Tensor) -> Any:
         NotSupportedError: strides are given for the memory of the operand, and a batch of tangents lies in another order.
     """
     t, own = tangents["x"], call.operands[0].layout
-    if call.op.name == "as_strided_from" and any(s != u for n, s, u in zip(own.shape, own.strides, t.layout.strides) if n != 1):
+    if call.op.unbounded and any(s != u for n, s, u in zip(own.shape, own.strides, t.layout.strides) if n != 1):
         raise NotSupportedError(f"as_strided: the operand has strides {list(own.strides)}, its tangents {list(t.layout.strides)}, "
                                 "so they are not in the same places. Hint: x.contiguous(), or indexing and reshape.")
     return CALLS[call.op.name](t, **call.attributes)

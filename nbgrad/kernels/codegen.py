@@ -149,8 +149,8 @@ def guarded_nodes(results: tuple[Expr, ...], dtype: str) -> list[Expr]:
 def guard_table(dtype: str) -> dict[str, Guard]:
     """The guards at a dtype, by operation."""
     if dtype in REAL:
-        from .scalars import COMMON, FUNCTIONS, GUARDS, PRECISE
-        return {**{op: Guard(test, FUNCTIONS[op], PRECISE[name]) for op, (test, name) in GUARDS.items()},
+        from .scalars import COMMON, FUNCTIONS, GUARDS
+        return {**{op: Guard(test, FUNCTIONS[op], precise) for op, (test, precise) in GUARDS.items()},
                 **{op: Guard(test, fast, FUNCTIONS[op], True) for op, (test, fast) in COMMON.items()}}
     if dtype.startswith("complex"):
         from .complex_scalars import COMPLEX_FUNCTIONS, COMPLEX_GUARDS

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import bool_, float32, float64, int64
+from ..base.dtypes import WIDTHS, bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
@@ -18,7 +18,7 @@ from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.count import before, counting_loop, insertion_loop
-from ..kernels.templates.reduce import KEY_CONSTANTS, WIDTHS
+from ..kernels.templates.reduce import KEY_CONSTANTS
 from ..kernels.templates.select import rank_of
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of, values_of

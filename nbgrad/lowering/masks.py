@@ -10,11 +10,10 @@ import numpy as np
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import bool_, int64
+from ..base.dtypes import WIDTHS, bool_, int64
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.mask import masked_loop, positions_loop
-from ..kernels.templates.reduce import WIDTHS
 from ..native.plans import pack_record
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of

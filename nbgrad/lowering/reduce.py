@@ -19,7 +19,7 @@ from typing import Callable, NamedTuple
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, complex128, float32, float64, int32, int64, uint8
+from ..base.dtypes import WIDTHS, DType, bool_, complex128, float32, float64, int32, int64, uint8
 from ..base.errors import DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
@@ -27,7 +27,6 @@ from ..kernels.templates.reduce import (
     KEY_CONSTANTS,
     KEY_TYPES,
     TILE,
-    WIDTHS,
     Fold,
     add_plain,
     arg_loop,

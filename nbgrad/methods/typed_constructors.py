@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from ..base.dtypes import DType
 from ..base.errors import ArgumentError
 from ..base.size import Size
-from ..creation.casting import on_device
+from ..creation.casting import TYPE_NAMES, on_device
 from ..creation.factories import empty, tensor
 from ..tensors.tensor import Tensor
 
@@ -31,9 +31,7 @@ class TensorType(type):
         return isinstance(x, Tensor) and x.layout.dtype is cls.dtype
 
 
-CONSTRUCTOR_NAMES = {bool_: "BoolTensor", uint8: "ByteTensor", int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor",
-                     int64: "LongTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", float32: "FloatTensor",
-                     float64: "DoubleTensor"}
+CONSTRUCTOR_NAMES = {dtype: f"{name}Tensor" for dtype, name in TYPE_NAMES.items() if not dtype.is_complex}
 
 
 def constructor(name: str, dtype: DType) -> type:

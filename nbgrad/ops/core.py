@@ -64,10 +64,11 @@ class Op:
 
     kind = "op"
     # What only some kinds declare.
-    product = numbers = matrices = pure = refuses_gradient = untracked = severs = False
+    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = False
     integer_divisor: str | None = None
     rounds, cheap = True, False
     of_numbers: Callable | None = None
+    of_integers: Callable | None = None
     renamed: dict[str, str] = {}
     after: dict[str, tuple[str, Callable]] = {}
 
@@ -123,6 +124,7 @@ class Elementwise(Op):
             ``x == 0.1`` asks for the half type's 0.1.
         numbers: numbers alone are operands too, and the result is a 0-d tensor.
         of_numbers: the same of Python's numbers: formulas fold it.
+        of_integers: what it is of integers, whose settings are truncated, where it is else of floating tensors alone.
         rounds: whether the result of real operands may be rounded.
         cheap: an instruction rather than a function, as what has a ``text`` for real numbers.
         nodes: names of nodes that depend on which operands are numbers, ``{(False, True): name}``.
@@ -137,7 +139,7 @@ class Elementwise(Op):
                  inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
                  refuses_bool: bool = False, integer_divisor: str | None = None,
                  nodes: dict[tuple[bool, ...], str] | None = None, of_numbers: Callable | None = None,
-                 rounds: bool = True, cheap: bool | None = None,
+                 of_integers: Callable | None = None, rounds: bool = True, cheap: bool | None = None,
                  complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None,
                  numbers: bool = False, **options):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
@@ -146,7 +148,8 @@ class Elementwise(Op):
         self.policy, self.predicate, self.boolean, self.complex = policy, predicate, boolean, complex
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
-        self.of_numbers, self.rounds, self.cheap = of_numbers, rounds, "real" in self.text if cheap is None else cheap
+        self.of_numbers, self.of_integers, self.rounds = of_numbers, of_integers, rounds
+        self.cheap = "real" in self.text if cheap is None else cheap
         if predicate:
             PREDICATES.add(name)
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
@@ -239,17 +242,17 @@ class Movement(Op):
     With ``retype`` the memory is read as another dtype, a function of the operand's; strides and offset are then in its elements.
     ``bits(conj, neg)`` gives the view's lazy conjugation and negation from the operand's; without it a view keeps them.
     With ``severs`` it gets none of the tangents that the operand has later; ``untracked`` ones share memory without being views to
-    autograd.
+    autograd. ``unbounded`` ones name strides and offset of their own, and may show memory that the operand has not.
     """
 
     kind = "movement"
 
     def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False,
                  retype: Callable | None = None, bits: Callable | None = None, severs: bool = False, untracked: bool = False,
-                 **options):
+                 unbounded: bool = False, **options):
         super().__init__(name, formula, ("x",), **options)
         self.inverse, self.multiple, self.retype, self.bits = inverse, multiple, retype, bits
-        self.severs, self.untracked = severs, untracked
+        self.severs, self.untracked, self.unbounded = severs, untracked, unbounded
         self.plain = not multiple and retype is None and bits is None
 
 

@@ -390,6 +390,7 @@ ACTIVATION = {"policy": "floating", "out": False, "method": False}
 elementwise("hardtanh", lambda x, min_val=-1.0, max_val=1.0: where(x <= min_val, min_val, where(x >= max_val, max_val, x)),
             {"x": lambda x, min_val, max_val: where((x <= min_val) | (x >= max_val), 0, 1)}, **ACTIVATION,
             backward_node="HardtanhBackwardBackward0",
+            of_integers=lambda x, least, most: scalar.clamp_max(scalar.clamp_min(x, least), most),
             doc="x moved into [min_val, max_val]; the derivative at the ends is 0.")
 elementwise("hardsigmoid", lambda x: where(x <= -3, 0, where(x >= 3, 1, x * (1 / 6) + 0.5)),
             {"x": lambda x: where((x > -3) & (x < 3), 1 / 6, 0)}, **ACTIVATION,
@@ -413,6 +414,7 @@ elementwise("mish", lambda x: at_least(x, -800.0) * scalar.tanh(_SOFTPLUS(x)),
 elementwise("threshold", lambda x, threshold, value: where(x <= threshold, value, x),
             {"x": lambda x, threshold: where(x <= threshold, 0, 1)}, **ACTIVATION,
             backward_node="ThresholdBackwardBackward0",
+            of_integers=lambda x, threshold, value: where(x <= threshold, value, x),
             doc="x where x > threshold, else value.")
 elementwise("tanhshrink", lambda x: x - scalar.tanh(x), {"x": lambda x: scalar.tanh(x) * scalar.tanh(x)}, policy="float",
             complex=True, out=False, method=False, doc="x - tanh(x).")

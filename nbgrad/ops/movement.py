@@ -150,6 +150,7 @@ movement(
     **INTERNAL,
     node="AsStridedBackward0",
     saved_as={"storage_offset": "offset"},
+    unbounded=True,
     doc="Any shape and strides, from so many elements after the tensor's first one.",
 )
 movement(

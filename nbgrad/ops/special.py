@@ -173,7 +173,7 @@ elementwise("logit_within", lambda x, eps: scalar.log(_within(x, eps) / (1 - _wi
             doc="logit of x moved into [eps, 1 - eps].")
 
 
-@variant("logit", special=("logit",))
+@variant("logit", special=("logit",), example="x.sigmoid()")
 def logit(op):
     whole, within = op("logit_open"), op("logit_within")
 

@@ -26,6 +26,7 @@ class Variant(NamedTuple):
         method, function, inplace, out: which public forms it has.
         operator: the special method that it replaces, for those that profit from a look at the operand.
         special: its names in ``torch.special``.
+        example: the arguments of a call that its documentation shows, of tensors x and y.
     """
 
     names: tuple[str, ...]
@@ -36,6 +37,7 @@ class Variant(NamedTuple):
     out: bool
     operator: str | None
     special: tuple[str, ...]
+    example: str
 
 
 VARIANTS: list[Variant] = []
@@ -43,10 +45,10 @@ NUMBERS = (bool, int, float, complex)
 
 
 def variant(*names: str, method: bool = True, function: bool = True, inplace: bool = True, out: bool = True,
-            operator: str | None = None, special: tuple[str, ...] = ()) -> Callable:
+            operator: str | None = None, special: tuple[str, ...] = (), example: str = "") -> Callable:
     """Register the decorated ``build`` under ``names``."""
     def register(build):
-        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special))
+        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special, example))
         return build
     return register
 
@@ -77,7 +79,7 @@ def is_bool(x: Any) -> bool:
     return x.dtype is bool_ if hasattr(x, "dtype") else isinstance(x, bool)
 
 
-@variant("add")
+@variant("add", example="x, y, alpha=2")
 def add(op):
     plain, scaled = op("add"), op("add_scaled")
 
@@ -92,7 +94,7 @@ def add(op):
     return add
 
 
-@variant("sub", "subtract")
+@variant("sub", "subtract", example="x, y, alpha=2")
 def sub(op):
     plain, scaled = op("sub"), op("add_scaled")
 
@@ -107,7 +109,7 @@ def sub(op):
     return sub
 
 
-@variant("rsub", inplace=False, out=False)
+@variant("rsub", inplace=False, out=False, example="x, y")
 def rsub(op):
     difference = sub(op)
 
@@ -117,7 +119,7 @@ def rsub(op):
     return rsub
 
 
-@variant("addcmul")
+@variant("addcmul", example="x, y, y, value=0.5")
 def addcmul(op):
     scaled = op("addcmul_scaled")
 
@@ -129,7 +131,7 @@ def addcmul(op):
     return addcmul
 
 
-@variant("addcdiv")
+@variant("addcdiv", example="x, y, y, value=0.5")
 def addcdiv(op):
     scaled = op("addcdiv_scaled")
 
@@ -165,7 +167,7 @@ unchanged("conj_physical", True)
 # ---- quotients and powers ------------------------------------------------------------------------------------------
 
 
-@variant("div", "divide", "true_divide")
+@variant("div", "divide", "true_divide", example="x, y, rounding_mode='floor'")
 def div(op):
     plain = op("div")
     rounded = {"floor": op("div_floor"), "trunc": op("div_trunc")}
@@ -194,7 +196,7 @@ elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 
 
-@variant("pow", operator="pow")
+@variant("pow", operator="pow", example="x, 3")
 def pow_(op):
     general = op("pow")
     quick = {exponent: op(name) for exponent, name in QUICK_POWERS.items()}
@@ -232,7 +234,7 @@ composite("float_power", float_power, out=True, numbers=True, inplace="result", 
 # ---- limits and rounding -------------------------------------------------------------------------------------------
 
 
-@variant("clamp", "clip")
+@variant("clamp", "clip", example="x, -0.5, 2.0")
 def clamp(op):
     both, low, high = op("clamp_both"), op("clamp_min"), op("clamp_max")
 
@@ -254,7 +256,7 @@ elementwise("round_coarse", lambda x, power: scalar.round(x / power) * power, {"
             doc="The nearest multiple of power.", **DECIMALS)
 
 
-@variant("round")
+@variant("round", example="x * 1.234, decimals=1")
 def round_(op):
     plain, fine, coarse = op("round"), op("round_fine"), op("round_coarse")
 
@@ -269,7 +271,7 @@ def round_(op):
 # ---- activations ---------------------------------------------------------------------------------------------------
 
 
-@variant("gelu", inplace=False)
+@variant("gelu", inplace=False, example="x")
 def gelu(op):
     forms = {"none": op("gelu_erf"), "tanh": op("gelu_tanh")}
 
@@ -281,42 +283,35 @@ def gelu(op):
     return gelu
 
 
-# Activations that integers have too, with settings that are truncated to integers; in-place forms write the result over input.
-OF_INTEGERS: dict[str, Callable] = {
-    "hardtanh": lambda input, least, most: scalar.clamp_max(scalar.clamp_min(input, least), most),
-    "threshold": lambda input, threshold, value: scalar.where(input <= threshold, value, input),
-}
-
-
 def of_integers(name: str, inplace: bool, input: Any, *settings: Any) -> Any:
-    """An activation of integers.
+    """An activation of integers; in place it writes the result over input.
 
     Raises:
         DTypeError: bools, or another dtype that the function has not.
     """
-    dtype = getattr(input, "dtype", None)
-    if dtype is None or dtype.differentiable or dtype.name == "bool":
+    dtype, form = getattr(input, "dtype", None), OPS[name].of_integers
+    if form is None or dtype is None or dtype.differentiable or dtype.name == "bool":
         raise DTypeError(f"{name}: not defined for {dtype}.")
     settings = tuple(map(int, settings))
     if name == "hardtanh" and dtype.name == "uint8" and settings[0] < 0:
         raise DTypeError(f"hardtanh: min_val is {settings[0]}, which uint8 does not hold.")
-    out = OF_INTEGERS[name](input, *settings)
+    out = form(input, *settings)
     return input.copy_(out) if inplace else out
 
 
-def with_inplace_flag(name: str) -> None:
+def with_inplace_flag(name: str, example: str = "x") -> None:
     """Register an activation whose function takes ``inplace`` as last argument, as torch.nn.functional's do."""
     settings = list(OPS[name].signature.parameters.values())[1:]
     named, passed = ([f"{p.name}{'' if p.default is p.empty else f'={p.default!r}'}" for p in settings], [p.name for p in settings])
     call = f"(over if inplace else plain)({', '.join(['input', *passed])})"
     text = f"def {name}({', '.join(['input', *named, 'inplace=False'])}):\n"
-    if name in OF_INTEGERS:
+    if OPS[name].of_integers is not None:
         text += f"    try: return {call}\n"
         text += f"    except refusal: return of_integers({name!r}, inplace, {', '.join(['input', *passed])})\n"
     else:
         text += f"    return {call}\n"
 
-    @variant(name, method=False, inplace=False, out=False)
+    @variant(name, method=False, inplace=False, out=False, example=example)
     def build(op):
         scope = {"plain": op(name), "over": op(name + "_"), "of_integers": of_integers, "refusal": DTypeError}
         exec(compile(text, f"<{name} with inplace>", "exec"), scope)
@@ -325,13 +320,15 @@ def with_inplace_flag(name: str) -> None:
         return scope[name]
 
 
-for _name in ("relu", "silu", "leaky_relu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish", "threshold"):
+for _name in ("relu", "silu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"):
     with_inplace_flag(_name)
+with_inplace_flag("leaky_relu", "x, 0.1")
+with_inplace_flag("threshold", "x, 0.5, 0.0")
 
 # ---- choice, comparison, copies ------------------------------------------------------------------------------------
 
 
-@variant("where", function=False, inplace=False, out=False)
+@variant("where", function=False, inplace=False, out=False, example="x > 0, x, y")
 def where(op):
     choose = op("where")
 

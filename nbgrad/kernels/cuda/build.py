@@ -159,7 +159,7 @@ def right_everywhere(function: Function) -> Function:
 
 
 _PRECISE = {
-    **{scalars.FUNCTIONS[name]: scalars.PRECISE[precise] for name, (_, precise) in scalars.GUARDS.items()},
+    **{scalars.FUNCTIONS[name]: precise for name, (_, precise) in scalars.GUARDS.items()},
     **{complex_scalars.COMPLEX_FUNCTIONS[name]: precise for name, (_, precise) in complex_scalars.COMPLEX_GUARDS.items()},
 }
 _SCALAR_MODULES = (scalars.__name__, complex_scalars.__name__)

@@ -5,9 +5,9 @@ A function is plain Python over the primitives of ``prims.py``; ``instantiate`` 
 vectorise, and within 2.5 ulp (tests/kernels/test_scalars.py measures and prints how far).
 
 NOTE [Guards]: a few functions are right only in a range. ``GUARDS[name]`` is a test of the function's arguments, True
-where the fast version is out of its range, and the name in ``PRECISE`` of a version that is right everywhere, branches,
-and is slow. A loop asks the guard for a block of elements, and computes the block with the precise version if any
-element says so; a CUDA thread asks for its own element.
+where the fast version is out of its range, and a version that is right everywhere, branches, and is slow (``PRECISE``). A
+loop asks the guard for a block of elements, and computes the block with the precise version if any element says so; a CUDA
+thread asks for its own element.
 
 NOTE [Common range]: ``COMMON`` turns that round: the function is right everywhere and vectorises, and a cheaper one gives
 the same bits in a range that most arguments are in. The test is an integer of the dtype's width, negative outside of the
@@ -54,19 +54,14 @@ INT_FUNCTIONS: dict[str, Callable] = {
     "bitwise_left_shift": integers.shift_left, "bitwise_right_shift": integers.shift_right,
 }
 
-PRECISE: dict[str, Callable] = {
-    "sin": trigonometric.sin_precise, "cos": trigonometric.cos_precise, "tan": trigonometric.tan_precise,
-    "fmod": rounding.fmod_precise, "remainder": rounding.remainder_precise,
-    "floor_divide": rounding.floor_divide_precise, "zeta": special.zeta_precise,
-    "lower_gamma": gamma.lower_gamma_precise, "upper_gamma": gamma.upper_gamma_precise,
+# ``{function: (guard, precise version)}``
+GUARDS: dict[str, tuple[Callable, Callable]] = {
+    **{name: (trigonometric.angle_is_huge, getattr(trigonometric, f"{name}_precise")) for name in ("sin", "cos", "tan")},
+    **{name: (rounding.quotient_is_huge, getattr(rounding, f"{name}_precise")) for name in ("fmod", "remainder", "floor_divide")},
+    "zeta": (special.zeta_is_far, special.zeta_precise),
+    **{name: (gamma.gamma_is_far, getattr(gamma, f"{name}_precise")) for name in ("lower_gamma", "upper_gamma")},
 }
-
-GUARDS: dict[str, tuple[Callable, str]] = {
-    **{name: (trigonometric.angle_is_huge, name) for name in ("sin", "cos", "tan")},
-    **{name: (rounding.quotient_is_huge, name) for name in ("fmod", "remainder", "floor_divide")},
-    "zeta": (special.zeta_is_far, "zeta"),
-    **{name: (gamma.gamma_is_far, name) for name in ("lower_gamma", "upper_gamma")},
-}
+PRECISE = {name: precise for name, (_, precise) in GUARDS.items()}
 
 COMMON: dict[str, tuple[Callable, Callable]] = {
     "exp": (exponential.exp_leaves_range, exponential.exp_in_range),

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import WIDTHS, compile_kernel
+from ...base.dtypes import WIDTHS
+from .reduce import compile_kernel
 
 __all__ = ["before", "counting_loop", "insertion_loop"]
 

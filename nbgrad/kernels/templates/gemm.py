@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
+from ...base.dtypes import WIDTHS
 from ..codegen import register_source
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
@@ -136,8 +137,6 @@ def itemsize():
     """Bytes an element."""
     return SIZE
 '''
-_SIZES = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
-          "complex128": 16}
 
 
 @cache
@@ -145,7 +144,7 @@ def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     """The functions that ``gemm`` calls, for one dtype, as bindings of a Program."""
     zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
-    text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(_SIZES[dtype]))
+    text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     text = text.replace("ZERO", zero).replace("ONE", one)
     scope: dict = {}
     exec(compile(text, register_source(text, f"gemm {dtype}"), "exec"), scope)
@@ -220,7 +219,7 @@ def vector_loops(dtype: str) -> dict[str, Callable]:
     Their record: 0 rows (results) 1 length 2 elements between rows, or columns 3 results a unit 4 units a matrix
     5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
     """
-    text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(_SIZES[dtype]))
+    text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(WIDTHS[dtype]))
     scope: dict = {}
     exec(compile(text, register_source(text, f"matrix times vector {dtype}"), "exec"), scope)
     return scope

@@ -17,7 +17,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import KEY_TYPES, WIDTHS, compile_kernel
+from ...base.dtypes import WIDTHS
+from .reduce import KEY_TYPES, compile_kernel
 
 __all__ = ["loss_loop"]
 

@@ -25,14 +25,13 @@ import re
 from functools import cache
 from typing import Any, Callable, NamedTuple
 
+from ...base.dtypes import WIDTHS
 from ..codegen import register_source
 
-__all__ = ["Fold", "rows", "short_rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain", "WIDTHS",
+__all__ = ["Fold", "rows", "short_rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain",
            "key_max", "key_min", "float_of_max", "float_of_min", "least_key", "KEY_CONSTANTS", "KEY_TYPES"]
 
 TILE = 128              # columns that one unit of work accumulates side by side
-WIDTHS = {"uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8, "complex64": 8,
-          "complex128": 16}
 
 
 class Fold(NamedTuple):

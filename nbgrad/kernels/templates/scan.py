@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import TILE, WIDTHS, compile_kernel
+from ...base.dtypes import WIDTHS
+from .reduce import TILE, compile_kernel
 
 __all__ = ["SCANS", "pick_loop", "place_loop", "repeat_loop", "running_logsumexp_loop", "scan_loop", "shift_loop"]
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import KEY_TYPES, TILE, WIDTHS, compile_kernel, int_key_max, int_key_min, key_max, key_min
+from ...base.dtypes import WIDTHS
+from .reduce import KEY_TYPES, TILE, compile_kernel, int_key_max, int_key_min, key_max, key_min
 
 __all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import KEY_TYPES, TILE, WIDTHS, compile_kernel
+from ...base.dtypes import WIDTHS
+from .reduce import KEY_TYPES, TILE, compile_kernel
 
 __all__ = ["softmax_loop", "STANDARDISE", "STANDARDISE_BACKWARD", "SOFTMAX", "LOG_SOFTMAX", "LOGSUMEXP", "SOFTMAX_BACKWARD",
            "LOG_SOFTMAX_BACKWARD"]
