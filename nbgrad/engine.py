@@ -131,7 +131,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
-    usual_step, send_on = steps(nested=task.depth > NATIVE_DEPTH)
+    usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else steps(nested=True)
     step = step or usual_step
     while node is not None or heap:
         if node is None:

@@ -65,8 +65,7 @@ def data(x: Tensor) -> int:
 @native
 def make(template: Tensor) -> Tensor:
     """An uninitialised Tensor like the template, with memory of its own."""
-    array = new_array(template.layout.descr, template.layout.record)
-    storage = new(Storage, array=array, version=0, device=CPU, writable=True)
+    storage = new(Storage, array=new_array(template.layout.descr, template.layout.record), version=0, device=CPU, writable=True)
     hide(storage)                                               # NOTE [Collector]
     return tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
 
@@ -143,8 +142,8 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
         arrays = []
         for out in outs:
             arrays.append(array_of(out))
-        for x in operands:
-            arrays.append(array_of(x))
+        for operand in operands:
+            arrays.append(array_of(operand))
         share_kernel(record[0], units, record[2], pointers)
 
 

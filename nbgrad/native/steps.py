@@ -47,9 +47,13 @@ def stands_for_itself(edge, accumulator: type) -> bool:
 
 
 @native
-def has_one_output(edge) -> bool:
-    """Whether what stands for itself has one output; a leaf has."""
-    return not isinstance(edge, Node) or edge._outputs_ is ONE
+def is_simple(edge, accumulator: type) -> bool:
+    """Whether an edge stands for itself, and what it leads to has one output; a leaf has."""
+    if type(edge) is Node:
+        return edge._outputs_ is ONE
+    if isinstance(edge, Tensor):
+        return True
+    return type(edge) is not accumulator and isinstance(edge, Node) and edge._outputs_ is ONE
 
 
 @bound
@@ -161,7 +165,7 @@ class Steps:
         count = len(edges)
         single = count == 1
         sole = single or others(grads) == 1
-        several: tuple = () if single or grads is None else as_tuple(grads)
+        several: tuple = () if single or grads is None else grads if type(grads) is tuple else as_tuple(grads)
         if not single and grads is not None and len(several) < count:
             count = len(several)
         if frees:
@@ -174,7 +178,7 @@ class Steps:
                 continue
             value = grads if single or grads is None else several[k]
             below = edge
-            if stands_for_itself(edge, self.accumulator) and has_one_output(edge):
+            if is_simple(edge, self.accumulator):
                 if leading is not None and cast(dict, leading).get(edge) is not True:
                     continue
                 if value is not None:
@@ -199,7 +203,7 @@ class Steps:
             return ready
         if first is None:
             return ()
-        return (first,) if isinstance(first, Tensor) else first
+        return (first,) if type(first) is not Node and isinstance(first, Tensor) else first
 
 
 @bound
