@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Caller", "CallerOfMany", "Differentiator", "Writer"]
 
 
-@native
+@native(inline=True)
 def flows(x) -> int:
     """Whether gradients flow into an operand: 1 or 0, as ``graph.edges.requires_grad`` says; -1 where Python must be asked."""
     if not isinstance(x, Tensor) or x._needs_grad_ is False:
@@ -38,13 +38,17 @@ def flows(x) -> int:
     return 1 if x.layout.dtype.differentiable is True else 0
 
 
-@native(inline=True)
+@native(borrows=True)
 def key_of(x):
     """What plans are found by: a tensor's layout, the type of a Python number; None for anything else."""
     if isinstance(x, Tensor):
-        return x.layout if hasattr(x, "layout") else None       # object.__new__(Tensor) has none
+        if hasattr(x, "layout"):
+            return x.layout
+        return None                                             # object.__new__(Tensor)
     kind = type(x)
-    return kind if kind is float or kind is int or kind is bool else None
+    if kind is float or kind is int or kind is bool:
+        return kind
+    return None
 
 
 @native(inline=True)
@@ -85,7 +89,10 @@ class Caller:
         one, other = key_of(x), key_of(y)
         if one is None or other is None:
             return self.slow(*operands)
-        plan: ElementwisePlan | None = self.plans.get(one if one is other else (one, other))
+        if one is other:
+            plan = cast(ElementwisePlan | None, self.plans.get(one))
+        else:
+            plan = cast(ElementwisePlan | None, self.plans.get((one, other)))
         if plan is None:
             return self.slow(*operands)
         out = fresh(plan, *operands)
@@ -244,10 +251,11 @@ class Differentiator:
                     return self.slow(node, g, create)
                 out = fresh(back, g, first)
             elif saved == 2:
-                first, second = kept_value(node, facts, 0), kept_value(node, facts, 1)
-                if first is None or second is None:
+                second = kept_value(node, facts, 0)
+                third = kept_value(node, facts, 1)
+                if second is None or third is None:
                     return self.slow(node, g, create)
-                out = fresh(back, g, first, second)
+                out = fresh(back, g, second, third)
             else:
                 values = tuple([kept_value(node, facts, k) for k in range(saved)])
                 for value in values:
@@ -262,7 +270,7 @@ class Differentiator:
         return tuple([chosen(facts[parts + k], g, out, computed) for k in range(results)])
 
 
-@native(inline=True)
+@native(borrows=True)
 def kept_value(node: Node, facts: Words, k: int):
     """A saved value; None where it was freed, or has another version than the one noted."""
     value = get(node, facts[4 + 3 * k])
@@ -273,7 +281,7 @@ def kept_value(node: Node, facts: Words, k: int):
     return value
 
 
-@native
+@native(borrows=True)
 def chosen(part: int, g, out, computed: int):
     """A result: the cotangent, what a kernel computed, or none."""
     if part == -1:

@@ -89,17 +89,20 @@ def mark(function: F, style: str) -> F:
     return function
 
 
-def native(function: F | None = None, *, inline: bool = False, cold: bool = False, python: Callable[..., Any] | None = None) -> Any:
+def native(function: F | None = None, *, inline: bool = False, cold: bool = False, borrows: bool = False,
+           python: Callable[..., Any] | None = None) -> Any:
     """A function that native code calls.
 
     Args:
         inline: into whoever calls it.
+        borrows: the same, and the result is no reference of the caller's own. Nothing may run in it.
         cold: seldom called, and kept out of the way of what is not.
         python: what Python runs in its place. For what relies on the lock: native code keeps it unless it gives it away, and
             between two lines of Python it may change hands.
     """
     if function is None:
-        return lambda function: mark(python or function, "inline" if inline else "cold" if cold else "plain")
+        style = "borrows" if borrows else "inline" if inline else "cold" if cold else "plain"
+        return lambda function: mark(python or function, style)
     return mark(function, "plain")
 
 

@@ -147,7 +147,7 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
         share_kernel(record[0], units, record[2], pointers)
 
 
-@native
+@native(borrows=True)
 def array_of(x):
     """The array behind a tensor; a number itself."""
     if isinstance(x, Tensor):

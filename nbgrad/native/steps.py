@@ -187,10 +187,10 @@ class Steps:
                 below = self.receive(work, edge, value)
                 if below is None:
                     continue
-            held = counts.get(below)
-            if held is None:
+            waiting: int | None = counts.get(below)
+            if waiting is None:
                 raise RuntimeError(NO_COUNT)
-            left = int(held) - 1
+            left = int(waiting) - 1
             counts[below] = left
             if left == 0:
                 if first is None:
@@ -231,7 +231,7 @@ class Surveyor:
                     continue
                 alive = True
                 below = edge if stands_for_itself(edge, self.accumulator) else self.target(edge)
-                seen = counts.get(below)
+                seen: int | None = counts.get(below)
                 if seen is not None:
                     counts[below] = int(seen) + 1
                     continue

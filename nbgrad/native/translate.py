@@ -59,12 +59,14 @@ class Value(NamedTuple):
         root: what keeps an object alive: "always" something outside of the function, "here" this statement or a variable, ""
         nothing.
         slot: where the reference is that this statement owns, or the variable that does.
+        lender: the variable that borrows it.
     """
 
     ir: Any
     kind: Kind
     root: str = "always"
     slot: str = ""
+    lender: str = ""
 
 
 class Made(NamedTuple):
@@ -126,7 +128,14 @@ class Unit:
     def function(self, function: Callable) -> Made:
         """A native function, translated now if it is not yet."""
         if function not in self.made:
-            self.made[function] = Body(self, *self.functions[function], getattr(function, "native", "")).made
+            owning: set[str] = set()
+            while True:
+                body = Body(self, *self.functions[function], getattr(function, "native", ""), frozenset(owning))
+                if body.late <= owning:
+                    break
+                owning |= body.late
+            self.made[function] = body.made
+            self.text.append(body.text)
         return self.made[function]
 
     def primitive(self, function: Callable) -> Made:
@@ -214,12 +223,25 @@ class Unit:
 
 
 class Body:
-    """One function, translated."""
+    """One function, translated.
 
-    def __init__(self, unit: Unit, tree: ast.FunctionDef, scope: dict, owner: Any, style: str):
-        self.unit, self.tree, self.scope = unit, tree, scope
+    Args:
+        owning: variables that own although they are set at one place to what is borrowed, for they are used after something may run.
+
+    Attributes:
+        late: those of which that came to light.
+        text: the function.
+    """
+
+    def __init__(self, unit: Unit, tree: ast.FunctionDef, scope: dict, owner: Any, style: str, owning: frozenset[str]):
+        self.unit, self.tree, self.scope, self.owning, self.late = unit, tree, scope, owning, set[str]()
+        self.lent: dict[str, int] = {}              # variables that borrow, and how much might have run when they were set
         stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        self.single = {name for name in stored if stored.count(name) == 1}      # set at one place
+        given = {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
+        self.single = {name for name in stored if stored.count(name) == 1} - given      # set at one place
+        # ... and for good: what they have lives as long as the function runs.
+        again = [n for each in ast.walk(tree) if isinstance(each, (ast.For, ast.While, ast.Delete)) for n in ast.walk(each)]
+        self.stable = self.single - {n.id for n in again if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))}
         promises = [n for n in ast.walk(tree) if isinstance(n, ast.AnnAssign)]
         self.declared = {getattr(n.target, "id", ""): unit.kind(n.annotation, scope, True) for n in promises}
         self.lines: list[Any] = []
@@ -235,11 +257,11 @@ class Body:
         params = {a.arg: Kind("object", owner) if owner and a.arg == "self" else unit.kind(a.annotation or object, scope)
                   for a in tree.args.args}
         star = tree.args.vararg.arg if tree.args.vararg else ""
-        self.raw = style in ("raw", "c")
+        self.raw, self.borrows = style in ("raw", "c"), style == "borrows"
         self.failing = "fail"
         symbol = tree.name if style == "c" else f"n.{owner.__name__ + '.' if owner else ''}{tree.name}"
         self.made = Made(symbol, tuple(params.values()), unit.kind(tree.returns or object, scope), bool(star),
-                         raises=not self.raw, yields=not self.raw)
+                         new=not self.borrows, raises=not self.raw, yields=not self.raw and not self.borrows)
         header = [f"{k.ir} %p.{n}" for n, k in params.items() if k is not ROW]
         for name, kind in params.items():
             if kind is not ROW:
@@ -258,6 +280,8 @@ class Body:
             self.rows[name], self.kinds[name] = (f"%p.{name}", f"%p.{name}.count"), ROW
         if self.block(tree.body):
             self.leave(None)
+        if self.borrows and self.yields:
+            raise self.refuse(tree, "a function that borrows runs nothing")
         self.label("fail")
         if self.raw:
             self.emit("unreachable")
@@ -266,14 +290,14 @@ class Body:
         zero = {"ptr": "null", "i1": "true"}.get(self.made.out, f"{{ {self.made.result.ir} undef, i1 true }}")
         if not self.raw:
             self.emit(f"ret {self.made.out} {zero}")
-        inline = {"inline": " alwaysinline", "cold": " noinline cold"}.get(style, "")
+        inline = {"inline": " alwaysinline", "borrows": " alwaysinline", "cold": " noinline cold"}.get(style, "")
         for k in range(len(self.lines) - 1, -1, -1):        # the ends, now that all variables are known
             if isinstance(self.lines[k], tuple):
                 looped, known, kept = self.lines[k]
                 self.lines[k:k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept])
         private = "" if style == "c" else "private "
-        unit.text.append("\n  ".join([f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{",
-                                      *self.allocas, *self.lines]) + "\n}\n")
+        self.text = "\n  ".join([f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{",
+                                 *self.allocas, *self.lines]) + "\n}\n"
 
     # ---- text
 
@@ -379,9 +403,15 @@ class Body:
         """Several expressions in their order."""
         made = [(self.expr(node), self.yields, node) for node in nodes]
         for value, before, node in made:
-            if value.kind.what == "object" and not value.root and self.yields > before:
-                raise self.refuse(node, "is borrowed, and what comes next may run anything; give it a variable")
+            self.still(value, before, node)
         return [value for value, _, _ in made]
+
+    def still(self, value: Value, before: int, node: ast.AST) -> None:
+        """See to it that what was found is still there: whoever lent it has to own it, if something may have run since."""
+        if value.kind.what == "object" and not value.root and self.yields > before:
+            if not value.lender:
+                raise self.refuse(node, "is borrowed, and what comes next may run anything; give it a variable")
+            self.late.add(value.lender)
 
     # ---- statements
 
@@ -408,7 +438,10 @@ class Body:
         if made.result is not NOTHING:
             value = self.adapted(value, made.result, node or self.tree)
         kept = value.slot if value.slot in self.owned.values() else ""
-        if made.result.what == "object" and not kept:
+        if made.result.what == "object" and self.borrows:
+            if value.slot:
+                raise self.refuse(node or self.tree, "a function that borrows cannot return what it owns")
+        elif made.result.what == "object" and not kept:
             self.take(value)
         self.end()
         self.emit((bool(self.loops), list(self.owned.values()), kept))
@@ -427,13 +460,15 @@ class Body:
 
     def do_If(self, node) -> bool:
         yes, no, end, states = self.name(), self.name(), self.name(), []
-        facts, base = self.test(node.test, yes, no), self.kinds
+        facts, base, before, ran = self.test(node.test, yes, no), self.kinds, self.yields, []
         for label, known, body in ((yes, facts[0], node.body), (no, facts[1], node.orelse)):
             self.label(label)
-            self.kinds = {**base, **known}
+            self.kinds, self.yields = {**base, **known}, before
             if self.block(body):
                 self.emit(f"br label %{end}")
                 states.append(self.kinds)
+                ran.append(self.yields)
+        self.yields = max(ran, default=before)
         return self.meet(end, states)
 
     def do_While(self, node) -> bool:
@@ -486,6 +521,7 @@ class Body:
                 self.kinds[name] = self.declared.get(name, ANY)
         self.emit(f"br label %{step}")
         self.label(step)
+        self.yields += 1        # what runs in the loop runs before what is in front of it, the next time
         return dict(self.kinds)
 
     def end_loop(self, node, base: dict, facts: tuple, step: str, body: str, end: str, begin: Callable = lambda: None) -> None:
@@ -497,6 +533,7 @@ class Body:
             self.emit(f"br label %{step}")
         self.loops.pop()
         self.label(end)
+        self.yields += 1
         self.kinds = {**base, **facts[1]}
 
     def do_For(self, node) -> None:
@@ -508,7 +545,10 @@ class Body:
             start, stop = (["0"] + [self.expr(a).ir for a in over.args])[-2:]
         else:
             start, stop = "0", ""
-            self.assign_name(where, self.expr(over))
+            if isinstance(over, ast.Name) and over.id in self.stable:
+                where = over.id
+            else:
+                self.assign_name(where, self.expr(over))
         self.end()
         self.emit(f"store i64 {start}, ptr {index}")
         base = self.begin_loop(node, step)
@@ -573,8 +613,7 @@ class Body:
         elif isinstance(target, ast.Attribute):
             value, before = self.boxed(value), self.yields
             base = self.expr(target.value)
-            if self.yields > before and not value.root:
-                raise self.refuse(target, "is set to what is borrowed, after something that may run anything")
+            self.still(value, before, target)
             at = self.at(base.ir, self.offset(base, target))
             old, ir = self.op(f"load ptr, ptr {at}"), self.take(value)
             self.emit(f"store ptr {ir}, ptr {at}")
@@ -592,11 +631,13 @@ class Body:
     def assign_name(self, name: str, value: Value, first: bool = False) -> None:
         if value.kind is ROW:
             self.rows[name] = value.ir
-        elif value.kind.what != "object" or value.root == "always" and name in self.single:
+        elif value.kind.what != "object" or name in self.single and (value.root == "always" or self.lends(name, value)):
             if name not in self.vars:
                 self.vars[name] = f"%v.{name}"
                 self.allocas.append(f"%v.{name} = alloca {value.kind.ir}")
             self.emit(f"store {value.kind.ir} {value.ir}, ptr {self.vars[name]}")
+            if value.kind.what == "object" and not value.root:
+                self.lent[name] = self.yields
         else:
             if name not in self.owned:
                 self.owned[name], first = self.slot(), True
@@ -607,6 +648,10 @@ class Body:
                 self.emit(f"call void @xdecref(ptr {old})")
                 self.yields += 1
         self.kinds[name] = value.kind
+
+    def lends(self, name: str, value: Value) -> bool:
+        """Whether a variable may borrow what it is set to: nothing runs until it was used last."""
+        return not value.root and name not in self.owning and not self.unit.checked
 
     # ---- conditions
 
@@ -685,7 +730,11 @@ class Body:
         if kind is ROW:
             return Value(self.rows[name], ROW)
         ir, slot = self.op(f"load {kind.ir}, ptr {self.vars[name]}"), self.owned.get(name, "")
-        return Value(ir, kind, "here" if slot else "always", slot)
+        if name in self.lent:
+            if self.yields > self.lent[name]:
+                self.late.add(name)
+            return Value(ir, kind, "", "", name)
+        return Value(ir, kind, "here" if slot and name not in self.stable else "always", slot)
 
     def offset(self, base: Value, node: ast.Attribute) -> int:
         if base.kind.optional:
@@ -704,7 +753,8 @@ class Body:
         if self.unit.checked:
             self.raise_if(self.op(f"icmp eq ptr {ir}, null"), "AttributeError", f"{cls.__name__}.{node.attr} is not set\n")
         frozen = cls in self.unit.frozen or hasattr(cls, "native")
-        return self.promised(Value(ir, ANY, base.root if frozen else ""), self.unit.kind(note, self.scope, True))
+        found = Value(ir, ANY, base.root, "", base.lender) if frozen else Value(ir, ANY, "")
+        return self.promised(found, self.unit.kind(note, self.scope, True))
 
     def promised(self, value: Value, kind: Kind) -> Value:
         """A value that somebody says to be of that kind."""
@@ -727,7 +777,7 @@ class Body:
         return self.item(where, key.ir, node)
 
     def item(self, where: Value, index: str, node: ast.AST) -> Value:
-        kind, root, cls = ANY, where.root, where.kind.cls
+        kind, root, lender, cls = ANY, where.root, where.lender, where.kind.cls
         if where.kind is WORDS:
             return Value(self.op(f"load i64, ptr {self.at(where.ir, index, 'i64')}"), INT)
         if isinstance(cls, types.GenericAlias):
@@ -738,10 +788,10 @@ class Body:
             if where.kind is ROW:
                 base = where.ir[0]
             elif cls is list:
-                base, root = self.op(f"load ptr, ptr {self.at(where.ir, 24)}"), ""
+                base, root, lender = self.op(f"load ptr, ptr {self.at(where.ir, 24)}"), "", ""
             else:
                 base = self.at(where.ir, "@TUPLE_ITEMS")
-        return Value(self.op(f"load ptr, ptr {self.at(base, index, 'ptr')}"), kind, root)
+        return Value(self.op(f"load ptr, ptr {self.at(base, index, 'ptr')}"), kind, root, "", lender)
 
     def length(self, value: Value, node: ast.AST) -> str:
         if value.kind is ROW:
@@ -1004,6 +1054,7 @@ class Body:
         """``tuple([value for k in range(n)])``."""
         loop, = node.args[0].generators
         count, where = self.expr(loop.iter.args[0]).ir, self.name()
+        self.yields += 1        # the collector may run
         self.assign_name(where, self.new(self.op(f"call ptr @PyTuple_New(i64 {count})"), Kind("object", tuple)))
         outer, self.pending = self.pending, []
         k = loop.target.id
