@@ -226,7 +226,7 @@ class Body:
     """One function, translated.
 
     Args:
-        owning: variables that own although they are set at one place to what is borrowed, for they are used after something may run.
+        owning: variables that own although they are set at one place, to what is borrowed: they are used after something may run.
 
     Attributes:
         late: those of which that came to light.
@@ -249,6 +249,7 @@ class Body:
         self.vars: dict[str, str] = {}              # where variables are
         self.owned: dict[str, str] = {}             # ... those that own
         self.slots: list[str] = []                  # all places of owned references
+        self.unused: list[str] = []                 # ... those that a statement may take
         self.pending: list[tuple[str, str]] = []    # what the statement owns: place, value
         self.kinds: dict[str, Kind] = {}            # what is known of variables, here
         self.rows: dict[str, tuple[str, str]] = {}
@@ -293,8 +294,8 @@ class Body:
         inline = {"inline": " alwaysinline", "borrows": " alwaysinline", "cold": " noinline cold"}.get(style, "")
         for k in range(len(self.lines) - 1, -1, -1):        # the ends, now that all variables are known
             if isinstance(self.lines[k], tuple):
-                looped, known, kept = self.lines[k]
-                self.lines[k:k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept])
+                looped, known, kept, how = self.lines[k]
+                self.lines[k:k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept], how)
         private = "" if style == "c" else "private "
         self.text = "\n  ".join([f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{",
                                  *self.allocas, *self.lines]) + "\n}\n"
@@ -352,7 +353,7 @@ class Body:
 
     def own(self, ir: str, kind: Kind) -> Value:
         """A new reference, kept until the statement ends."""
-        slot = self.slot()
+        slot = self.unused.pop() if self.unused else self.slot()
         self.emit(f"store ptr {ir}, ptr {slot}")
         self.pending.append((slot, ir))
         return Value(ir, kind, "here", slot)
@@ -366,16 +367,17 @@ class Body:
         """A reference to give away."""
         if (value.slot, value.ir) in self.pending:
             self.pending.remove((value.slot, value.ir))
+            self.unused.append(value.slot)
             self.emit(f"store ptr null, ptr {value.slot}")
         else:
             self.emit(f"call void @incref(ptr {value.ir})")
         return value.ir
 
-    def releases(self, slots: list[str]) -> list[str]:
+    def releases(self, slots: list[str], how: str) -> list[str]:
         lines = []
         for slot in slots:
             name = self.name()
-            lines += [f"%{name} = load ptr, ptr {slot}", f"call void @xdecref(ptr %{name})"]
+            lines += [f"%{name} = load ptr, ptr {slot}", f"call void @{how}(ptr %{name})"]
         return lines
 
     def releases_now(self, slot: str) -> None:
@@ -388,6 +390,7 @@ class Body:
     def end(self, since: int = 0) -> None:
         """Let go of what the statement owns."""
         for slot, ir in self.pending[since:]:
+            self.unused.append(slot)
             self.emit(f"store ptr null, ptr {slot}")
             self.emit(f"call void @decref(ptr {ir})")
             self.yields += 1
@@ -444,7 +447,9 @@ class Body:
         elif made.result.what == "object" and not kept:
             self.take(value)
         self.end()
-        self.emit((bool(self.loops), list(self.owned.values()), kept))
+        over = getattr(getattr(node, "func", None), "value", None)      # return self.slow(...): time does not matter
+        rare = getattr(over, "id", "") == "self" and node.func.attr in vars(self.kinds["self"].cls).get("__slots__", ())
+        self.emit((bool(self.loops), list(self.owned.values()), kept, "drop" if rare else "xdecref"))
         if made.result is NOTHING:
             self.emit("ret void" if self.raw else "ret i1 false")
         elif made.out == "ptr" or self.raw:
@@ -487,7 +492,7 @@ class Body:
         if caught != ["BaseException"] or node.orelse or node.finalbody:
             raise self.refuse(node.body[0], "only try with except BaseException is known around")
         handler, end, states = self.name(), self.name(), []
-        base, outer, first, self.failing = self.kinds, self.failing, len(self.slots), handler
+        base, outer, self.failing = self.kinds, self.failing, handler
         if self.block(node.body):
             self.emit(f"br label %{end}")
             states.append(self.kinds)
@@ -495,7 +500,7 @@ class Body:
         self.label(handler)
         self.emit("call void @PyErr_Clear()")
         variables = set(self.vars.values())
-        for slot in self.slots[first:]:             # what the failed statement owned
+        for slot in self.slots:                     # what the failed statement owned
             if slot not in variables:
                 self.releases_now(slot)
         set_there = {n.id for each in node.body for n in ast.walk(each) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

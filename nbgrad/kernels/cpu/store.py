@@ -240,8 +240,11 @@ class Loader:
         self.store.write(key, code, symbols)
         return found
 
-    def emit(self, text: str, opt: int = 3) -> bytes:
+    def emit(self, text: str, opt: int = 3, optimise: Callable[[Any, Any], None] | None = None) -> bytes:
         """Object code of LLVM IR text.
+
+        Args:
+            optimise: ``optimise(module, builder of passes)``, instead of the passes of a level.
 
         Raises:
             KernelError: LLVM refuses the text.
@@ -254,7 +257,10 @@ class Loader:
             raise KernelError(f"module: LLVM refuses the text: {str(error).strip()}.") from None
         options = llvm.create_pipeline_tuning_options(speed_level=opt)
         builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        if optimise is None:
+            builder.getModulePassManager().run(module, builder)
+        else:
+            optimise(module, builder)
         return machine.emit_object(module)
 
     def _map(self, code: bytes, symbols: list[str]) -> dict[str, int]:
