@@ -447,8 +447,10 @@ class Body:
         elif made.result.what == "object" and not kept:
             self.take(value)
         self.end()
-        over = getattr(getattr(node, "func", None), "value", None)      # return self.slow(...): time does not matter
-        rare = getattr(over, "id", "") == "self" and node.func.attr in vars(self.kinds["self"].cls).get("__slots__", ())
+        rare = False
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=field)):       # return self.slow(...): Python takes over
+                rare = field in vars(self.kinds["self"].cls).get("__slots__", ())
         self.emit((bool(self.loops), list(self.owned.values()), kept, "drop" if rare else "xdecref"))
         if made.result is NOTHING:
             self.emit("ret void" if self.raw else "ret i1 false")
