@@ -449,7 +449,8 @@ class Body:
         self.end()
         rare = False
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=field)):       # return self.slow(...): Python takes over
+            # return self.slow(...): Python takes over
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=field)):
                 rare = field in vars(self.kinds["self"].cls).get("__slots__", ())
         self.emit((bool(self.loops), list(self.owned.values()), kept, "drop" if rare else "xdecref"))
         if made.result is NOTHING:
