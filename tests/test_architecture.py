@@ -220,6 +220,100 @@ def test_operations_are_declared_in_ops_and_lowered_in_lowering():
     assert not wrong, "\n".join(wrong)
 
 
+# Module-level tables outside of nbgrad/ops whose keys or members are mostly names of operations, each with the reason why it says
+# nothing that a declaration could say. What an operation is stands in its declaration; a registry that functions enter by
+# decorators (lowerings, batching rules) is no table.
+TABLES = {
+    ("composites.scatter", "EXTREMA"): "values of torch's argument reduce=",
+    ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
+    ("cubins.operations", "DIVIDES"): "scalar functions whose kernels have divisions of integers, which the gates allow there",
+    ("cubins.table", "MONOID_OF"): "reductions on CUDA, by the names of their monoids",
+    ("cubins.table", "SERIES"): "scalar functions that a thread computes one at a time",
+    ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
+    ("cubins.table", "TRUTH_VALUES"): "monoids whose values are bool",
+    ("kernels.complex_scalars", "COMPLEX_FUNCTIONS"): "the declarations of the functions of complex numbers",
+    ("kernels.complex_scalars", "COMPLEX_GUARDS"): "the declarations of the functions of complex numbers",
+    ("kernels.convert", "LAZY"): "texts of conversions, by bits of a layout",
+    ("kernels.cpu.traced", "(python, llvm)"): "Python's operators in LLVM's words",
+    ("kernels.cpu.traced", "(python, sign)"): "Python's operators in LLVM's words",
+    ("kernels.cuda.monoids", "MONOIDS"): "the monoids, by their own names",
+    ("kernels.prims", "ROUNDINGS"): "primitives, by their names in NumPy and LLVM",
+    ("kernels.scalars", "COMMON"): "the declarations of the functions of numbers",
+    ("kernels.scalars", "FUNCTIONS"): "the declarations of the functions of numbers",
+    ("kernels.scalars", "GUARDS"): "the declarations of the functions of numbers",
+    ("kernels.scalars", "INT_FUNCTIONS"): "the declarations of the functions of numbers",
+    ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
+    ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
+    ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
+    ("kernels.templates.softmax", "(STANDARDISE, STANDARDISE_BACKWARD)"): "names of kernels",
+    ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
+    ("methods.inplace_functions", "ALSO_FUNCTIONS"): "torch's choice; most are in-place forms of no operation, or of variants",
+    ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
+    ("methods.numpy_protocol", "FUNCTIONS"): "NumPy's functions, with NumPy's names of their arguments",
+    ("nn.init", "GAINS"): "names of nonlinearities, of which some are layers or operations",
+}
+
+
+def keys_of(node: ast.AST) -> Iterator[str]:
+    """Names that a literal is keyed by, or has as members; of members that are tuples the first."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values):
+            yield from keys_of(value) if key is None else first_name(key)
+    elif isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+        for member in node.elts:
+            yield from keys_of(member.value) if isinstance(member, ast.Starred) else first_name(member)
+    elif isinstance(node, ast.Call):            # frozenset((...)), dict.fromkeys((...)), "...".split()
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "split" and isinstance(node.func.value, ast.Constant):
+            yield from str(node.func.value.value).split()
+        else:
+            yield from (name for argument in node.args[:1] for name in keys_of(argument))
+    elif isinstance(node, ast.BinOp):
+        yield from (*keys_of(node.left), *keys_of(node.right))
+    elif isinstance(node, (ast.DictComp, ast.SetComp, ast.ListComp, ast.GeneratorExp)):
+        yield from keys_of(node.generators[0].iter)
+
+
+def first_name(node: ast.AST) -> Iterator[str]:
+    """The string that a member is, or begins with."""
+    while isinstance(node, ast.Tuple) and node.elts:
+        node = node.elts[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+
+
+def tables_of_operations(path: Path) -> Iterator[str]:
+    """Names of a module's tables of which most keys or members are names of operations."""
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.For):
+            target, value = statement.target, statement.iter
+        elif isinstance(statement, ast.Assign):
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+            target, value = statement.target, statement.value
+        else:
+            continue
+        names = [*keys_of(value)]
+        known = [name for name in names if name.removesuffix("_") in OPS]
+        if ast.unparse(target) != "__all__" and 2 * len(known) > len(names):
+            yield ast.unparse(target)
+
+
+def test_tables_keyed_by_operation_are_listed():
+    """What is known of an operation stands in its declaration; other tables that name operations have a reason, in TABLES."""
+    outside = {name: path for name, path in modules().items() if name.split(".")[0] != "ops"}
+    found = {(name, table) for name, path in outside.items() for table in tables_of_operations(path)}
+    assert found == set(TABLES), f"not listed: {sorted(found - set(TABLES))}; gone: {sorted(set(TABLES) - found)}"
+
+
+@pytest.mark.parametrize("kind", sorted({type(op) for op in OPS.values()}, key=lambda kind: kind.__name__))
+def test_operations_of_a_kind_have_the_same_fields(kind):
+    """A declaration is complete when it is made: nothing is set on single operations afterwards."""
+    fields = {frozenset(vars(op)) for op in OPS.values() if type(op) is kind}
+    assert len(fields) == 1, sorted(frozenset.union(*fields) - frozenset.intersection(*fields))
+
+
 def test_no_cycle_of_imports():
     """Within a layer, too, imports are acyclic, those inside of functions among them."""
     edges: dict[str, set[str]] = {}

@@ -928,5 +928,5 @@ in_main("qr", qr_some)
 in_main("svd", svd_turned)
 in_main("lu_solve", lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b))
 in_main("orgqr", householder_product, arguments={"input2": "tau"})
-for _name, _formula in (("nuclear_norm", nuclear_norm), ("lu_unpack", lu_unpack)):
-    composite(_name, _formula, method=False, out=True, doc=str(_formula.__doc__))
+for _formula in (nuclear_norm, lu_unpack):
+    composite(_formula.__name__, _formula, method=False, out=True, doc=str(_formula.__doc__))

@@ -32,14 +32,15 @@ def _binary_exponent(op, layouts, attributes):
     return elementwise_plan(BINARY_EXPONENT, x.dtype, layouts, (layout_of(int32, x.shape, None, x.device),), plan_type=GeneralPlan)
 
 
-# In double precision, whatever the operands are.
-X, Y = symbol("x"), symbol("y")
-FORMULAS = {f"{name}_pair": Formula(name, (("x", False), ("y", False)), (operation(function, X, Y),))
-            for name, function in (("igamma", "lower_gamma"), ("igammac", "upper_gamma"))}
+def incomplete_gamma(name: str, function: str) -> None:
+    """Register the lowering of ``name`` by a scalar function: in double precision, whatever the operands are."""
+    formula = Formula(name, (("x", False), ("y", False)), (operation(function, symbol("x"), symbol("y")),))
+
+    @lowering(f"{name}_pair")
+    def _incomplete_gamma(op, layouts, attributes):
+        out = layout_of(layouts[0].dtype, broadcast_shapes(name, [layout.shape for layout in layouts]), None, layouts[0].device)
+        return elementwise_plan(formula, float64, layouts, (out,), plan_type=GeneralPlan)
 
 
-@lowering("igamma_pair", "igammac_pair")
-def _incomplete_gamma(op, layouts, attributes):
-    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts])
-    out = layout_of(layouts[0].dtype, shape, None, layouts[0].device)
-    return elementwise_plan(FORMULAS[op.name], float64, layouts, (out,), plan_type=GeneralPlan)
+incomplete_gamma("igamma", "lower_gamma")
+incomplete_gamma("igammac", "upper_gamma")
