@@ -41,11 +41,12 @@ test-all:  ## every test, on each Python from 3.11 to 3.14 that is on the PATH
 	echo "make test-all: passed on Python$${passed:- none}; failed on$${failed:- none}; not on the PATH, so not tested:$${missing:- none}"; \
 	exit $$status
 
-lint: $(INSTALLED)  ## ruff and mypy alone
+lint: $(INSTALLED)  ## ruff and mypy alone, and whether the stubs are current
+	$(BIN)/python -m tools.stubs --check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(INSTALLED)  ## write the examples of docstrings, and docs/operations.md
+docs: $(INSTALLED)  ## write the examples of docstrings, docs/operations.md, and the stubs that editors read
 	$(BIN)/python -m tools.document
 
 # Other libraries' warnings are no failures here.

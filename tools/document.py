@@ -1,4 +1,5 @@
-"""Write what runs show of the table of operations: ``nbgrad/ops/examples.txt``, which docstrings quote, and ``docs/operations.md``.
+"""Write what runs show of the table of operations: ``nbgrad/ops/examples.txt``, which docstrings quote, and ``docs/operations.md``;
+and the stubs of ``tools/stubs.py``.
 
 Inputs of the examples are those of the samples, written in round numbers; what an example shows is computed here, and once more by
 the tests. Everything else that docstrings say is derived from the declarations when they are read (``nbgrad/ops/describe.py``).
@@ -25,6 +26,7 @@ from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject
 from nbgrad.ops.variants import VARIANTS
 from tests.samples import SAMPLES, Case, Row
 from tests.samples.checking import attributes_of, to_tensor
+from tools import stubs
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE = ROOT / "nbgrad" / "ops" / "examples.txt", ROOT / "docs" / "operations.md"
@@ -302,6 +304,7 @@ def files() -> Iterator[tuple[Path, str]]:
     """The files and what they should hold."""
     yield EXAMPLES, examples_text()
     yield PAGE, page_text()
+    yield from stubs.files()
 
 
 def main() -> int:

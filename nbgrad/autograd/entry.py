@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
@@ -24,9 +24,11 @@ from ..tensors.tensor import Tensor, native, require_differentiable
 
 __all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
 
+Key = TypeVar("Key")
 
-def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, grad_variables=None,
-             inputs=None) -> None:
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+             grad_variables: Any = None, inputs: Any = None) -> None:
     """Add to ``.grad`` of the leaves the gradients of the sum of ``tensors`` weighted by ``grad_tensors``.
 
     Args:
@@ -93,6 +95,16 @@ def sinks_of(inputs: tuple) -> set[Target]:
             retain_grad(x)
         sinks.add(node)
     return sinks
+
+
+@overload
+def grad(outputs: Any, inputs: dict[Key, Any], *args: Any, **named: Any) -> dict[Key, Tensor]: ...
+
+
+@overload
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+         materialize_grads: bool = False) -> tuple[Tensor, ...]: ...
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,

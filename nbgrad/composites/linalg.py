@@ -58,91 +58,91 @@ def own_real(x):
 class SlogdetResult(NamedTuple):
     """What ``slogdet`` returns."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Tensor
+    logabsdet: Tensor
 
 
 class EighResult(NamedTuple):
     """What ``eigh`` and ``eig`` return."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class SVDResult(NamedTuple):
     """What ``linalg.svd`` returns."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 
 class SVDTurned(NamedTuple):
     """What ``svd`` returns."""
 
-    U: Any
-    S: Any
-    V: Any
+    U: Tensor
+    S: Tensor
+    V: Tensor
 
 
 class QRResult(NamedTuple):
     """What ``qr`` returns."""
 
-    Q: Any
-    R: Any
+    Q: Tensor
+    R: Tensor
 
 
 class WithInfo(NamedTuple):
     """What ``cholesky_ex`` returns."""
 
-    L: Any
-    info: Any
+    L: Tensor
+    info: Tensor
 
 
 class InverseWithInfo(NamedTuple):
     """What ``inv_ex`` returns."""
 
-    inverse: Any
-    info: Any
+    inverse: Tensor
+    info: Tensor
 
 
 class SolveWithInfo(NamedTuple):
     """What ``solve_ex`` returns."""
 
-    result: Any
-    info: Any
+    result: Tensor
+    info: Tensor
 
 
 class LUResult(NamedTuple):
     """What ``linalg.lu`` returns."""
 
-    P: Any
-    L: Any
-    U: Any
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 
 class LUFactors(NamedTuple):
     """What ``lu_factor`` returns."""
 
-    LU: Any
-    pivots: Any
+    LU: Tensor
+    pivots: Tensor
 
 
 class LUFactorsWithInfo(NamedTuple):
     """What ``lu_factor_ex`` returns."""
 
-    LU: Any
-    pivots: Any
-    info: Any
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
 
 
 class LstsqResult(NamedTuple):
     """What ``lstsq`` returns."""
 
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 def shortest_solution(out: tuple) -> LstsqResult:
@@ -155,8 +155,8 @@ def shortest_solution(out: tuple) -> LstsqResult:
 class TriangularSolution(NamedTuple):
     """What ``triangular_solve`` returns."""
 
-    solution: Any
-    cloned_coefficient: Any
+    solution: Tensor
+    cloned_coefficient: Tensor
 
 
 def first(out: tuple):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from ..base.dtypes import finfo, float32, result_dtype
 from ..base.errors import ArgumentError, DTypeError
@@ -44,8 +44,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
 class Frexp(NamedTuple):
     """What ``frexp`` returns."""
 
-    mantissa: Any
-    exponent: Any
+    mantissa: Tensor
+    exponent: Tensor
 
 
 def signbit(input):

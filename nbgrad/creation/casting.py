@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError, NotSupportedError
+from ..tensors.memory_format import MemoryFormat
 from ..tensors.storage import CPU, Device, device as device_of
 from ..tensors.tensor import Tensor
 
@@ -42,8 +44,8 @@ def is_dtype(value) -> bool:
     return isinstance(value, (DType, np.dtype)) or (isinstance(value, type) and value is not Tensor)
 
 
-def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, non_blocking: bool = False,
-       copy: bool = False, memory_format=None) -> Tensor:
+def to(x: Tensor, *args: Any, dtype: Any = None, device: Device | str | None = None, other: Tensor | None = None,
+       non_blocking: bool = False, copy: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
     Args:
@@ -77,7 +79,7 @@ def to(x: Tensor, *args, dtype=None, device=None, other: Tensor | None = None, n
     return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
 
 
-def type_(x: Tensor, dtype=None, non_blocking: bool = False):
+def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
     if dtype is None:
         return f"nbgrad.{TYPE_NAMES[x.layout.dtype]}Tensor"
@@ -101,7 +103,7 @@ METHODS = {method: dtype_of(name) for name, _, method in KINDS}
 
 def caster(name: str, dtype: DType):
     """The method that converts to one dtype."""
-    def cast(self, memory_format=None):
+    def cast(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         converted = convert(self, dtype)
         return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
     cast.__name__ = cast.__qualname__ = name

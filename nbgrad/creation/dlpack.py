@@ -6,6 +6,7 @@ crosses as int16, and the element type in the capsule is relabelled.
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def element_code(capsule) -> ctypes.c_uint8:
 
 
 def to_dlpack(x: Tensor, *, stream=None, max_version: tuple[int, int] | None = None,
-              dl_device: tuple[int, int] | None = None, copy: bool | None = None):
+              dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
     """The capsule of the DLPack protocol; a consumer that knows version 1 is told if the memory is read-only.
 
     Raises:
@@ -135,5 +136,6 @@ def shared_memory(x) -> Tensor:
 
 def install_dlpack() -> dict:
     """Hang the protocol on Tensor; return the public functions by name."""
-    Tensor.__dlpack__, Tensor.__dlpack_device__ = to_dlpack, dlpack_device
+    for name, method in {"__dlpack__": to_dlpack, "__dlpack_device__": dlpack_device}.items():
+        setattr(Tensor, name, method)
     return {"from_dlpack": from_dlpack}

@@ -775,7 +775,8 @@ def new_method(name: str, factory):
                        requires_grad=requires_grad, **named)
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
-    method.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters])
+    method.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters],
+                                            return_annotation="Tensor")
     method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
     return method
 

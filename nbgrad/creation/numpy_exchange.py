@@ -97,7 +97,7 @@ def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tens
 
 # ---- Python numbers ------------------------------------------------------------------------------------------------
 
-def item(x: Tensor):
+def item(x: Tensor) -> Any:
     """The one element as a Python number.
 
     Raises:
@@ -114,7 +114,7 @@ def item(x: Tensor):
     return values_of(x).item()
 
 
-def tolist(x: Tensor):
+def tolist(x: Tensor) -> Any:
     """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     layout, array = x.layout, x._storage_.array
     if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
@@ -185,6 +185,21 @@ def to_index(x: Tensor) -> int:
     return int(item(x))
 
 
+def to_float(x: Tensor) -> float:
+    """``float(x)``."""
+    return float(to_real(x, "float"))
+
+
+def to_int(x: Tensor) -> int:
+    """``int(x)``."""
+    return int(to_real(x, "int"))
+
+
+def to_complex(x: Tensor) -> complex:
+    """``complex(x)``."""
+    return complex(only_number(x, "complex"))
+
+
 def contains(x: Tensor, value: Any) -> bool:
     """Whether any element equals ``value``, a number or a tensor that broadcasts.
 
@@ -205,8 +220,7 @@ def length(x: Tensor) -> int:
 
 DOORS = {
     "numpy": numpy, "__array__": as_array, "item": item, "tolist": tolist, "__len__": length, "__contains__": contains,
-    "__float__": lambda x: float(to_real(x, "float")), "__int__": lambda x: int(to_real(x, "int")),
-    "__complex__": lambda x: complex(only_number(x, "complex")), "__index__": to_index,
+    "__float__": to_float, "__int__": to_int, "__complex__": to_complex, "__index__": to_index,
     "_constant_": constant, "_number_": constant_number, "_everywhere_": everywhere,
 }
 

@@ -35,8 +35,8 @@ __all__ = ["Histogram"]
 class Histogram(NamedTuple):
     """What ``histogram`` returns."""
 
-    hist: Any
-    bin_edges: Any
+    hist: Tensor
+    bin_edges: Tensor
 
 
 def memory_of(*layouts: Layout) -> str | None:

@@ -16,7 +16,7 @@ from ..base.grad_mode import note_leaf, refuse_in_transform, unusual
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
-from ..graph.node import node_meta, shown
+from ..graph.node import Node, node_meta, shown
 from ..graph.task import target
 from ..modes import inference, overrides
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
@@ -29,7 +29,7 @@ __all__ = ["install"]
 
 # ---- place in the graph --------------------------------------------------------------------------------------------
 
-def node_of(x: Tensor):
+def node_of(x: Tensor) -> Node | None:
     """The node that computed the tensor; None for a leaf."""
     edge = x._edge_
     if edge is None:
@@ -39,7 +39,7 @@ def node_of(x: Tensor):
     return edge.node if type(edge) is Edge else None if type(edge) is AccumulateGrad else edge
 
 
-def grad_fn(x: Tensor):
+def grad_fn(x: Tensor) -> Node | None:
     """The node that computed the tensor, of a class named after the operation; None for a leaf."""
     return shown(node_of(x))
 
@@ -137,6 +137,11 @@ def get_grad(x: Tensor) -> Tensor | None:
         warnings.warn("grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
                       "backward(), or look at the leaf's.", UserWarning, stacklevel=2)
     return grad
+
+
+def kept_grad(x: Tensor) -> Tensor | None:
+    """The gradient accumulated so far, without a word where there can be none."""
+    return None if x._meta_ is None else x._meta_.grad
 
 
 def set_grad(x: Tensor, grad: Tensor | None) -> None:
@@ -272,7 +277,7 @@ PROPERTIES = {
                               doc="Whether gradients flow into the tensor; of leaves assignable."),
     "data": property(get_data, set_data, undeletable("data", "del x"), doc=get_data.__doc__),
     "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
-    "_grad": property(lambda x: None if x._meta_ is None else x._meta_.grad, set_grad), "_grad_fn": property(grad_fn),
+    "_grad": property(kept_grad, set_grad), "_grad_fn": property(grad_fn),
     "grad_dtype": property(get_grad_dtype, set_grad_dtype, doc=get_grad_dtype.__doc__),
     "_backward_hooks": property(get_backward_hooks, set_backward_hooks, undeletable("_backward_hooks", "x._backward_hooks = None")),
     "retains_grad": property(retains_grad),

@@ -83,8 +83,9 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
     found = memo.get(id(x))
     if found is not None:
         return found
-    if not x.is_leaf:
-        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {name_of(x.grad_fn)}. "
+    node = x.grad_fn
+    if node is not None:
+        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {name_of(node)}. "
                         "Hint: x.detach(), or x.clone() to stay in the graph.")
     grad = None if x._meta_ is None or isinstance(x, Parameter) else x._meta_.grad
     new = tensor_of(type(x), copy.deepcopy(x._storage_, memo), x.layout.unmarked(), x._offset_, bool(requires_grad(x)), None,

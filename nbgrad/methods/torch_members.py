@@ -60,6 +60,16 @@ def record_stream(x: Tensor, stream: Any) -> None:
     """Accepted for torch's sake: memory on the CPU waits for no stream."""
 
 
+def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor itself: there are no sparse ones."""
+    return x
+
+
+def sparse_dim(x: Tensor) -> int:
+    """0: there are no sparse tensors."""
+    return 0
+
+
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
 def new(x: Tensor, *args: Any) -> Tensor:
@@ -141,21 +151,16 @@ METHODS: dict[str, Callable] = {
     "is_signed": is_signed, "is_nonzero": is_nonzero,
     "is_pinned": answer(False, "False: memory is never pinned."), "is_shared": answer(False, "False: see ``share_memory_``."),
     "is_distributed": answer(False, "False, as of all tensors."),
-    "to_dense": lambda x, *args, **kwargs: x, "dense_dim": Tensor.dim, "sparse_dim": lambda x: 0,
+    "to_dense": to_dense, "dense_dim": Tensor.dim, "sparse_dim": sparse_dim,
 }
-DOCS = {"to_dense": "The tensor itself: there are no sparse ones.", "sparse_dim": "0: there are no sparse tensors."}
 
 
 def install_forms() -> dict[str, Callable]:
     """Hang the methods on Tensor; return the in-place functions by name."""
-    for name, doc in DOCS.items():
-        METHODS[name].__doc__ = doc
-    for name, member in {**PROPERTIES, **METHODS}.items():
-        setattr(Tensor, name, member)
-    Tensor.clone = clone_method(CALLS["clone"])
-    clone = FUNCTIONS["clone"] = functions_of["clone"] = clone_function(FUNCTIONS["clone"])
-    Tensor.contiguous = contiguous
     as_strided_ = inplace_view("as_strided")
     as_strided_.__doc__ = "In place: the tensor takes the layout of ``x.as_strided(...)``."
-    Tensor.as_strided_ = as_strided_
+    over = {"clone": clone_method(CALLS["clone"]), "contiguous": contiguous, "as_strided_": as_strided_}
+    for name, member in {**PROPERTIES, **METHODS, **over}.items():
+        setattr(Tensor, name, member)
+    clone = FUNCTIONS["clone"] = functions_of["clone"] = clone_function(FUNCTIONS["clone"])
     return {"clone": clone, **inplace_functions()}

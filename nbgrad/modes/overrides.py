@@ -396,12 +396,11 @@ def interpreted_method(name: str, method: Callable) -> Callable:
     """A method that goes through the interpreters for tensors that need one."""
     pseudo: Any = Method(name)
 
+    @functools.wraps(method)
     def call(x, *args, **kwargs):
         if x.layout.special:
             return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
         return method(x, *args, **kwargs)
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = method.__doc__
     CALLS[name] = call
     return call
 

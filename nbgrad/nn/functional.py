@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from inspect import Signature, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import (
     Tensor,
@@ -210,5 +210,8 @@ def overwriting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return in_place
 
 
-celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_ = map(
-    overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold))
+if TYPE_CHECKING:
+    from .overwriting import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_  # a stub alone
+else:
+    celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_ = map(
+        overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold))

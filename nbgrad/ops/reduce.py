@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.dtypes import complex128, float32, float64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
@@ -14,6 +14,9 @@ from .expr import scalar
 from .kinds import constant_number
 from .shapes import inverse_permutation, wrap
 from .spellings import as_list, chosen
+
+if TYPE_CHECKING:
+    from ..tensors.tensor import Tensor
 
 __all__ = ["reduced_dims", "kept_shape"]
 
@@ -185,15 +188,15 @@ reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangen
 class Extremum(NamedTuple):
     """What ``max`` and ``min`` along a dimension return, and ``sort`` and ``topk``."""
 
-    values: Any
-    indices: Any
+    values: Tensor
+    indices: Tensor
 
 
 class Extrema(NamedTuple):
     """What ``aminmax`` returns."""
 
-    min: Any
-    max: Any
+    min: Tensor
+    max: Tensor
 
 
 elementwise("attains", lambda x, y: (x == y) | (scalar.isnan(x) & scalar.isnan(y)), predicate=True, method=False, function=False,

@@ -77,7 +77,7 @@ class Adam(Optimizer):
         scalars: dict[int, dict[str, float]] = {}
         for p in params:
             state = self.state[p]
-            tensors = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
+            tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
             if p.is_complex():
                 tensors = list(map(as_pairs, tensors))
             step = state["step"] + 1

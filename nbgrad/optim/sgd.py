@@ -62,7 +62,8 @@ class SGD(Optimizer):
             self._update_with_momentum(params, group, scalars)
         else:
             for p in params:
-                fused_update(rules.sgd, [p], [p.grad], scalars)
+                gradient: Any = p.grad
+                fused_update(rules.sgd, [p], [gradient], scalars)
 
     def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any], scalars: dict[str, float]) -> None:
         rule: rules.Rule = rules.sgd_momentum
@@ -75,4 +76,5 @@ class SGD(Optimizer):
             is_first = "momentum_buffer" not in state
             if is_first:
                 state["momentum_buffer"] = zeros_like(p)
-            fused_update(rule, [p, state["momentum_buffer"]], [p.grad], first if is_first else later)
+            gradient: Any = p.grad
+            fused_update(rule, [p, state["momentum_buffer"]], [gradient], first if is_first else later)

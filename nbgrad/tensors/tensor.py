@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from . import layout as layouts
 from .layout import Layout
 from .memory_format import order_of, strides_agree, strides_of
 from .storage import CPU, Storage, wrap_array
+
+if TYPE_CHECKING:
+    from .members import Members  # a stub alone, of what is hung on Tensor: NOTE [Stubs] in tools/stubs.py
+else:
+    Members = Operators
 
 __all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "meta_of", "native", "new_meta", "new_tensor", "put_layout",
            "require_differentiable", "told_of_subclasses", "wrap_dim"]
@@ -105,7 +110,7 @@ def meta_of(x: Tensor) -> Meta:
     return made_once(x, "_meta_", new_meta)
 
 
-class Tensor(Operators):
+class Tensor(Members):
     """A multi-dimensional array that records what is computed from it.
 
     Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like, never directly. Its operations are documented with the

@@ -1,0 +1,239 @@
+"""Editors and type checkers are told the truth: stubs name what the running package has, with its signatures."""
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+import tomllib
+import warnings
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, Iterator
+
+import pytest
+
+import nbgrad
+from nbgrad.base.calls import CALLS
+from nbgrad.ops.core import OPS
+from nbgrad.ops.variants import VARIANTS
+from tests.samples import SAMPLES
+from tests.samples.checking import attributes_of, tensors
+from tools import stubs
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "nbgrad"
+FILES = {"": "__init__.pyi", "linalg": "linalg.pyi", "special": "special.pyi", "nn.functional": "nn/overwriting.pyi",
+         "Tensor": "tensors/members.pyi"}
+WRITTEN = ast.parse((PACKAGE / "tensors" / "tensor.py").read_text(encoding="utf-8"))
+
+# Arguments that may be anything, and why.
+ANYTHING = {
+    "key": "whatever NumPy takes for an index", "data": "numbers, nested at will", "stream": "another library's object",
+    "args kwargs bounds": "forms that are told apart by kind", "inputs": "one leaf or several, in any sequence",
+}
+
+
+class Told(ast.NodeVisitor):
+    """What a stub says: ``{name: definition}``, imported names with None."""
+
+    def __init__(self, body: list[ast.stmt]):
+        self.names: dict[str, Any] = {}
+        for statement in body:
+            if isinstance(statement, ast.ImportFrom):
+                self.names |= {alias.asname: None for alias in statement.names if alias.asname and alias.asname[0] != "_"
+                               or alias.asname == alias.name}
+            elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                self.names[statement.name] = statement
+            elif isinstance(statement, ast.AnnAssign):
+                self.names[ast.unparse(statement.target)] = statement
+
+
+@cache
+def told(place: str) -> dict[str, Any]:
+    """What the stub of a place says, by name."""
+    body = ast.parse((PACKAGE / FILES[place]).read_text(encoding="utf-8")).body
+    if place == "Tensor":
+        body = next(s for s in body if isinstance(s, ast.ClassDef)).body
+    return Told(body).names
+
+
+def owner(place: str) -> Any:
+    """The module, or the class."""
+    found: Any = nbgrad
+    for name in filter(None, place.split(".")):
+        found = getattr(found, name)
+    return found
+
+
+def functions(place: str) -> Iterator[tuple[str, ast.FunctionDef, Any]]:
+    """The functions of a stub, each with what runs."""
+    for name, definition in told(place).items():
+        if isinstance(definition, ast.FunctionDef):
+            found = inspect.getattr_static(owner(place), name, None) if place == "Tensor" else getattr(owner(place), name, None)
+            yield name, definition, getattr(found, "fget", None) or getattr(found, "__func__", found)
+
+
+def test_stubs_are_current():
+    """``make docs`` would change nothing."""
+    assert [str(path) for path, text in stubs.files() if path.read_text(encoding="utf-8") != text] == []
+
+
+def test_the_package_tells_what_it_has():
+    """Every public name of the package is in its stub, and nothing else is; of modules those that have a public path and a file."""
+    running = {name for name in dir(nbgrad) if not name.startswith("_")
+               and (not isinstance(getattr(nbgrad, name), ModuleType) or name in stubs.public_names())}
+    assert {name for name in told("") if not name.startswith("_")} == running - {"utils", "annotations"}
+    assert {name for name in told("") if not hasattr(nbgrad, name)} == set()
+
+
+@pytest.mark.parametrize("place", ["linalg", "special"])
+def test_namespaces_tell_what_they_have(place):
+    """Every name of ``__all__`` is in the stub, and nothing else is."""
+    assert set(told(place)) == set(owner(place).__all__)
+
+
+def test_tensor_tells_what_it_has():
+    """Every method and attribute that is hung on Tensor is in the stub of Members, but parts of operations that nobody calls."""
+    body = next(s for s in WRITTEN.body if isinstance(s, ast.ClassDef) and s.name == "Tensor")
+    written = {s.name for s in body.body if isinstance(s, ast.FunctionDef)}
+    lines = (ROOT / "tests" / "signatures.txt").read_text().splitlines()
+    torchs = {line.partition("(")[0].removeprefix("Tensor.") for line in lines if line.startswith("Tensor.")}
+    stated = set(told("Tensor"))
+    assert {name for name in stated if not hasattr(nbgrad.Tensor, name)} == set()
+    public = {name for name in vars(nbgrad.Tensor) if not name.startswith("_")} - written
+    assert (public & torchs) - stated <= {"layout", "ndimension", "nelement", "index"}
+    parts = {op.name for op in OPS.values() if not op.function} | {name for v in VARIANTS for name in v.names}
+    assert {name for name in public - stated - {"layout", "ndimension", "nelement"} if name.removesuffix("_") not in parts} == set()
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_signatures_are_those_that_run(place):
+    """Names, kinds and defaults of all parameters are those of ``inspect.signature``; ``out=`` is told where it is taken."""
+    count = 0
+    for name, definition, running in functions(place):
+        if not isinstance(running, FunctionType) and not hasattr(running, "__wrapped__"):
+            assert callable(running), name
+            continue
+        stated = parameters(definition)
+        wanted = [(p.name, p.kind, shown(p.default)) for p in inspect.signature(running).parameters.values()]
+        if place == "Tensor" and stated[:1] and stated[0][0] == "self":
+            stated, wanted = stated[1:], wanted[1:]
+        if stated != wanted and stated[-1:] == [("out", inspect.Parameter.KEYWORD_ONLY, "None")]:
+            stated = stated[:-1]
+        assert stated == wanted, name
+        count += 1
+    assert count > 5
+
+
+def parameters(definition: ast.FunctionDef) -> list[tuple[str, Any, Any]]:
+    """Names, kinds and defaults in a stub."""
+    given, kinds = definition.args, inspect.Parameter
+    defaults = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
+    found = [(a.arg, kinds.POSITIONAL_OR_KEYWORD, d) for a, d in zip(given.args, defaults)]
+    found += [(given.vararg.arg, kinds.VAR_POSITIONAL, None)] if given.vararg else []
+    found += [(a.arg, kinds.KEYWORD_ONLY, d) for a, d in zip(given.kwonlyargs, given.kw_defaults)]
+    found += [(given.kwarg.arg, kinds.VAR_KEYWORD, None)] if given.kwarg else []
+    return [(name, kind, None if default is None else ast.unparse(default)) for name, kind, default in found]
+
+
+def shown(default: Any) -> str | None:
+    """A default as the stub has it."""
+    return None if default is inspect.Parameter.empty else stubs.default_of(default)
+
+
+@pytest.mark.parametrize("place", ["", "linalg", "special"])
+def test_what_takes_out_says_so(place):
+    """``out=`` is in the stub of a function exactly where the operation writes into given memory."""
+    for name, definition, running in functions(place):
+        op = stubs.operation(place, name)
+        if op is not None and not name.endswith("_") and "out" not in inspect.signature(running).parameters:
+            assert ("out" in {a.arg for a in definition.args.kwonlyargs}) == op.out, name
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_types_say_something(place):
+    """Every parameter and every result has a type; only those that may be anything are Any."""
+    named = {name for names in ANYTHING for name in names.split()}
+    for name, definition, _ in functions(place):
+        given = definition.args
+        for a in [*given.args, *given.kwonlyargs, *filter(None, [given.vararg, given.kwarg])]:
+            vague = a.annotation is None or ast.unparse(a.annotation) == "Any"
+            assert not vague or a.arg in named | {"self"}, f"{name}: {a.arg}"
+        assert definition.returns is not None, name
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_hovering_shows_a_sentence(place):
+    """What is made at run time has its first paragraph in the stub, where alone editors find it."""
+    for name, definition, running in functions(place):
+        if not name.startswith("__") and running is not None and running.__doc__:
+            first = " ".join(str(running.__doc__).strip().split("\n\n")[0].split())
+            assert " ".join((ast.get_docstring(definition) or "").split()) == first, name
+
+
+@pytest.mark.parametrize("name", sorted(set(SAMPLES) & set(told("")) & set(OPS)))
+def test_results_are_of_the_stated_type(name):
+    """What calls of the samples return is what the stub says: a tensor, several, or a tuple with names."""
+    stated, row = told("")[name], SAMPLES[name]
+    if not isinstance(stated, ast.FunctionDef):
+        return
+    expected = ast.unparse(stated.returns).removeprefix("_").partition("[")[0]
+    for call in row.calls:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                out = CALLS[name](*tensors(row, call), **attributes_of(call))
+            except (nbgrad.NbgradError, TypeError):
+                continue
+        assert "Any" in expected or expected == ("Tensor" if isinstance(out, nbgrad.Tensor) else type(out).__name__), call
+
+
+def test_stubs_travel_with_the_package():
+    """py.typed and every stub are among the files that an installation copies."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["nbgrad"]
+    copied = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+    assert {PACKAGE / "py.typed", *PACKAGE.rglob("*.pyi")} <= copied
+
+
+PROGRAM = '''
+import nbgrad
+from nbgrad import Tensor, nn
+from nbgrad.nn import functional as F
+
+x = nbgrad.randn(4, 3, requires_grad=True)
+y: Tensor = (2 * x.tanh() + 1).sum(dim=0).relu_() @ nbgrad.ones(3)
+values, indices = nbgrad.sort(x, dim=-1)
+reveal_type(nbgrad.topk(x, 2).values)
+reveal_type(x.shape)
+reveal_type(x.grad)
+reveal_type(nbgrad.linalg.svd(x).S)
+reveal_type(x.float())
+reveal_type(nn.Parameter(x).zero_())
+reveal_type(F.relu_(x))
+model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+loss = F.mse_loss(model(x), nbgrad.zeros(4, 2))
+loss.backward()
+reveal_type(nbgrad.grad(loss, [x]))
+nbgrad.float32.itemsize
+x.tahn()
+nbgrad.sum(x, dims=0)
+'''
+ANSWERS = ['"nbgrad.tensors.tensor.Tensor"', '"nbgrad.base.size.Size"', '"nbgrad.tensors.tensor.Tensor | None"',
+           '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Parameter"',
+           '"nbgrad.tensors.tensor.Tensor"', '"tuple[nbgrad.tensors.tensor.Tensor']
+
+
+def test_a_program_is_checked(tmp_path):
+    """mypy knows a user's program by the stubs: types of results, and what does not exist."""
+    pytest.importorskip("mypy")
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    options = ["--config-file", "", "--follow-imports=silent", "--cache-dir", str(ROOT / ".mypy_cache" / "program")]
+    done = subprocess.run([sys.executable, "-m", "mypy", *options, "program.py"], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=300, env={"MYPYPATH": str(ROOT), "PATH": ""})
+    lines = done.stdout.splitlines()
+    notes = [line.partition("Revealed type is ")[2] for line in lines if "Revealed" in line]
+    assert [note[:len(answer)] for note, answer in zip(notes, ANSWERS, strict=True)] == ANSWERS, done.stdout + done.stderr
+    errors = [line.partition("error: ")[2] for line in lines if "error:" in line]
+    assert len(errors) == 2 and '"Tensor" has no attribute "tahn"' in errors[0] and '"dims"' in errors[1], done.stdout
