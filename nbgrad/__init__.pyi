@@ -13,7 +13,7 @@ from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
 )
-from .autograd import forward_ad as forward_ad, function as function
+from .autograd import forward_ad as forward_ad, function as function, grad_mode as grad_mode
 from .autograd.entry import Variable as Variable, backward as backward, grad as grad, variable as variable
 from .autograd.function import (
     Function as Function, InplaceFunction as InplaceFunction, NestedIOFunction as NestedIOFunction,
@@ -22,13 +22,13 @@ from .autograd.function import (
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .autograd.graph_tools import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
-from .base import dtypes as dtypes, errors as errors, grad_mode as grad_mode
+from .base import dtypes as dtypes, errors as errors
 from .base.dtypes import (
-    DTYPES as DTYPES, DType as DType, DType as dtype, bfloat16 as bfloat16, bool_ as bool, bool_ as bool_, can_cast as can_cast,
-    complex128 as cdouble, complex128 as complex128, complex64 as cfloat, complex64 as complex64, dtype_of as dtype_of,
-    finfo as finfo, float16 as float16, float16 as half, float32 as float, float32 as float32, float64 as double,
-    float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo, int16 as int16, int16 as short, int32 as int,
-    int32 as int32, int64 as int64, int64 as long, int8 as int8, promote_types as promote_types,
+    DTYPES as DTYPES, DType as DType, DType as dtype, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool, bool_ as bool_,
+    can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat, complex64 as complex64,
+    dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float, float32 as float32,
+    float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo, int16 as int16, int16 as short,
+    int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8, promote_types as promote_types,
     set_default_dtype as set_default_dtype, uint8 as uint8,
 )
 from .base.errors import (
