@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import cache
-from typing import Any, Callable, Collection, Iterable, NamedTuple, cast
+from typing import Any, Callable, NamedTuple
 from weakref import ReferenceType
 
 import numpy as np
@@ -44,7 +44,7 @@ from ..ops.spellings import public_name, target_of
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
 from ..views import WrittenRegion
-from .generated import compile_text
+from .generated import late_function
 from .plans import Formula, elementwise_plan, result_layout
 
 __all__ = ["apply", "call_of", "general", "ElementwisePlan"]
@@ -445,7 +445,8 @@ class ElementwiseRule(Rule):
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
         self.name, self.node_name = op.name, op.nodes.get(numbers, op.node_name)
-        self.symbolic: Callable | None = None
+        scope = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
+        self.symbolic = late_function(f"{op.name} symbolic {mask:b}", scope, lambda: self.symbolic_text(scope), dict)
         self.wanted = tuple(k for k in range(len(op.operands)) if mask >> k & 1)
         self.results = tuple(op.vjp(op.operands[k], is_complex) for k in self.wanted)
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
@@ -562,20 +563,15 @@ class ElementwiseRule(Rule):
         """Whether steps in that dtype would be rounded on the way."""
         return self.rounds and compute.compute != compute.name
 
-    def differentiable(self, node: Node, g: Tensor, values: dict) -> Any:
+    def differentiable(self, node: Node, g: Tensor, *saved: Any) -> Any:
         """The cotangents by operations on tensors, so that they are recorded in turn."""
-        if "out" in values:
-            values["out"] = saved_output(node, values["out"])
-        if self.symbolic is None:
-            self.symbolic = self.generate_symbolic()
-        plan = node._plan_
+        names, plan = self.saved_names, node._plan_
         compute = plan.compute
+        if names and names[-1] == "out":
+            saved = *saved[:-1], saved_output(node, saved[-1])
         if plan.reduced:
-            values = {name: self.as_computed(name, x, compute) for name, x in values.items()}
-        if self.rounds_at(compute):
-            results = self.in_wide_steps(compute, g, values)
-        else:
-            results = self.symbolic(g, *values.values())
+            saved = tuple([self.as_computed(name, x, compute) for name, x in zip(names, saved)])
+        results = self.in_wide_steps(compute, g, saved) if self.rounds_at(compute) else self.symbolic(g, *saved)
         return self.reduce(plan, results) if plan.reduced else results
 
     def as_computed(self, name: str, x: Any, compute: DType) -> Any:
@@ -586,29 +582,28 @@ class ElementwiseRule(Rule):
             return x
         return CALLS["to_dtype"](x, compute)
 
-    def in_wide_steps(self, compute: DType, g: Tensor, values: dict) -> Any:
+    def in_wide_steps(self, compute: DType, g: Tensor, saved: tuple) -> Any:
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
-        wide, symbolic = dtype_of(compute.compute), cast(Callable, self.symbolic)
+        wide = dtype_of(compute.compute)
         exact = self.op.exact
         given = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute
                  else x if isinstance(x, (Tensor, complex)) or name in exact else float(compute.numpy.type(x))
-                 for name, x in (("g", g), *values.items())]
-        results = symbolic(*given)
+                 for name, x in zip(("g", *self.saved_names), (g, *saved))]
+        results = self.symbolic(*given)
         if not isinstance(results, tuple):
             return CALLS["to_dtype"](results, compute)
         return tuple([CALLS["to_dtype"](result, compute) for result in results])
 
-    def generate_symbolic(self) -> Callable:
+    def symbolic_text(self, scope: dict[str, Any]) -> str:
         """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
+        lines = [f"def call({', '.join(('g', *self.saved_names))}):"]
         if self.op.backward_node:
-            call, places = cotangent_call(self.op, self.saved_names)
-            return lambda g, *saved: call(g, *[saved[k] for k in places])
+            scope["cotangent"], operands = cotangent_call(self.op)
+            return f"{lines[0]}\n    return cotangent({', '.join(('g', *operands))})\n"
         names: dict = {}
         # Python numbers, and what is computed of them alone.
         numbers = {name for name in self.saved_names if self.is_number(name)}
         perhaps: set[str] = set()
-        scope: dict = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
-        lines = [f"def symbolic({', '.join(('g', *self.saved_names))}):"]
         results = [guarded(result) for result in self.results]
         for node in postorder(results):
             if node.op == "symbol":
@@ -635,15 +630,14 @@ class ElementwiseRule(Rule):
         varies = any(self.is_number(name) for name in self.saved_names)
         values = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in results]
         lines.append(f"    return {', '.join(values)}")
-        exec(compile_text("\n".join(lines) + "\n", f"{self.name} symbolic {self.mask:b}"), scope)
-        return scope["symbolic"]
+        return "\n".join(lines) + "\n"
 
 
 @cache
-def cotangent_call(op: Elementwise, saved_names: tuple[str, ...]) -> tuple[Callable, list[int]]:
-    """The call of an operation's cotangent that is an operation itself, and where among the saved values its operands are."""
+def cotangent_call(op: Elementwise) -> tuple[Callable, tuple[str, ...]]:
+    """The call of an operation's cotangent that is an operation itself, and the names of its operands behind the first."""
     made, names = op.cotangent_operation(op.operands[0])
-    return CALLS.get(made.name) or call_of(made), [saved_names.index(name) for name in names]
+    return CALLS.get(made.name) or call_of(made), names
 
 
 def cotangent_kind(g: Layout, out: Layout) -> Any:
@@ -781,16 +775,8 @@ def node_class(saved: int) -> type[Node]:
 
 
 def generate(rule: ElementwiseRule) -> Callable:
-    """``record(plan, out, *operands)`` for a rule, with its ``backward``: text compiled once per operation and subset."""
-    backward: Callable = refuse_gradient
-    if not rule.op.refuses_gradient:
-        backward = made_of_text(rule, backward_text(rule), f"{rule.name} backward {rule.mask:b}")
-        # 0.46 -> 0.2 us a node (benchmarks/test_overhead.py, chain).
-        numbers = tuple(rule.is_number(name) for name in rule.saved_names)
-        if len(rule.op.operands) <= FEW:
-            kind = node_class(len(rule.saved_names))
-            backward = native.differentiator(kind, rule.mask, numbers, kernel_places(rule), backward)
-    template = node_template(rule, backward, len(rule.saved_names))
+    """``record(plan, out, *operands)`` for a rule, with its ``backward``: made once per operation and subset."""
+    template = node_template(rule, backward_of(rule), len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
     return native.recorder(template, rule.wanted, saved, edge_of)
@@ -799,30 +785,38 @@ def generate(rule: ElementwiseRule) -> Callable:
 @cache
 def part_of(rule: ElementwiseRule, chosen: tuple[bool, ...]) -> Callable:
     """The ``backward`` of some of a rule's operands: that of the rule for them, which finds in this one's slots what it needs."""
+    mask = sum(1 << k for k, of_interest in zip(rule.wanted, chosen) if of_interest)
+    return backward_of(rule_of(rule.op, mask, rule.numbers, rule.is_complex), rule, chosen)
+
+
+def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> Callable:
+    """``backward(node, g, create_graph)``: one fused kernel, or the formulas by calls. See ``Differentiator`` of native/calls.py.
+
+    Args:
+        whole, chosen: the node's rule, and which of its edges ``rule`` is for, if not all: the results have None for the others.
+    """
     if rule.op.refuses_gradient:
         return refuse_gradient
-    places = tuple(k for k, of_interest in enumerate(chosen) if of_interest)
-    own = rule_of(rule.op, sum(1 << rule.wanted[k] for k in places), rule.numbers, rule.is_complex)
-    slots = tuple(rule.saved_names.index(name) for name in own.saved_names)
-    backward = made_of_text(own, backward_text(own, rule, chosen), f"{rule.name} backward {own.mask:b} of {rule.mask:b}")
-    if len(rule.op.operands) > FEW:
-        return backward
-    numbers, results = tuple(own.is_number(name) for name in own.saved_names), iter(kernel_places(own))
-    parts = tuple([next(results) if of_interest else -2 for of_interest in chosen])
-    made: Callable = native.differentiator(node_class(len(rule.saved_names)), own.mask, numbers, parts, backward, slots)
-    return made
+    whole = whole or rule
+    edges = {whole.op.operands[k]: place for place, k in enumerate(whole.wanted)}
+    slots = [whole.saved_names.index(name) for name in rule.saved_names]
+    kinds = [-1 if name == "out" else 1 + edges.get(name, -1) for name in rule.saved_names]
+    places = iter(kernel_places(rule))
+    parts = tuple([next(places) if of_interest else -2 for of_interest in chosen or (True,) * len(rule.wanted)])
+    return native.differentiator(
+        node_class(len(whole.saved_names)), rule.mask, tuple(zip(slots, map(rule.is_number, rule.saved_names), kinds)), parts,
+        rule.rounds, lambda node, k: unpack(node, slots[k]), require_history, saved_output,
+        spread_out(chosen, rule.symbolic), spread_out(chosen, rule.differentiable), rule.back_plan, whole.reduce,
+        listed=len(rule.op.operands) <= FEW)
 
 
-def made_of_text(rule: ElementwiseRule, text: str, label: str) -> Callable:
-    """The function ``backward`` of a text, with what it calls."""
-    def symbolic(*values):
-        rule.symbolic = scope["symbolic"] = rule.symbolic or rule.generate_symbolic()
-        return rule.symbolic(*values)
-
-    scope: dict[str, Any] = {"rule": rule, "unpack": unpack, "fresh": native.fresh, "require_history": require_history,
-                             "saved_output": saved_output, "symbolic": symbolic}
-    exec(compile_text(text, label), scope)
-    return scope["backward"]
+def spread_out(chosen: tuple[bool, ...], function: Callable) -> Callable:
+    """A function that returns the results of the chosen edges, or the only one: with None in the places of the others."""
+    def call(*operands: Any) -> tuple:
+        results = function(*operands)
+        given = iter(results if sum(chosen) > 1 else (results,))
+        return tuple([next(given) if of_interest else None for of_interest in chosen])
+    return call if chosen else function
 
 
 def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
@@ -852,62 +846,6 @@ def no_derivative_by(op: str, name: str) -> NotSupportedError:
     """What both modes say of an operand that is a number to the derivatives: it would silently count as a constant."""
     return NotSupportedError(f"{op}: {name} requires grad or has a tangent, and there is no derivative by it; expected a number, "
                              f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal).")
-
-
-def backward_text(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> str:
-    """Source of ``backward(node, g, create_graph)``: check versions, launch one fused kernel.
-
-    Args:
-        whole, chosen: the node's rule, and which of its edges ``rule`` is for, if not all: the results have None for the others.
-    """
-    whole = whole or rule
-    lines, give = (spreading_text(chosen), "return spread({})") if chosen else ([], "return {}")
-    lines += ["def backward(node, g, create_graph):", "    hooked = None"]
-    for name in rule.saved_names:
-        i = whole.saved_names.index(name)
-        lines.append(f"    {name} = node._s{i}_")
-        if not rule.is_number(name):
-            lines.append(f"    if {name}._storage_.version != node._v{i}_: {name} = hooked = unpack(node, {i})")
-    saved = "".join(f", {name}" for name in rule.saved_names)
-    values = ", ".join(f"{name!r}: {name}" for name in rule.saved_names)
-    by_calls = give.format(f"rule.differentiable(node, g, {{{values}}})")
-    lines += ["    if create_graph:",
-              *history_steps([whole.op.operands[k] for k in whole.wanted], rule.saved_names),
-              f"        if node._plan_.reduced{' or rule.rounds_at(node._plan_.compute)' if rule.rounds else ''}: {by_calls}",
-              *["        out = saved_output(node, out)"] * ("out" in rule.saved_names),
-              f"        {give.format(f'symbolic(g{saved})')}"]
-    if rule.computed:
-        lines += [f"    try: back = node._plan_.backs[{rule.mask}][g.layout]",
-                  "    except (TypeError, KeyError): back = None",
-                  "    if back is None or hooked is not None:",
-                  f"        if g.layout.special: {by_calls}",
-                  f"        back = rule.back_plan(node, g, ({saved[2:]}{',' if saved else ''}))",
-                  f"    r = fresh(back, g{saved})"]
-    many = len(rule.computed) > 1
-    parts = ["g" if result is symbol("g") else f"r[{position(rule.computed, result)}]" if many else "r"
-             for result in rule.results]
-    value = "r" if many and parts == [f"r[{k}]" for k in range(len(parts))] else ", ".join(parts)
-    lines += [f"    value = {value}", f"    if node._plan_.reduced: {give.format('rule.reduce(node._plan_, value)')}",
-              f"    {give.format('value')}"]
-    return "\n".join(lines) + "\n"
-
-
-def spreading_text(chosen: tuple[bool, ...]) -> list[str]:
-    """Source of ``spread(value)``: the results of the chosen edges, or the only one, in their places, with None in the others."""
-    names = [f"v{k}" for k, of_interest in enumerate(chosen) if of_interest]
-    spread = [f"v{k}" if of_interest else "None" for k, of_interest in enumerate(chosen)]
-    return ["def spread(value):", f"    {', '.join(names)} = value", f"    return {', '.join(spread)}"]
-
-
-def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
-    """Source, for a derivative to be differentiated: what it is made of must still have its history.
-
-    Args:
-        operands: those that the node has edges for, in their order; also those of which the derivative is not asked for.
-        used: the saved values that the derivative is made of.
-    """
-    return [f"        if not {name}._needs_grad_: require_history(node, {place}, {name})" for place, name in enumerate(operands)
-            if name in used]
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------

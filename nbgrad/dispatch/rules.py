@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import Any, Callable
+from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
 from ..base.grad_mode import mode
@@ -25,7 +25,7 @@ from ..ops.core import General, Movement, Op
 from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
 from ..tensors.tensor import ASK, Tensor, native
 from .arguments import KEY_TYPES, attribute_names
-from .elementwise import history_steps, node_template, saved_output, saved_value
+from .elementwise import node_template, saved_output, saved_value
 from .generated import compile_text
 from .lowerings import RunPlan, complete
 
@@ -155,6 +155,17 @@ class GeneralRule(Rule):
         steps = [] if self.spread else history_steps(self.wanted, used)
         steps += ["        out = saved_output(node, out)"] * ("out" in used)
         return ["    if create_graph:", *steps] if steps else []
+
+
+def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
+    """Source, for a derivative to be differentiated: what it is made of must still have its history.
+
+    Args:
+        operands: those that the node has edges for, in their order; also those of which the derivative is not asked for.
+        used: the saved values that the derivative is made of.
+    """
+    return [f"        if not {name}._needs_grad_: require_history(node, {place}, {name})" for place, name in enumerate(operands)
+            if name in used]
 
 
 @cache

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import Words, bound, native
-from .launches import fresh, into, of_thread
+from .launches import NO_TENSOR, fresh, into, of_thread
 from .plans import ElementwisePlan, Plan
-from .primitives import get, owns_memory, words_of
+from .primitives import as_tuple, get, owns_memory, words_of
 
 if TYPE_CHECKING:
+    from ..base.dtypes import DType
     from ..graph.node import Node
     from ..tensors.tensor import Meta, Tensor
 
@@ -210,73 +211,149 @@ class Writer:
 
 @bound
 class Differentiator:
-    """``backward(node, g, create_graph)`` of an elementwise rule.
-
-    Whatever is unusual (recording, a version that is not the very object noted, broadcasting) goes to ``slow``.
+    """``backward(node, g, create_graph)`` of an elementwise rule, or of a part of it.
 
     Attributes:
         words: number of saved values, index of the subset, number of results, or 0 where they are what the kernel returns, number
-        of
-            those that the kernel computes; for each saved value its slot and its version's, and whether it is a number; for each
+            of those that the kernel computes, whether steps by calls would be rounded in half types; for each saved value its slot
+            and its version's, whether it is a number, and what it is: -1: the result, else 1 + its edge, 0: it has none; for each
             result which of the kernel's it is (-1: the cotangent itself; -2: None).
+        unpack: ``unpack(node, k)``, the k-th saved value where it is not at the version that was noted.
+        require_history: ``require_history(node, edge, x)``, asked about operands without one where derivatives are recorded.
+        output: ``output(node, saved)``: the result with its history.
+        symbolic: ``symbolic(g, *saved)``, the formulas by calls.
+        by_calls: ``by_calls(node, g, *saved)``: the same where operands were broadcast or converted, in half types, and for
+            cotangents of which kernels know nothing.
+        plan: ``plan(node, g, saved)`` of the kernel for such a cotangent and saved values.
+        reduce: ``reduce(plan, results)``, where operands were broadcast or converted.
     """
 
-    __slots__ = ("words", "slow")
+    __slots__ = ("words", "unpack", "require_history", "output", "symbolic", "by_calls", "plan", "reduce")
     words: bytes
-    slow: Callable
+    unpack: Callable
+    require_history: Callable
+    output: Callable
+    symbolic: Callable
+    by_calls: Callable
+    plan: Callable
+    reduce: Callable
 
-    def __init__(self, words, slow):
-        self.words, self.slow = words, slow
+    def __init__(self, words, unpack, require_history, output, symbolic, by_calls, plan, reduce):
+        self.words, self.unpack, self.require_history, self.output = words, unpack, require_history, output
+        self.symbolic, self.by_calls, self.plan, self.reduce = symbolic, by_calls, plan, reduce
 
     def __call__(self, node: Node, g, create):
+        """What is usual, at once; anything else, ``in_full``."""
         plan: ElementwisePlan = node._plan_
         if create is not False or plan.reduced is not False or not isinstance(g, Tensor):
-            return self.slow(node, g, create)
+            return self.in_full(node, g, create)
         facts = words_of(self.words)
-        saved, results, computed = facts[0], facts[2], facts[3]
+        saved = facts[0]
         out = None
-        if computed != 0:
+        if facts[3] != 0:
             subsets: list = plan.backs
             backs: dict | None = subsets[facts[1]]
             if backs is None:
-                return self.slow(node, g, create)
+                return self.in_full(node, g, create)
             back: Plan | None = backs.get(g.layout)
             if back is None:
-                return self.slow(node, g, create)
+                return self.in_full(node, g, create)
             if saved == 0:
                 out = fresh(back, g)
             elif saved == 1:
                 first = kept_value(node, facts, 0)
                 if first is None:
-                    return self.slow(node, g, create)
+                    return self.in_full(node, g, create)
                 out = fresh(back, g, first)
             elif saved == 2:
                 second = kept_value(node, facts, 0)
                 third = kept_value(node, facts, 1)
                 if second is None or third is None:
-                    return self.slow(node, g, create)
+                    return self.in_full(node, g, create)
                 out = fresh(back, g, second, third)
             else:
                 values = tuple([kept_value(node, facts, k) for k in range(saved)])
                 for value in values:
                     if value is None:
-                        return self.slow(node, g, create)
+                        return self.in_full(node, g, create)
                 out = fresh(back, g, *values)
-            if results == 0:
+            if facts[2] == 0:
                 return out
-        if results == 1:
-            return g                                            # the one result is the cotangent
-        parts = 4 + 3 * saved
-        return tuple([chosen(facts[parts + k], g, out, computed) for k in range(results)])
+        return placed(facts, g, out)
+
+    @native(cold=True)
+    def in_full(self, node: Node, g, create):
+        """The same, whoever looks and whatever was saved."""
+        plan: ElementwisePlan = node._plan_
+        facts, values, noted = words_of(self.words), [], True
+        for k in range(facts[0]):
+            value = kept_value(node, facts, k)
+            if value is None:
+                value = self.unpack(node, k)
+                noted = False
+            values.append(value)
+        saved = as_tuple(values)
+        if create is not False:
+            return self.by_formulas(node, g, saved)
+        if not isinstance(g, Tensor):
+            raise TypeError(NO_TENSOR)
+        out = None
+        if facts[3] != 0:
+            back: Plan | None = None
+            subsets = plan.backs
+            if noted and isinstance(subsets, list):
+                backs: dict | None = subsets[facts[1]]
+                if backs is not None:
+                    back = backs.get(g.layout)
+            if back is None:
+                if g.layout.special is not False:
+                    return self.by_calls(node, g, *saved)
+                back = self.plan(node, g, saved)
+            out = fresh(cast(Plan, back), g, *saved)
+        results = placed(facts, g, out)
+        if plan.reduced is False:
+            return results
+        return self.reduce(plan, results)
+
+    @native(cold=True)
+    def by_formulas(self, node: Node, g, saved: tuple):
+        """What is recorded in turn."""
+        facts, values = words_of(self.words), []
+        plan: ElementwisePlan = node._plan_
+        compute: DType = plan.compute
+        simple = plan.reduced is False and (facts[4] == 0 or compute.compute is compute.name)
+        for k in range(facts[0]):
+            value, what = saved[k], facts[8 + 4 * k]
+            if what > 0:
+                if cast(Tensor, value)._needs_grad_ is False:
+                    self.require_history(node, what - 1, value)
+            elif what < 0 and simple:
+                value = self.output(node, value)
+            values.append(value)
+        if simple:
+            return self.symbolic(g, *as_tuple(values))
+        return self.by_calls(node, g, *saved)
+
+
+@native
+def placed(facts: Words, g, out):
+    """The results, some of which a kernel computed."""
+    results = facts[2]
+    if results == 0:
+        return out
+    if results == 1:
+        return g                                                # the one result is the cotangent
+    parts = 5 + 4 * facts[0]
+    return tuple([chosen(facts[parts + k], g, out, facts[3]) for k in range(results)])
 
 
 @native(borrows=True)
 def kept_value(node: Node, facts: Words, k: int):
     """A saved value; None where it was freed, or has another version than the one noted."""
-    value = get(node, facts[4 + 3 * k])
-    if facts[6 + 3 * k] != 0:
+    value = get(node, facts[5 + 4 * k])
+    if facts[7 + 4 * k] != 0:
         return value
-    if not isinstance(value, Tensor) or value._storage_.version is not get(node, facts[5 + 3 * k]):
+    if not isinstance(value, Tensor) or value._storage_.version is not get(node, facts[6 + 4 * k]):
         return None
     return value
 

@@ -110,20 +110,22 @@ class Functions:
         """See ``Writer``."""
         return self.method(Writer(plans, special, slow, mode))
 
-    def differentiator(self, node_type: type, mask: int, saved: tuple, parts: tuple, slow: Callable,
-                       slots: tuple[int, ...] | None = None) -> Callable:
-        """See ``Differentiator``.
+    def differentiator(self, node_type: type, mask: int, saved: tuple[tuple[int, bool, int], ...], parts: tuple[int, ...],
+                       rounds: bool, *calls: Callable, listed: bool = True) -> Callable:
+        """See ``Differentiator``, whose functions ``calls`` are.
 
         Args:
-            saved: for each saved value whether it is a number.
+            mask: the subset of operands.
+            saved: for each saved value where the node keeps it, whether it is a number, and what it is.
             parts: for each result which of the kernel's it is; -1: the cotangent itself; -2: None.
-            slots: where the node keeps the saved values, if not one behind the other.
+            rounds: whether steps by calls would be rounded in half types.
+            listed: whether the plans of kernels are in lists by subset; there are too many subsets if they are not.
         """
         computed = max(parts) + 1
-        words = [len(saved), mask, 0 if parts == tuple(range(computed)) else len(parts), computed]
-        for k, is_number in zip(range(len(saved)) if slots is None else slots, saved):
-            words += [self.slot(node_type, f"_s{k}_"), self.slot(node_type, f"_v{k}_"), int(is_number)]
-        return self.method(Differentiator(self.words(*words, *parts), slow))
+        words = [len(saved), mask if listed else 0, 0 if parts == tuple(range(computed)) else len(parts), computed, int(rounds)]
+        for k, is_number, what in saved:
+            words += [self.slot(node_type, f"_s{k}_"), self.slot(node_type, f"_v{k}_"), int(is_number), what]
+        return self.method(Differentiator(self.words(*words, *parts), *calls), "__call__" if listed else "in_full")
 
     def steps(self, *parts: Any, compiled: bool = True) -> tuple[Callable, Callable]:
         """``advance`` and ``send``: see ``Steps``, which the arguments make; as they are where they are not to be compiled."""

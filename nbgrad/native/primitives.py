@@ -40,7 +40,7 @@ def address_of(words: Words) -> int:
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  ret ptr %at")
 def words_of(data: bytes) -> Words:
     """The content of a bytes object."""
-    return memoryview(data).cast("q") if isinstance(data, bytes) else data
+    return memoryview(data)[:len(data) & -8].cast("q") if isinstance(data, bytes) else data
 
 
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  %i = ptrtoint ptr %at to i64\n  ret i64 %i")

@@ -23,8 +23,9 @@ MISCOUNTED = "launch: build got another number of arguments than it takes"
 @native(inline=True)
 def new_node(template: Node, copies: bytes, plan, edges) -> Node:
     """A node like the template with its number, plan and edges."""
-    # A node is younger than all that it points to: its number is taken after the edges.
-    node = new(Node, _edges_=edges, _plan_=plan, _seq_=next_seq())
+    node = cast(Node, allocate(type(template)))                 # some save more than a Node has room for
+    node._edges_, node._plan_ = edges, plan
+    node._seq_ = next_seq()                                     # younger than all that it points to
     copy_slots(template, node, words_of(copies))
     return node
 
