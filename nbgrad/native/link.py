@@ -10,7 +10,7 @@ import os
 import pathlib
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -34,6 +34,7 @@ MODULES = (launches, places, calls, recording, steps, nans)
 GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
            "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR)}
 UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node",), places: ("place", "watch")}
+FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")       # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")      # slots that a Viewer fills in
 
 
@@ -167,6 +168,65 @@ class Uncompiled(Functions):
         return owner if name == "__call__" else getattr(owner, name)
 
 
+class Module:
+    """Native functions of some modules of Python, loaded as machine code.
+
+    Args:
+        loader: keeps and maps it.
+        modules: whose native functions it is.
+        known: classes by name, as annotations mean them.
+        frozen: those of them whose fields never change.
+        more: text that belongs to it, and the symbols of that which are looked for.
+        checked, faults: builds for tests, see ``translate.Unit``.
+
+    Attributes:
+        entries: addresses of the functions and variables of the module.
+    """
+
+    def __init__(self, loader: Any, modules: tuple, known: dict[str, Any], frozen: tuple[str, ...] = (),
+                 more: tuple[str, Iterable[str]] = ("", ()), checked: bool = False, faults: bool = False):
+        classes = {name: each for name, each in known.items() if isinstance(each, type)}
+        values = filled_in()
+        sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + [source_of(name="translate")]
+        offsets = [(name, slot, slot_offset(each, slot)) for name, each in sorted(classes.items())
+                   for cls in each.__mro__ for slot in vars(cls).get("__slots__", ()) if not slot.startswith("__")]
+        from ..kernels.cpu.store import content_key
+        names = " ".join(module.__name__ for module in modules)
+        key = content_key("native", *sources, more[0], repr(offsets), repr(sorted(values.items())), f"{names} {checked} {faults}")
+
+        def compile() -> tuple[bytes, list[str]]:
+            from .translate import Unit, declarations
+            unit = Unit(modules, classes, slot_offset, [classes[name] for name in frozen], plans.MOST_OPERANDS, checked, faults)
+            text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + more[0]
+            text += "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
+            for name in sorted(values, key=len, reverse=True):
+                text = text.replace("@" + name, str(values[name]))
+            text += declarations(text)
+            symbols = [*unit.entries, *(f"const.{module}:{text}" for module, text in unit.constants), *GLOBALS, *more[1]]
+            return loader.emit(text, optimise=optimise), symbols + ["fault_countdown"] * faults
+
+        self.entries: dict[str, int] = loader.load(key, compile)
+        # Whatever machine code refers to lives as long as this object.
+        self._definitions = {name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
+                             for name, address in self.entries.items() if name.startswith("e.")}
+        self._kept: list[Any] = []
+        for name, value in GLOBALS.items():
+            ctypes.c_size_t.from_address(self.entries[name]).value = value()
+        named = {name: each for module in modules for name, each in vars(module).items() if isinstance(each, type)}
+        scopes = {"": {}, "class": named | classes} | {module.__name__: vars(module) for module in modules}
+        for symbol, address in self.entries.items():
+            if symbol.startswith("const."):
+                module, _, text = symbol[6:].partition(":")
+                constant = eval(text, scopes[module])
+                constant = sys.intern(constant) if isinstance(constant, str) else constant
+                self._kept.append(constant)
+                ctypes.c_size_t.from_address(address).value = id(constant)
+
+    def function(self, name: str, owner: Any = None) -> Callable:
+        """The entry of that name, bound to an object if there is one."""
+        return objects.builtin(self._definitions["e." + name], owner)
+
+
 class Native(Functions):
     """The functions as machine code.
 
@@ -181,53 +241,20 @@ class Native(Functions):
 
     def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
         introduce(known)
-        classes = {name: each for name, each in known.items() if isinstance(each, type)}
-        classes |= {each.__name__: each for each in (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)}
-        values = filled_in()
-        sources = [source_of(each) for each in (*MODULES, language, primitives, support, plans)] + [source_of(name="translate")]
-        offsets = [(name, slot, slot_offset(each, slot)) for name, each in sorted(classes.items())
-                   for cls in each.__mro__ for slot in vars(cls).get("__slots__", ()) if not slot.startswith("__")]
-        from ..kernels.cpu.store import content_key
-        rest = pool_ir() + NAN_TEXT
-        key = content_key("native", *sources, rest, repr(offsets), repr(sorted(values.items())), f"{checked} {faults}")
-
-        def compile() -> tuple[bytes, list[str]]:
-            from .translate import Unit, declarations
-            frozen = [classes[name] for name in ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")]
-            unit = Unit(MODULES, classes, slot_offset, frozen, plans.MOST_OPERANDS, checked, faults)
-            text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + rest
-            text += "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
-            for name in sorted(values, key=len, reverse=True):
-                text = text.replace("@" + name, str(values[name]))
-            text += declarations(text)
-            symbols = [*unit.entries, *(symbol[2:-1] for symbol in unit.constants.values()), *GLOBALS, *Pool.ENTRIES]
-            return loader.emit(text, optimise=optimise), symbols + ["fault_countdown"] * faults
-
-        self.entries: dict[str, int] = loader.load(key, compile)
-        # Whatever machine code refers to lives as long as this object.
-        self._definitions = {name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
-                             for name, address in self.entries.items() if name.startswith("e.")}
-        self._kept: list[Any] = []
-        for name, value in GLOBALS.items():
-            ctypes.c_size_t.from_address(self.entries[name]).value = value()
-        scopes = {"": {}, "class": classes} | {module.__name__: vars(module) for module in MODULES}
-        for symbol, address in self.entries.items():
-            if symbol.startswith("const."):
-                module, _, text = symbol[6:].partition(":")
-                constant = eval(text, scopes[module])
-                constant = sys.intern(constant) if isinstance(constant, str) else constant
-                self._kept.append(constant)
-                ctypes.c_size_t.from_address(address).value = id(constant)
+        own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
+        self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN,
+                             (pool_ir() + NAN_TEXT, Pool.ENTRIES), checked, faults)
         for names in UNBOUND.values():
             for name in names:
-                setattr(self, name, objects.builtin(self._definitions["e." + name], None))
+                setattr(self, name, self.module.function(name))
+        self.entries = self.module.entries
         self.pool = Pool(self.entries)
 
     slot = staticmethod(slot_offset)        # type: ignore[assignment]
     words = staticmethod(pack_words)
 
     def method(self, owner: Any, name: str = "__call__") -> Callable:
-        return objects.builtin(self._definitions[f"e.{type(owner).__name__}.{name}"], owner)
+        return self.module.function(f"{type(owner).__name__}.{name}", owner)
 
 
 def optimise(module: Any, builder: Any) -> None:
