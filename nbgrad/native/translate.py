@@ -132,9 +132,10 @@ class Unit:
                 elif isinstance(tree, ast.ClassDef) and hasattr(named, "native"):
                     methods = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name != "__init__"]
                     for method in methods:
-                        if method.decorator_list:
-                            raise Refused(f"{tree.name}.{method.name}, line {method.lineno}: a method has no decorators")
-                        self.functions[vars(named)[method.name]] = method, scope, named
+                        function = vars(named)[method.name]
+                        if method.decorator_list and not hasattr(function, "native"):
+                            raise Refused(f"{tree.name}.{method.name}, line {method.lineno}: its decorators are not native")
+                        self.functions[function] = method, scope, named
         made = [(f, self.function(f)) for f in list(self.functions)]
         self.entries = [each.symbol if getattr(f, "native", "") == "c" else self.entry(each) for f, each in made
                         if self.functions[f][2] or f.native in ("entry", "c")]
@@ -771,7 +772,9 @@ class Body:
         if self.what.setdefault(name, what) != what:
             raise self.refuse(self.statement, f"{name} is of one kind or another")
         if declared and what == "object" and not fits(value.kind, declared):
-            raise self.refuse(self.statement, f"{name} is said to be a {declared.cls}, and set to a {value.kind.cls}")
+            if value.kind.cls is not object:
+                raise self.refuse(self.statement, f"{name} is said to be a {declared.cls}, and set to a {value.kind.cls}")
+            value = self.promised(value, declared)
         if value.kind is ROW:
             if name in self.rows or name not in self.single:
                 raise self.refuse(self.statement, f"{name} is a row, and set at several places")
