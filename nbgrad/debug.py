@@ -12,8 +12,8 @@ from .anomaly import explain, has_nan
 from .base import config
 from .base.errors import KernelError
 from .base.grad_mode import special
-from .dispatch.inplace import span
 from .graph.node import name_of
+from .tensors.overlap import span
 from .tensors.tensor import Tensor
 
 __all__ = ["Tracer", "Checker", "activate", "explain"]

@@ -7,13 +7,13 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
-from ..dispatch.inplace import overlapping
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import edge_of, needs_gradient
 from ..lowering.indexing import WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
+from ..tensors.overlap import overlapping
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
 from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed

@@ -48,7 +48,7 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return CALLS["nonzero"](condition, as_tuple=True)
     if out is not None:
-        from ..dispatch.inplace import write_result
+        from ..dispatch.out import write_result
 
         return write_result(OPS["where"], (condition, input, other), out)
     return CALLS["where"](condition, input, other)

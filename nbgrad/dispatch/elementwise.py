@@ -115,7 +115,10 @@ def general(op: Elementwise, operands: tuple) -> Tensor:
 
 def any_complex(operands: tuple) -> bool:
     """Whether a tensor among the operands is complex."""
-    return any(isinstance(x, Tensor) and x.layout.dtype.is_complex for x in operands)
+    for x in operands:
+        if isinstance(x, Tensor) and x.layout.dtype.is_complex:
+            return True
+    return False
 
 
 def launched(op: Elementwise, operands: tuple) -> Tensor:

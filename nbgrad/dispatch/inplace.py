@@ -1,4 +1,4 @@
-"""In-place and ``out=`` forms of elementwise operations: the same declaration, written over an operand.
+"""In-place forms of elementwise operations: the same declaration, written over an operand.
 
 NOTE [In-place order]: check; take the old edges; keep a copy of the old value if the rule needs it; record; write (the native
 call bumps the version first); then give the tensor its new history. Operands are saved at their version *before* the write,
@@ -6,36 +6,121 @@ so an operand that shares the memory is found stale in backward; the result is s
 """
 from __future__ import annotations
 
-import inspect
-from typing import Callable
+from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, can_cast, of_default_dtype
-from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, InplaceError, ShapeError
 from ..base.grad_mode import mode, special
-from ..graph.edges import edge_of, needs_gradient, note_retained, requires_grad
-from ..graph.saved import active_hooks, count_write
+from ..graph.edges import edge_of, requires_grad
+from ..graph.saved import active_hooks
 from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
-from ..native.plans import Plan
-from ..ops.core import OPS, Elementwise
+from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
-from ..tensors.tensor import ASK, Tensor, native, put_layout
-from ..views import check_history, check_inplace, rebase
+from ..tensors.overlap import partially_overlaps
+from ..tensors.tensor import ASK, Tensor, native
+from ..views import check_inplace, rebase
 from . import elementwise as dispatch
 from .elementwise import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
+from .out import store_complex_form, wants_gradient
 from .plans import elementwise_plan
 
-__all__ = ["inplace_call", "write_result", "overlapping", "partially_overlaps"]
+__all__ = ["inplace_call", "inplace_plan"]
+
+
+class InplaceCall:
+    """What the method ``op_`` of an elementwise operation does where the native write finds no plan.
+
+    Attributes:
+        plans: by layouts of operands and types of numbers.
+        stored: of those whose operands need no conversion before they are stored, for operations that store numbers.
+        beneath, into: ``plan_and_write``, for interpreters, and the native write; looked up once.
+    """
+
+    __slots__ = ("op", "plans", "stored", "beneath", "into")
+
+    def __init__(self, op: Elementwise):
+        self.op = op
+        self.plans: dict[tuple, Any] = of_default_dtype({})
+        self.stored: dict[tuple, Any] = of_default_dtype({})
+        self.beneath, self.into = self.plan_and_write, native.into
+
+    def check(self, x, *others):
+        """A call that the native write leaves: quick writes are asked, operands that the write would change are copied."""
+        op = self.op
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
+        if special and not mode.inference:
+            out = quick_write(op, (x, *others), self.beneath)
+            if out is not None:
+                return out
+        operands = (x, *[y if type(y) in PLAIN else unchanged(op, x, unwrap_number(y)) for y in others])
+        if op.policy == "first":
+            operands = dispatch.stored_numbers(op, operands)
+        if special:
+            return self.intercept(operands)
+        plan = self.plans.get(tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands]))     # key_of, at once
+        return self.intercept(operands) if plan is None else self.write(plan, x, operands)
+
+    def check_and_store(self, x, *others):
+        """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
+        self.check(x, *others)
+        if not special and not dispatch.looks_at_values((x, *others)):
+            key = key_of((x, *others))
+            if key in self.plans:
+                keep(self.stored, key, self.plans[key])
+        return x
+
+    def intercept(self, operands: tuple):
+        """A call without a plan, or while some special mode is active."""
+        op = self.op
+        if op.complex_form is not None and dispatch.any_complex(operands):
+            return overwrite_complex(op, operands)
+        if mode.inference:
+            return write_in_mode(op, operands, self.plans, self.beneath, check_inplace)
+        return interpret(Call(op, operands, {}, self.beneath, "_"))
+
+    def plan_and_write(self, *operands):
+        """The call beneath the interpreters: its plan is found or made, its node is made, the elements are written."""
+        op, x = self.op, operands[0]
+        if mode.enabled and active_hooks() is not None:     # they see what is saved after the write, and no version is compared
+            operands = (x, *[old_value(y) if shares_memory(x, y) else y for y in operands[1:]])
+        key = key_of(operands)
+        plan = self.plans.get(key)
+        if plan is None:
+            check_inplace(op.name + "_", x, mode.enabled and bool(gradient_mask(op, operands)))
+            plan = keep(self.plans, key, inplace_plan(op, operands))
+        return self.write(plan, x, operands)
+
+    def write(self, plan: ElementwisePlan, x: Tensor, operands: tuple) -> Tensor:
+        """Record and write: NOTE [In-place order]."""
+        op = self.op
+        mask = gradient_mask(op, operands) if mode.enabled else 0
+        check_inplace(op.name + "_", x, bool(mask))
+        if op.integer_divisor:
+            dispatch.require_divisor(op, plan.compute, operands)
+        passed = operands if len(plan.layouts) == len(operands) else operands[1:]
+        if not mask:
+            self.into(plan, x, *passed)
+            return x
+        complete = record_before(op, plan, mask, x, operands)
+        self.into(plan, x, *passed)
+        complete()
+        return x
+
+
+def key_of(operands: tuple) -> tuple:
+    """Layouts of tensors, types of numbers."""
+    return tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
+
 
 def inplace_call(op: Elementwise) -> Callable:
     """The method ``op_``: ``x.op_(*others)`` writes the result into ``x`` and returns ``x``."""
-    plans: dict = of_default_dtype({})
-    names = op.operands
-    defaults, empty = op.defaults, op.signature.empty
-    into = native.into
+    names, defaults, empty = op.operands, op.defaults, op.signature.empty
+    inplace = InplaceCall(op)
 
     def call(input, *others, **named):
         if named or 1 + len(others) < len(names):
@@ -45,69 +130,11 @@ def inplace_call(op: Elementwise) -> Callable:
         except OverflowError as error:
             raise dispatch.misfit(op, others, error) from None
 
-    def slow(x, *others):
-        if not isinstance(x, Tensor):
-            raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
-        if special and not mode.inference:
-            out = quick_write(op, (x, *others), beneath)
-            if out is not None:
-                return out
-        operands = (x, *[y if type(y) in PLAIN else apart(op, x, unwrap_number(y)) for y in others])
-        if op.policy == "first":
-            operands = dispatch.stored_numbers(op, operands)
-        if special:
-            return beyond(operands)
-        key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
-        plan = plans.get(key)
-        if plan is None:
-            return beyond(operands)
-        return write(plan, x, operands)
-
-    def beyond(operands):
-        if op.complex_form is not None and dispatch.any_complex(operands):
-            return overwrite_complex(op, operands)
-        if mode.inference:
-            return write_in_mode(op, operands, plans, beneath, check_inplace)
-        return interpret(Call(op, operands, {}, beneath, "_"))
-
-    def beneath(*operands):
-        if mode.enabled and active_hooks() is not None:     # they see what is saved after the write, and no version is compared
-            operands = (operands[0], *[old_value(y) if shares_memory(operands[0], y) else y for y in operands[1:]])
-        key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
-        plan = plans.get(key)
-        if plan is None:
-            check_inplace(op.name + "_", operands[0], mode.enabled and bool(gradient_mask(op, operands)))
-            plan = keep(plans, key, inplace_plan(op, operands))
-        return write(plan, operands[0], operands)
-
-    def write(plan, x, operands):
-        mask = gradient_mask(op, operands) if mode.enabled else 0
-        check_inplace(op.name + "_", x, bool(mask))
-        if op.integer_divisor:
-            dispatch.require_divisor(op, plan.compute, operands)
-        passed = operands if len(plan.layouts) == len(operands) else operands[1:]
-        if not mask:
-            into(plan, x, *passed)
-            return x
-        finish = record_before(op, plan, mask, x, operands)
-        into(plan, x, *passed)
-        finish()
-        return x
-
-    def store(x, *others):
-        slow(x, *others)
-        if not special and not dispatch.looks_at_values((x, *others)):
-            key = tuple([t.layout if isinstance(t, Tensor) else type(t) for t in (x, *others)])
-            if key in plans:
-                keep(quick, key, plans[key])
-        return x
-
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
-    quick: dict = of_default_dtype({})
     if op.policy == "first":
-        run = native.writer(quick, special, store, mode)
+        run = native.writer(inplace.stored, special, inplace.check_and_store, mode)
     else:
-        run = slow if op.integer_divisor else native.writer(plans, special, slow, mode)
+        run = inplace.check if op.integer_divisor else native.writer(inplace.plans, special, inplace.check, mode)
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__signature__ = public_signature(op)
     CALLS[op.name + "_"] = call
@@ -126,23 +153,7 @@ def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
     return store_complex_form(op, (CALLS["clone"](x) if recorded else x, *others), x)
 
 
-def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """Write what stands for an operation on complex operands into ``out``.
-
-    Raises:
-        DTypeError: the result has another dtype. ShapeError: another shape.
-    """
-    assert op.complex_form is not None
-    result = op.complex_form(*operands)
-    if result.layout.dtype is not out.layout.dtype:
-        raise DTypeError(f"{op.public}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
-                         "tensor. Hint: use the out-of-place form.")
-    if result.layout.shape != out.layout.shape:
-        raise ShapeError(f"{op.public}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
-    return CALLS["copy_"](out, result)
-
-
-def apart(op: Elementwise, x: Tensor, y):
+def unchanged(op: Elementwise, x: Tensor, y):
     """An operand that the write to ``x`` does not change before it is read: itself, or a copy where memory is interleaved.
 
     Raises:
@@ -223,169 +234,3 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan,
                             exact=op.exact)
     return finish_plan(plan, op, operands, layouts, dtype, own)
-
-
-def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """``out=``: write the result into an existing tensor of its shape; an empty one is given it.
-
-    Raises:
-        GradError: the result or an operand requires grad and recording is on.
-        ShapeError, DTypeError: ``out`` does not fit.
-    """
-    if not isinstance(out, Tensor):
-        raise ArgumentError(f"{op.public}: out must be a Tensor, got {type(out).__name__}.")
-    if mode.enabled and wants_gradient((*operands, out)):
-        raise GradError(f"{op.public}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
-    operands = tuple(map(unwrap_number, operands))
-    if op.complex_form is not None and dispatch.any_complex(operands):
-        return store_complex_form(op, operands, out)
-    if special or is_marked((*operands, out)):
-        return interpret(Call(op, operands, {}, lambda *below: write_out(op, below, out), "out", out))
-    return write_out(op, operands, out)
-
-
-def wants_gradient(operands: tuple) -> bool:
-    """Whether gradients flow into one of the tensors among the operands."""
-    for x in operands:
-        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
-            return True
-    return False
-
-
-def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """``out=`` beneath all interpreters."""
-    out._storage_.require_writable(op.name)
-    key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
-    plan = _out_plans.get(key)
-    if plan is None:
-        if not out.layout.numel and not out.layout.special:
-            shapes = [x.layout.shape for x in operands if isinstance(x, Tensor)]
-            if resized(out, broadcast_shapes(op.public, shapes)):
-                return write_out(op, operands, out)
-        plan = keep(_out_plans, key, out_plan(op, operands, out))
-    for x in operands:
-        if isinstance(x, Tensor) and partially_overlaps(out, x):
-            raise InplaceError(f"{op.public}: out overlaps an operand in memory. Hint: clone it first.")
-    if op.integer_divisor:
-        dispatch.require_divisor(op, dispatch.compute_dtype(op, operands), operands)
-    native.into(plan, out, *operands)
-    return out
-
-
-_out_plans: dict[tuple, Plan] = of_default_dtype({})
-
-
-def resized(out: Tensor, shape: tuple[int, ...]) -> bool:
-    """Give an empty ``out`` the shape of the result; whether it was another one."""
-    if out.layout.numel or out.layout.shape == shape:
-        return False
-    CALLS["resize_"](out, shape)
-    return True
-
-
-def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
-    """The plan of a call with ``out=``.
-
-    Raises:
-        ShapeError, DTypeError: ``out`` does not fit. InplaceError: its elements share memory.
-    """
-    dispatch.check_operands(op, operands)
-    dtype = dispatch.compute_dtype(op, operands)
-    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
-    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
-    if out.layout.shape != shape:
-        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}. Hint: an empty out "
-                         "takes the shape of the result.")
-    if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
-        raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
-    if out.layout.expanded:
-        raise InplaceError(f"{op.public}: several elements of out share one memory location. Hint: clone it first.")
-    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,), exact=op.exact)
-
-
-def span(x: Tensor) -> tuple[int, int]:
-    """First and past-the-last byte that a tensor touches."""
-    layout, size = x.layout, x.layout.dtype.itemsize
-    if not layout.numel:
-        return x._offset_, x._offset_
-    low = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t < 0) * size
-    high = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t > 0) * size
-    return x._offset_ + low, x._offset_ + high + size
-
-
-def distance(x: Tensor, y: Tensor) -> int | None:
-    """Bytes from the start of x's memory to that of y's, or None where they cannot share any."""
-    a, b = x._storage_.array, y._storage_.array
-    if a is b:
-        return 0
-    if a.flags.owndata or b.flags.owndata:      # memory of our own is one array's alone
-        return None
-    return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
-
-
-def overlapping(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors may share bytes; one without elements shares none, wherever it lies."""
-    apart = distance(x, y)
-    if apart is None:
-        return False
-    (a, b), (c, d) = span(x), span(y)
-    return a < d + apart and c + apart < b and a < b and c < d
-
-
-def steps_of(layout) -> list[tuple[int, int]]:
-    """Sizes and strides of the dimensions along which a layout goes anywhere.
-
-    Where two operands that broadcast agree in them and in their start, each position of the one has its own place in the other.
-    """
-    return [(size, stride) for size, stride in zip(layout.shape, layout.strides) if size != 1]
-
-
-def partially_overlaps(x: Tensor, y: Tensor) -> bool:
-    """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
-    same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
-    return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)
-
-
-# ---- the layout, not the elements ---------------------------------------------------------------------------------
-
-def inplace_views() -> list[str]:
-    """The views whose in-place form gives the tensor itself the new layout."""
-    return [name for op in OPS.values() if op.inplace == "view" for name in (op.name, *op.aliases)]
-
-
-def inplace_view(name: str) -> Callable:
-    """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
-    def call(x, *args, **kwargs):
-        x._storage_.require_writable(name + "_")
-        if mode.enabled and needs_gradient(x):      # no element moves, so several positions may share one
-            check_history(name + "_", x)
-        view = getattr(x, name)(*args, **kwargs)
-        if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
-            # Recorded all the same: a history of the old shape would take gradients of the new one for its own.
-            mode.enabled = True
-            try:
-                view = getattr(x, name)(*args, **kwargs)
-            finally:
-                mode.enabled = False
-        own, meta = x._meta_, view._meta_
-        before = None if own is None or not own.retains else x._edge_ if own.base is None else own.node
-        put_layout(x, view.layout)
-        x._offset_ = view._offset_
-        count_write(x._storage_)
-        if own is not None and own.base is not None and x._needs_grad_ is ASK:
-            own.chain = meta.chain
-            if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
-                own.node, own.version = meta.node, x._storage_.version
-        elif meta is not None and meta.node is not None:
-            x._edge_, x._needs_grad_ = meta.node, True
-        if before is not None and (edge := edge_of(x)) is not before:
-            note_retained(x, edge, before)      # of the shape that it has now
-        if own is not None and own.tangent:
-            for tangent in own.tangent.values():        # its layout follows
-                getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
-        return x
-    call.__name__ = call.__qualname__ = name + "_"
-    call.__signature__ = inspect.signature(getattr(Tensor, name))
-    call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
-    CALLS[name + "_"] = call
-    return call

@@ -1,16 +1,25 @@
-"""``out=`` of operations that are not elementwise: the result is computed, then copied."""
+"""``out=``: elementwise operations write there at once; of all others the result is computed, then copied."""
 from __future__ import annotations
 
 from typing import Any
 
+from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import can_cast
-from ..base.errors import ArgumentError, DTypeError, GradError, ShapeError
-from ..base.grad_mode import mode
+from ..base.dtypes import bool_, can_cast, of_default_dtype
+from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
+from ..base.grad_mode import mode, special
+from ..dispatch import elementwise as dispatch
 from ..graph.edges import requires_grad
-from ..tensors.tensor import Tensor
+from ..modes.interpreters import Call, interpret, is_marked
+from ..native.plans import Plan
+from ..ops.core import Elementwise
+from ..tensors.layout import broadcast_shapes
+from ..tensors.overlap import partially_overlaps
+from ..tensors.tensor import Tensor, native
+from .elementwise import forward_formula, unwrap_number
+from .plans import elementwise_plan
 
-__all__ = ["require_no_grad", "store_results"]
+__all__ = ["require_no_grad", "store_complex_form", "store_results", "wants_gradient", "write_result"]
 
 
 def require_no_grad(name: str, arguments: Any) -> None:
@@ -60,3 +69,99 @@ def store(name: str, result: Tensor, out: Any) -> Tensor:
         CALLS["resize_"](out, result.layout.shape)
     CALLS["copy_"](out, result)
     return out
+
+
+# ---- elementwise operations: written at once ---------------------------------------------------------------------------
+
+def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """``out=``: write the result into an existing tensor of its shape; an empty one is given it.
+
+    Raises:
+        GradError: the result or an operand requires grad and recording is on.
+        ShapeError, DTypeError: ``out`` does not fit.
+    """
+    if not isinstance(out, Tensor):
+        raise ArgumentError(f"{op.public}: out must be a Tensor, got {type(out).__name__}.")
+    if mode.enabled and wants_gradient((*operands, out)):
+        raise GradError(f"{op.public}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
+    operands = tuple(map(unwrap_number, operands))
+    if op.complex_form is not None and dispatch.any_complex(operands):
+        return store_complex_form(op, operands, out)
+    if special or is_marked((*operands, out)):
+        return interpret(Call(op, operands, {}, lambda *below: write_out(op, below, out), "out", out))
+    return write_out(op, operands, out)
+
+
+def wants_gradient(operands: tuple) -> bool:
+    """Whether gradients flow into one of the tensors among the operands."""
+    for x in operands:
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
+            return True
+    return False
+
+
+def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """``out=`` beneath all interpreters."""
+    out._storage_.require_writable(op.name)
+    key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
+    plan = _out_plans.get(key)
+    if plan is None:
+        if not out.layout.numel and not out.layout.special:
+            shapes = [x.layout.shape for x in operands if isinstance(x, Tensor)]
+            if resized(out, broadcast_shapes(op.public, shapes)):
+                return write_out(op, operands, out)
+        plan = keep(_out_plans, key, out_plan(op, operands, out))
+    for x in operands:
+        if isinstance(x, Tensor) and partially_overlaps(out, x):
+            raise InplaceError(f"{op.public}: out overlaps an operand in memory. Hint: clone it first.")
+    if op.integer_divisor:
+        dispatch.require_divisor(op, dispatch.compute_dtype(op, operands), operands)
+    native.into(plan, out, *operands)
+    return out
+
+
+_out_plans: dict[tuple, Plan] = of_default_dtype({})
+
+
+def resized(out: Tensor, shape: tuple[int, ...]) -> bool:
+    """Give an empty ``out`` the shape of the result; whether it was another one."""
+    if out.layout.numel or out.layout.shape == shape:
+        return False
+    CALLS["resize_"](out, shape)
+    return True
+
+
+def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
+    """The plan of a call with ``out=``.
+
+    Raises:
+        ShapeError, DTypeError: ``out`` does not fit. InplaceError: its elements share memory.
+    """
+    dispatch.check_operands(op, operands)
+    dtype = dispatch.compute_dtype(op, operands)
+    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
+    shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
+    if out.layout.shape != shape:
+        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}. Hint: an empty out "
+                         "takes the shape of the result.")
+    if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
+        raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
+    if out.layout.expanded:
+        raise InplaceError(f"{op.public}: several elements of out share one memory location. Hint: clone it first.")
+    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,), exact=op.exact)
+
+
+def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
+    """Write what stands for an operation on complex operands into ``out``.
+
+    Raises:
+        DTypeError: the result has another dtype. ShapeError: another shape.
+    """
+    assert op.complex_form is not None
+    result = op.complex_form(*operands)
+    if result.layout.dtype is not out.layout.dtype:
+        raise DTypeError(f"{op.public}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
+                         "tensor. Hint: use the out-of-place form.")
+    if result.layout.shape != out.layout.shape:
+        raise ShapeError(f"{op.public}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
+    return CALLS["copy_"](out, result)

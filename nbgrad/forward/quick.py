@@ -24,7 +24,6 @@ from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
 from ..dispatch.elementwise import BARE, check_operands, compute_dtype, find_plan, forward_formula, launched
 from ..dispatch.generated import compile_text
-from ..dispatch.inplace import overlapping
 from ..dispatch.lowerings import PREPARED
 from ..dispatch.movements import several_views, viewer
 from ..dispatch.plans import Formula, elementwise_plan
@@ -36,6 +35,7 @@ from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import broadcast_shapes
+from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
 from .programs import Tracer, program_of

@@ -11,11 +11,12 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..dispatch import elementwise as dispatch
 from ..dispatch.elementwise import NUMBERS, call_of
-from ..dispatch.inplace import inplace_call, inplace_view, inplace_views, write_result
+from ..dispatch.inplace import inplace_call
+from ..dispatch.inplace_views import inplace_view, inplace_views
 from ..dispatch.joint import joint
 from ..dispatch.lowerings import LOWERINGS, PREPARED
 from ..dispatch.movements import movement_call
-from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.out import require_no_grad, store_results, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
 from ..dispatch.shortcuts import settled, traced

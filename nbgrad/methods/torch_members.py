@@ -11,7 +11,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, ShapeError
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
-from ..dispatch.inplace import inplace_view
+from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
 from ..tensors.storage import UntypedStorage
 from ..tensors.tensor import Tensor

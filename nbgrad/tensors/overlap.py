@@ -1,0 +1,49 @@
+"""Whether tensors may share bytes."""
+from __future__ import annotations
+
+from .tensor import Tensor
+
+__all__ = ["overlapping", "partially_overlaps", "span"]
+
+
+def span(x: Tensor) -> tuple[int, int]:
+    """First and past-the-last byte that a tensor touches."""
+    layout, size = x.layout, x.layout.dtype.itemsize
+    if not layout.numel:
+        return x._offset_, x._offset_
+    low = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t < 0) * size
+    high = sum((s - 1) * t for s, t in zip(layout.shape, layout.strides) if t > 0) * size
+    return x._offset_ + low, x._offset_ + high + size
+
+
+def distance(x: Tensor, y: Tensor) -> int | None:
+    """Bytes from the start of x's memory to that of y's, or None where they cannot share any."""
+    a, b = x._storage_.array, y._storage_.array
+    if a is b:
+        return 0
+    if a.flags.owndata or b.flags.owndata:      # memory of our own is one array's alone
+        return None
+    return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
+
+
+def overlapping(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors may share bytes; one without elements shares none, wherever it lies."""
+    offset = distance(x, y)
+    if offset is None:
+        return False
+    (a, b), (c, d) = span(x), span(y)
+    return a < d + offset and c + offset < b and a < b and c < d
+
+
+def steps_of(layout) -> list[tuple[int, int]]:
+    """Sizes and strides of the dimensions along which a layout goes anywhere.
+
+    Where two operands that broadcast agree in them and in their start, each position of the one has its own place in the other.
+    """
+    return [(size, stride) for size, stride in zip(layout.shape, layout.strides) if size != 1]
+
+
+def partially_overlaps(x: Tensor, y: Tensor) -> bool:
+    """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
+    same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
+    return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)
