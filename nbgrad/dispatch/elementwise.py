@@ -936,6 +936,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
             return run(input, other)
         except OverflowError as error:      # to try costs nothing
             raise misfit(op, (input, other), error) from None
+    call.run = run
     names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
     call.__code__ = call.__code__.replace(co_varnames=names)        # x.clamp_min(min=0)
     return call

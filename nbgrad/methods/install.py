@@ -92,7 +92,7 @@ def install_elementwise(op: Elementwise) -> None:
 
 def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     """The function of an operation that also takes ``out=``; ``public``: see ``document``."""
-    def function(*operands, out=None, **named):
+    def general(operands, out, named):
         if out is None:
             try:
                 return call(*operands, **named)
@@ -103,8 +103,35 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
         if named or len(operands) < len(op.operands):
             operands = dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
+
+    # What operators and methods run, without their frame in between.
+    run = getattr(call, "run", None)
+    if run is None:
+        def function(*operands, out=None, **named):
+            return general(operands, out, named)
+    elif len(op.operands) == 1:
+        def function(x=MISSING, /, *more, out=None, **named):
+            if x is not MISSING and out is None and not named and not more:
+                return run(x)
+            return general(given(x, *more), out, named)
+    else:
+        def function(x=MISSING, y=MISSING, /, *more, out=None, **named):
+            if y is not MISSING and out is None and not named and not more:
+                try:
+                    return run(x, y)
+                except OverflowError as error:
+                    raise dispatch.misfit(op, (x, y), error) from None
+            return general(given(x, y, *more), out, named)
     document(function, op, public)
     return function
+
+
+MISSING = object()      # an operand that was not given
+
+
+def given(*operands: Any) -> tuple:
+    """The operands that were given."""
+    return tuple([x for x in operands if x is not MISSING])
 
 
 def document(function: Callable, op: Op, public: str = "") -> None:
