@@ -79,6 +79,8 @@ def hidden(x: Any, dim: int | None, level: Level) -> Any:
 class ElementCtx(FunctionCtx):
     """The ctx that the class's own methods see: its tensors are batched."""
 
+    needs_input_grad: tuple
+
     def __init__(self) -> None:
         self.to_save: tuple = ()
         self.dirty_tensors: tuple = ()

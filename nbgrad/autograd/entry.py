@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
+from ..base.functions import attach
 from ..base.grad_mode import mode, refuse_in_transform, special, unusual
 from ..batch.gradients import with_batched_cotangents, with_batched_tensors
 from ..batch.tensors import has_batched
@@ -428,4 +429,4 @@ def variable(*args: Any, **kwargs: Any) -> None:
     raise GradError("variable: was replaced. Hint: nbgrad.tensor(data, requires_grad=True).")
 
 
-variable.Variable = Variable        # `autograd.variable.Variable`: the function hides torch's module
+attach(variable, Variable=Variable)      # `autograd.variable.Variable`: the function hides torch's module

@@ -96,7 +96,7 @@ class Function:
     boxed_grads_call = False
     _backward_cls: type[BackwardCFunction]
     _rule_: FunctionRule
-    _op: CustomFunction
+    _op_: CustomFunction
 
     def __init__(self, *args, **kwargs):
         warnings.warn(f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).",

@@ -214,6 +214,9 @@ class BackwardCFunction(Node, FunctionCtx):
                  "non_differentiable", "materialize_grads", "_input_layouts_", "_freed_")
     _forward_cls: Any
     _s0_: Any
+    _needs_: tuple[bool, ...]
+    _constants_: tuple[int, ...]
+    _input_layouts_: tuple
     _freed_: bool | str
     needs_input_grad: tuple[bool, ...]
 
@@ -349,7 +352,7 @@ def free_saved(ctx: BackwardCFunction) -> None:
         forget_saved(ctx)
 
 
-def forget_saved(ctx: Node) -> None:
+def forget_saved(ctx: Any) -> None:
     """Free what was saved: passes do so when the node has run."""
     ctx._s0_, ctx._freed_ = None, True
 

@@ -9,8 +9,9 @@ make it, so they need to know neither who makes calls nor what is beneath them. 
 """
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any
 
 __all__ = ["CALLS"]
 
-CALLS: dict[str, Callable] = {}
+# Functions with attributes of their kind: how the call runs without interpreters, its plans.
+CALLS: dict[str, Any] = {}

@@ -138,8 +138,9 @@ def dropout_mask(call: Call, batch: Batch) -> Any:
 def product(call: Call, batch: Batch) -> Any:
     """One product of stacks of matrices."""
     x, y = call.operands[:2]
+    op: Any = call.op
     ranks = x.layout.ndim, y.layout.ndim
-    if (call.op.ranks or ranks) != ranks or 0 in ranks:
+    if (op.ranks or ranks) != ranks or 0 in ranks:
         refuse_shown(call)
     turn_x, turn_y = call.attributes.get("transpose_x", False), call.attributes.get("transpose_y", False)
     if len(call.operands) == 2:
@@ -181,7 +182,8 @@ def trace(call: Call, batch: Batch) -> Any:
 @batch_kind("summand")
 def with_addends(call: Call, batch: Batch) -> Any:
     """The sums of batches of products and addends."""
-    if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], call.op.ranks[1:])):
+    op: Any = call.op
+    if any(x.layout.ndim != ndim for x, ndim in zip(call.operands[1:], op.ranks[1:])):
         refuse_shown(call)
     return with_addend(call.op, *call.operands, **call.attributes)
 

@@ -7,6 +7,7 @@ from typing import Callable
 from ..base.calls import CALLS
 from ..base.dtypes import can_cast
 from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..modes.interpreters import is_marked
@@ -34,7 +35,7 @@ def overwriting(name: str) -> Callable:
             return take_over(x, result)
         return CALLS["copy_"](x, result)
     function.__name__ = function.__qualname__ = name + "_"
-    function.__signature__ = OPS[name].signature
+    attach(function, __signature__=OPS[name].signature)
     return function
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.functions import attach
 from ..base.grad_mode import note_leaf, special, unusual
 from ..dispatch.out import require_no_grad, store_results
 from ..graph.edges import requires_grad as has_grad
@@ -709,7 +710,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 # ---- like others ---------------------------------------------------------------------------------------------------
 
-def of_batch(factory, x: Tensor, *args, **kwargs) -> Tensor:
+def of_batch(factory, x: Any, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
     return wrap(factory(whole(x), *args, **kwargs), x._levels_)
 
@@ -775,8 +776,8 @@ def new_method(name: str, factory):
                        requires_grad=requires_grad, **named)
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
-    method.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *parameters],
-                                            return_annotation="Tensor")
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    attach(method, __signature__=inspect.Signature([own, *parameters], return_annotation="Tensor"))
     method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
     return method
 

@@ -12,6 +12,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, can_cast, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError, InplaceError, ShapeError
+from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks
@@ -136,7 +137,7 @@ def inplace_call(op: Elementwise) -> Callable:
     else:
         run = inplace.check if op.integer_divisor else native.writer(inplace.plans, special, inplace.check, mode)
     call.__name__ = call.__qualname__ = op.name + "_"
-    call.__signature__ = public_signature(op)
+    attach(call, __signature__=public_signature(op))
     CALLS[op.name + "_"] = call
     return call
 

@@ -5,6 +5,7 @@ import inspect
 from typing import Callable
 
 from ..base.calls import CALLS
+from ..base.functions import attach
 from ..base.grad_mode import mode
 from ..graph.edges import edge_of, needs_gradient, note_retained
 from ..graph.saved import count_write
@@ -52,7 +53,7 @@ def inplace_view(name: str) -> Callable:
                 getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
         return x
     call.__name__ = call.__qualname__ = name + "_"
-    call.__signature__ = inspect.signature(getattr(Tensor, name))
+    attach(call, __signature__=inspect.signature(getattr(Tensor, name)))
     call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."
     CALLS[name + "_"] = call
     return call

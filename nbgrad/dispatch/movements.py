@@ -72,6 +72,8 @@ class ViewPlan(MovementPlan):
 class ViewRule(GeneralRule):
     """Backward of a movement: its inverse, with facts that the plan keeps ready."""
 
+    op: Movement
+
     def __init__(self, op: Movement):
         super().__init__(op, ("x",))
         self.inverse, self.rest = op.inverse, self.params[0][1:]

@@ -42,6 +42,10 @@ class Formula:
     """
 
     __slots__ = ("name", "params", "results", "predicates")
+    name: str
+    params: tuple[tuple[str, bool], ...]
+    results: tuple[Expr, ...]
+    predicates: tuple[bool, ...]
     _known: dict[tuple, Formula] = {}
 
     def __new__(cls, name: str, params: tuple[tuple[str, bool], ...], results: tuple[Expr, ...]):

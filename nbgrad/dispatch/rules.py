@@ -42,7 +42,7 @@ class GeneralRule(Rule):
         frees: whether a pass without retain_graph frees the node.
     """
 
-    def __init__(self, op: Op, wanted: tuple[str, ...], keeps: bool = False):
+    def __init__(self, op: General | Movement, wanted: tuple[str, ...], keeps: bool = False):
         self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)
         self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
@@ -174,7 +174,7 @@ def part_of(rule: GeneralRule, chosen: tuple[bool, ...]) -> Callable:
     return rule.generate(chosen)
 
 
-def vjp_formula(op: Op, name: str) -> Callable:
+def vjp_formula(op: General | Movement, name: str) -> Callable:
     """The formula of an operand's cotangent."""
     if isinstance(op, Movement):
         return op.inverse
@@ -195,7 +195,8 @@ def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
 
 
 @cache
-def node_builder(op: Op, wanted: tuple[str, ...], outputs: int = 1, keeps: bool = False) -> tuple[GeneralRule, Callable]:
+def node_builder(op: General | Movement, wanted: tuple[str, ...], outputs: int = 1,
+                 keeps: bool = False) -> tuple[GeneralRule, Callable]:
     """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``; ``keeps``: attributes hold tensors."""
     rule = GeneralRule(op, wanted, keeps)
     slots = ("_seq_", "_plan_", "_edges_", "_attrs_", *saved_slots(len(rule.saved_names)))

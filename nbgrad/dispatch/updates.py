@@ -6,7 +6,7 @@ symbols, and the kernel is compiled like any operation's.
 from __future__ import annotations
 
 from functools import cache
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from ..base.bounded import keep
 from ..base.errors import ArgumentError, DTypeError, ShapeError
@@ -18,7 +18,7 @@ from .plans import Formula, elementwise_plan
 
 __all__ = ["fused_update"]
 
-_plans: dict[tuple, object] = {}
+_plans: dict[tuple, Any] = {}
 MOST_PLANS = 1024
 
 

@@ -69,6 +69,7 @@ class Step:
     """
 
     __slots__ = ("form", "uses", "settled", "formula", "layouts")
+    layouts: tuple
 
     def __init__(self, form: str, uses: list, settled: bool = True, formula: Formula | None = None):
         self.form, self.uses, self.settled, self.formula = form, uses, settled, formula

@@ -218,6 +218,7 @@ class Placed:
     """
 
     __slots__ = ("_place_",)
+    _place_: Any
 
 
 class Node(Placed):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import linecache
 import math
 from functools import cache, reduce
-from types import FunctionType
 from typing import Any, Callable, NamedTuple
 
 from ..ops.core import OPS
@@ -197,7 +196,7 @@ def register_source(text: str, label: str) -> str:
     return filename
 
 
-def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) -> Callable:
+def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) -> Any:
     """A plain Python function of primitives and scalar functions, to be passed through ``instantiate``.
 
     Args:
@@ -210,7 +209,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     text = source(Scalar(name, params, tuple(results), dtype))
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
     exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
-    function: FunctionType = scope[f"scalar_{name}"]
+    function: Any = scope[f"scalar_{name}"]
     function.source, function.booleans = text, tuple(boolean for _, boolean in params)
     return function
 

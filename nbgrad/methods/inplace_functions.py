@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
+from ..base.functions import attach
 from ..ops.core import OPS, Elementwise
 from ..tensors.tensor import Tensor
 
@@ -34,5 +35,5 @@ def by_input(method: Callable) -> Callable:
         return method(input, *args, **named)
     function.__name__ = function.__qualname__ = method.__name__
     function.__doc__ = method.__doc__
-    function.__signature__ = inspect.Signature([first.replace(name="input"), *others])
+    attach(function, __signature__=inspect.Signature([first.replace(name="input"), *others]))
     return function

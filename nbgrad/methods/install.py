@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
+from ..base.functions import attach
 from ..dispatch import elementwise as dispatch
 from ..dispatch.elementwise import NUMBERS, call_of
 from ..dispatch.inplace import inplace_call
@@ -65,7 +66,7 @@ def general_call(op: General) -> Callable:
     style, function = LOWERINGS[op.name]
     call = planned_call(op, function) if style == "plan" else run_call(op, function)
     call.__name__ = call.__qualname__ = op.name
-    call.__signature__ = public_signature(op)
+    attach(call, __signature__=public_signature(op))
     CALLS[op.name] = call
     return call
 
@@ -137,7 +138,7 @@ def given(*operands: Any) -> tuple:
 def document(function: Callable, op: Op, public: str = "") -> None:
     """Name, signature and docstring from the declaration; ``public``: the name below the package, where it is another."""
     function.__name__ = function.__qualname__ = op.name
-    function.__signature__ = public_signature(op)
+    attach(function, __signature__=public_signature(op))
     function.__doc__ = Docstring(op.name, op.doc, public)       # see NOTE [Docstrings]
 
 
@@ -383,7 +384,7 @@ def into(out, name: str) -> Callable:
     """The form of an operation that writes into ``out``."""
     def write(*xs):
         return write_result(OPS[name], xs, out)
-    write.writes = True
+    attach(write, writes=True)
     return write
 
 
@@ -395,5 +396,6 @@ def variant_with_out(variant: Variant, plain: Callable) -> Callable:
         into_out = variant.build(partial(into, out))
         return into_out(*operands, **named)
     function.__name__ = function.__qualname__ = variant.names[0]
-    function.__doc__, function.__signature__ = plain.__doc__, inspect.signature(plain)
+    function.__doc__ = plain.__doc__
+    attach(function, __signature__=inspect.signature(plain))
     return function

@@ -5,6 +5,7 @@ import inspect
 from typing import Any, Callable
 
 from ..base.calls import CALLS
+from ..base.functions import attach
 from ..tensors.memory_format import order_of, preserve_format
 from ..tensors.tensor import Tensor
 
@@ -24,7 +25,7 @@ def ordered_copy(x: Tensor, order: tuple[int, ...]) -> Tensor:
     return CALLS["permute_dims"](CALLS["contiguous_copy"](CALLS["permute_dims"](x, order)), back)
 
 
-def clone_method(plain: Callable) -> Callable:
+def clone_method(plain: Any) -> Callable:
     """The method ``clone`` with ``memory_format=``."""
     run: Callable = plain.run
 
@@ -43,7 +44,7 @@ def clone_function(plain: Callable) -> Callable:
         return plain(*operands, **named) if memory_format is None else operands[0].clone(memory_format=memory_format)
     clone.__doc__ = plain.__doc__
     option = inspect.Parameter("memory_format", inspect.Parameter.KEYWORD_ONLY, default=None)
-    clone.__signature__ = inspect.Signature([*inspect.signature(plain).parameters.values(), option])
+    attach(clone, __signature__=inspect.Signature([*inspect.signature(plain).parameters.values(), option]))
     return clone
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Callable
 
+from ..base.functions import attach
 from ..graph.node import RemovableHandle
 from ..tensors.tensor import Parameter, Tensor
 
@@ -20,7 +21,7 @@ def unserializable_hook(f: Callable) -> Callable:
     >>> pickle.loads(pickle.dumps(x))
     tensor([1., 1.], requires_grad=True)
     """
-    f.__nbgrad_unserializable__ = True
+    attach(f, __nbgrad_unserializable__=True)
     return f
 
 

@@ -57,7 +57,7 @@ def attributes_of(x: Tensor) -> dict | None:
     return vars(x) or None
 
 
-def tensor_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: dict | None,
+def tensor_of(kind: type[Tensor], storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: dict | None,
               grad: Tensor | None = None) -> Tensor:
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)

@@ -110,7 +110,7 @@ def given(call: Call) -> dict:
     return {name: value for name, value in call.attributes.items() if value is not parameters[name].default}
 
 
-def ask(function: Callable, kinds: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
+def ask(function: Callable, kinds: tuple[Any, ...], args: tuple, kwargs: dict) -> Any:
     """What the innermost mode, else the types in turn, make of a call.
 
     Raises:

@@ -475,4 +475,5 @@ def load_blocks() -> Blocks | None:
     # Arrays may be freed after everything else: what frees them is never unloaded.
     for kept in (store, made):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    return made if np._core.multiarray.get_handler_name(made.make(np.empty, 1)) == "nbgrad" else None
+    core: Any = np._core        # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
+    return made if core.multiarray.get_handler_name(made.make(np.empty, 1)) == "nbgrad" else None

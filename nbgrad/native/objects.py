@@ -79,4 +79,5 @@ def numpy_function(index: int) -> int:
     """Address of an entry of NumPy's C API table."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return read_word(get(np._core._multiarray_umath._ARRAY_API, None) + 8 * index)
+    core: Any = np._core        # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
+    return read_word(get(core._multiarray_umath._ARRAY_API, None) + 8 * index)

@@ -22,7 +22,7 @@ import re
 import types
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from .language import Row, Static, Words
 from .primitives import Slot, function_address, new, others, words
@@ -153,7 +153,7 @@ class Unit:
             self.text.append(body.text)
         return self.made[function]
 
-    def primitive(self, function: Callable) -> Made:
+    def primitive(self, function: Any) -> Made:
         """A primitive, written out once."""
         if function not in self.made:
             given, (*notes, result) = function.primitive, [self.kind(note, {}) for note in function.__annotations__.values()]
@@ -385,7 +385,7 @@ class Body:
         self.emit(f"call void @raise(ptr @PyExc_{error}, ptr {self.unit.string(text)})")
         self.emit(f"br label %{self.failing}")
 
-    def refuse(self, node: ast.AST, why: str) -> Refused:
+    def refuse(self, node: Any, why: str) -> Refused:
         return Refused(f"{self.tree.name}, line {node.lineno}: {why}: {ast.unparse(node).strip().splitlines()[0]}")
 
     # ---- references
@@ -1426,7 +1426,7 @@ def names_set(*trees: ast.AST, also: type = ast.Store) -> list[str]:
     return [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, also)) and id(n) not in inner]
 
 
-def is_range(node: ast.AST, scope: dict, local: Container[str]) -> bool:
+def is_range(node: ast.AST, scope: dict, local: Container[str]) -> TypeGuard[ast.Call]:
     """Whether something is a range of Python's own."""
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range" and "range" not in local \
         and scope.get("range", range) is range

@@ -44,6 +44,7 @@ class Activation(Module):
     settings: ClassVar[tuple[str, ...]] = ()
     values: ClassVar[Callable[[Any], Any]] = nothing
     __signature__: ClassVar[Signature]
+    inplace: bool
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -58,6 +58,7 @@ from .. import (
     threshold,
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
+from ..base.functions import attach
 from ..ops.expr import scalar
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
@@ -206,7 +207,7 @@ def overwriting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     in_place.__name__ = in_place.__qualname__ = name
     in_place.__doc__ = f"``{function.__name__}``, written into ``input``, which is returned."
     kept = [parameter for parameter in signature(function).parameters.values() if parameter.name != "inplace"]
-    in_place.__signature__ = Signature(kept)
+    attach(in_place, __signature__=Signature(kept))
     return in_place
 
 

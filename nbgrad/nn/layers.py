@@ -48,6 +48,8 @@ class Linear(Module):
     nbgrad.Size([5, 2])
     """
 
+    bias: Parameter | None
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -85,6 +87,9 @@ class LayerNorm(Module):
     >>> nbgrad.nn.LayerNorm(2, eps=0.0)(nbgrad.tensor([[1.0, 3.0]])).tolist()
     [[-1.0, 1.0]]
     """
+
+    weight: Parameter | None
+    bias: Parameter | None
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True, device: Any = None, dtype: Any = None) -> None:

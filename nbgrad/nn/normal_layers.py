@@ -33,6 +33,8 @@ class _BatchNorm(Module):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Any
+    weight: Parameter | None
+    bias: Parameter | None
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
@@ -109,6 +111,9 @@ class GroupNorm(Module):
         RangeError: the channels cannot be divided into so many groups.
     """
 
+    weight: Parameter | None
+    bias: Parameter | None
+
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
                  dtype: Any = None, *, bias: bool = True) -> None:
         super().__init__()
@@ -134,6 +139,8 @@ class GroupNorm(Module):
 
 class RMSNorm(Module):
     """Divided by the root of the mean square over the trailing dimensions, times a learnt weight: see ``functional.rms_norm``."""
+
+    weight: Parameter | None
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True,
                  device: Any = None, dtype: Any = None) -> None:

@@ -18,6 +18,7 @@ from copy import copy
 from functools import cache
 from typing import Any, Callable
 
+from ..base.functions import attach
 from .expr import PREDICATES, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
@@ -200,7 +201,7 @@ class Elementwise(Op):
 
         def formula(cotangent, *values):
             return times(cotangent, _as_expr(partial(*values)))
-        formula.__signature__ = inspect.Signature(parameters)
+        attach(formula, __signature__=inspect.Signature(parameters))
         made = copy(self)
         made.name, made.formula, made.node_name, made.backward_node = f"{self.name}_backward", formula, self.backward_node, ""
         made.signature, made.operands = inspect.Signature(parameters), tuple(p.name for p in parameters)

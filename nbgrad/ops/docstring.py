@@ -29,6 +29,9 @@ class Docstring(str):
     """
 
     __slots__ = ("name", "public", "variant")
+    name: str
+    public: str
+    variant: bool
 
     def __new__(cls, name: str, sentence: str, public: str = "", variant: bool = False):
         self = super().__new__(cls, sentence)

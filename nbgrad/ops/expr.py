@@ -81,6 +81,9 @@ class Expr(Operators):
     """
 
     __slots__ = ("op", "args", "boolean", "__weakref__")
+    op: str
+    args: tuple
+    boolean: bool
 
     def _apply(self, name: str, operands: tuple) -> Expr:
         return operation(name, *operands)

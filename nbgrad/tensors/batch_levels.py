@@ -7,11 +7,14 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
 
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import transforming, unusual
 from .layout import Layout
+
+if TYPE_CHECKING:
+    from ..modes.batched import Batched
 
 __all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
            "noted", "random_levels", "require_values", "whole"]
@@ -114,7 +117,7 @@ def random_levels() -> tuple[Level, ...]:
     return tuple(level for level in state.levels if level.randomness == "different")
 
 
-def is_batched(x: Any) -> bool:
+def is_batched(x: Any) -> TypeGuard[Batched]:
     """Whether ``x`` is a batched tensor."""
     return getattr(getattr(x, "layout", None), "special", None) is BATCHED
 

@@ -31,6 +31,8 @@ class Device:
     """
 
     __slots__ = ("type", "index", "__weakref__")
+    type: str
+    index: int | None
 
     def __new__(cls, type: Any, index: int | None = None) -> Device:
         return device(type, index)

@@ -29,7 +29,7 @@ THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 
 def candidates() -> list[str]:
     """Files that may lead to the library: NumPy's core, whose dependencies are searched too, then bundled ones."""
-    from numpy._core import _multiarray_umath
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
     core = Path(_multiarray_umath.__file__)
     folders = (Path(np.__file__).parent / ".dylibs", Path(np.__file__).parent.parent / "numpy.libs")
     return [str(core), *(str(path) for folder in folders if folder.is_dir() for path in sorted(folder.glob("*blas*")))]
