@@ -9,7 +9,7 @@ from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import edge_of, needs_gradient
-from ..lowering.indexing import WRITERS
+from ..lowering.index_writers import WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
@@ -41,7 +41,7 @@ def inplace_writer(name: str):
         finish = record_before(op, x, tensors, attributes) if recorded else None
         enabled, mode.enabled = mode.enabled, False
         try:
-            WRITERS[name](op, x, tuple(apart(x, other) for other in tensors[1:]), attributes)
+            WRITERS[name](op, x, tuple(unchanged(x, other) for other in tensors[1:]), attributes)
         finally:
             mode.enabled = enabled
         if finish:
@@ -56,7 +56,7 @@ def check(op, x: Tensor, recorded: bool) -> None:
     check_inplace(op.public + "_", x, recorded)
 
 
-def apart(x: Tensor, other: Tensor) -> Tensor:
+def unchanged(x: Tensor, other: Tensor) -> Tensor:
     """``other``, copied if it shares memory with ``x``."""
     shared = overlapping(x, other)
     return CALLS["clone"](other) if shared else other

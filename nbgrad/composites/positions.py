@@ -12,7 +12,7 @@ from ..base.grad_mode import mode
 from ..dispatch.lowerings import prepared
 from ..graph.edges import needs_gradient
 from ..lowering.copy import repeat_plan
-from ..lowering.indexing import array_of, positions_tensor
+from ..lowering.index_walks import array_of, positions_tensor
 from ..lowering.masks import positions_finder
 from ..modes.inference import made
 from ..ops.core import OPS, composite

@@ -19,7 +19,7 @@ from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..base.grad_mode import mode, special
 from ..graph.edges import needs_gradient
-from ..lowering.indexing import array_of, points_shape, positions_tensor
+from ..lowering.index_walks import array_of, points_shape, positions_tensor
 from ..lowering.masks import positions_finder
 from ..ops.core import composite
 from ..ops.shapes import view_strides

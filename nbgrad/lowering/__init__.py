@@ -14,6 +14,7 @@ def load() -> None:
         decompositions,
         distances,
         formulas,
+        index_writers,
         indexing,
         join,
         linalg,

@@ -1,4 +1,4 @@
-"""Prepared runs of comparisons, counts and searches: a launch or two, where NumPy's functions take several steps in Python."""
+"""Comparisons, counts and searches: NumPy's functions, and prepared runs of a launch or two in the place of their several steps."""
 from __future__ import annotations
 
 import math
@@ -25,7 +25,7 @@ from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .indexing import ONE_STATUS
+from .index_walks import ONE_STATUS
 from .reduce import PARALLEL_FROM, ready
 from .sort import is_short, order_plan
 

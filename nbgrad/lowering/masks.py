@@ -19,7 +19,7 @@ from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .copy import _as_bits as as_bits
-from .indexing import ONE_STATUS, checked
+from .index_walks import ONE_STATUS, checked
 
 __all__ = ["positions_finder"]
 

@@ -13,7 +13,8 @@ from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .indexing import along_walk, copied_layout, int64_index, prepared_write, rows_walk, scalar_values, write
+from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write
+from .index_writers import scalar_values
 from .join import Part, may_overlap, place_plan
 
 __all__: list[str] = []

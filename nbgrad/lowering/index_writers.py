@@ -1,0 +1,300 @@
+"""Writes where an index leads: each into its first operand, unrecorded; and into a copy, which is the operation."""
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..dispatch.lowerings import lowering, prepared
+from ..dispatch.prepared import recording_run
+from ..ops import shapes
+from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
+from .copy import copy_plan
+from .index_walks import (
+    along_walk,
+    copied_layout,
+    copy_back,
+    counting_rows_walk,
+    flat_walk,
+    int64_index,
+    mask_positions,
+    one_index,
+    point_index,
+    points_walk,
+    prepared_write,
+    remembered,
+    rows_walk,
+    several_quick_write,
+    widened,
+    write,
+)
+
+__all__ = ["WRITERS", "scalar_values", "write_points"]
+
+# ``{operation: write(op, x, others, attributes, fresh)}``.
+WRITERS: dict[str, Callable] = {}
+
+
+def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
+    """Register ``f(op, x, others, attributes, fresh)``, which writes into x, as the lowering of functional operations.
+
+    The functional form writes into a copy; ``composites/index_writes.py`` makes the recorded in-place forms of the same.
+
+    Args:
+        target: ``target(x, *others)``, what the functional form copies.
+    """
+
+    def register(function):
+        for name in names:
+            WRITERS[name] = function
+
+            def run(op, tensors, attributes, function=function):
+                x = target(*tensors)
+                out = CALLS["clone_like"](x, copied_layout(x.layout))
+                function(op, out, tensors[1:], attributes, True)
+                return out
+
+            lowering(name, style="run")(run)
+        return function
+
+    return register
+
+
+def scalar_values(op, x: Tensor, value) -> Tensor:
+    """A number as a 0-d tensor of x's dtype."""
+    if isinstance(value, Tensor):
+        raise ArgumentError(f"{op.name}: expected a number, got a Tensor.")
+    return CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+
+
+@writer("index_write")
+def _index_write(op, x, others, attributes, fresh=False):
+    (values,) = others
+    reduction = "add" if attributes["accumulate"] else "set"
+    if x.layout.dtype is not values.layout.dtype:
+        raise DTypeError(
+            f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+            "Hint: values.to(x.dtype)."
+        )
+    write_points("index_put", x, attributes["indices"], values, reduction, fresh)
+
+
+def write_points(op: str, x: Tensor, indices: tuple, values: Tensor, reduction: str, fresh: bool) -> None:
+    """Write at index tensors. Several are offsets in the memory that is written to, so a copy of ``x`` has its own."""
+    wide = widened(x, reduction)
+    if wide is not None:
+        write_points(op, wide, indices, CALLS["to_dtype"](values, wide.layout.dtype), reduction, True)
+        copy_back(x, wide)
+        return
+    index, dims = point_index(op, x.layout, indices)
+    write(op, x, index, values, reduction, fresh, points_walk, dims)
+
+
+@writer("index_zeroed")
+def _index_zeroed(op, x, others, attributes, fresh=False):
+    write_points("index_put", x, attributes["indices"], scalar_values(op, x, 0), "set", fresh)
+
+
+def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
+    """The source of scatter, cut to the index's shape."""
+    if src.layout.dtype is not x.layout.dtype:
+        raise DTypeError(f"{op}: src is {src.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+    if not isinstance(index, Tensor):
+        return src
+    shape = index.layout.shape
+    if src.layout.shape == shape:
+        return src
+    if (src.layout.ndim or 1) != (len(shape) or 1) or any(a < b for a, b in zip(src.layout.shape, shape)):
+        raise ShapeError(
+            f"{op}: index has shape {list(shape)}, src {list(src.layout.shape)}; expected an index no larger than src."
+        )
+    if len(src.layout.shape) != len(shape):
+        return CALLS["reshape"](src, shape)
+    for d, (a, b) in enumerate(zip(src.layout.shape, shape)):
+        if a != b:
+            src = CALLS["slice"](src, d, 0, b, 1)
+    return src
+
+
+def scatter_into(op, x, src, attributes, reduction: str, fresh: bool) -> None:
+    """Scatter along a dimension."""
+    name, dim, index = op.name.partition("_src")[0].partition("_value")[0], attributes["dim"], attributes["index"]
+    src = source_of(name, x, src, index) if attributes.get("value") is None else src
+    index = int64_index(name, index, strict=True)
+    write(name, x, index, src, reduction, fresh, along_walk, shapes.wrap(name, dim, x.layout.ndim))
+
+
+@writer("scatter_src")
+def _scatter_src(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, others[0], attributes, "set", fresh)
+
+
+@writer("scatter_value")
+def _scatter_value(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh)
+
+
+@writer("scatter_add_src")
+def _scatter_add(op, x, others, attributes, fresh=False):
+    scatter_into(op, x, others[0], attributes, "add", fresh)
+
+
+@prepared("scatter_src", "scatter_add_src", tensors=("index",))
+def _quick_scatter(op, layouts, attributes):
+    (x, src), index = layouts, attributes["index"]
+    if type(index) is not Layout or src.shape != index.shape:
+        return None
+    dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "scatter_add_src" else "set"
+    launch = prepared_write(x, copied_layout(x), index, src, reduction, along_walk, dim)
+    return launch and (lambda x, src, dim, index: launch(x, index, src))
+
+
+@prepared("index_add_source", "index_copy_source", tensors=("index",))
+def _quick_index_into(op, layouts, attributes):
+    x, source = layouts
+    dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "index_add_source" else "set"
+    launch = prepared_write(x, copied_layout(x), attributes["index"], source, reduction, rows_walk, dim)
+    return launch and (lambda x, source, dim, index: launch(x, index, source))
+
+
+@prepared("index_fill_value", "scatter_value", "index_zeroed", tensors=("index", "indices"))
+def _quick_fill(op, layouts, attributes):
+    (x,), value = layouts, attributes.get("value", 0)
+    if type(value) is float and not value:          # -0.0 equals 0.0
+        return None
+    number = scalar_values(op, new_tensor(wrap_array(np.empty(0, x.descr)), x), value)
+    if op.name == "index_zeroed":
+        at, index = one_index(attributes["indices"])
+        launch = prepared_write(x, copied_layout(x), index, number.layout, "set", points_walk, (at,))
+        return launch and (lambda x, indices: launch(x, indices[at], number))
+    dim = shapes.wrap(op.name, attributes["dim"], x.ndim)
+    walk = along_walk if op.name == "scatter_value" else counting_rows_walk
+    launch = prepared_write(x, copied_layout(x), attributes["index"], number.layout, "set", walk, dim)
+    return launch and (lambda x, dim, index, value: launch(x, index, number))
+
+
+def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Callable = rows_walk) -> None:
+    """Write slices of a dimension."""
+    name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(
+            f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
+        )
+
+    index, dim = int64_index(name, index), shapes.wrap(name, dim, x.layout.ndim)
+    if source.layout.ndim:
+        shape = rows_walk(name, x.layout, index.layout, dim).shape
+        if source.layout.shape != shape:
+            raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(shape)}.")
+    write(name, x, index, source, reduction, fresh, walk, dim)
+
+
+@writer("index_add_source")
+def _index_add(op, x, others, attributes, fresh=False):
+    index_into(op, x, others[0], attributes, "add", fresh)
+
+
+@writer("index_copy_source")
+def _index_copy(op, x, others, attributes, fresh=False):
+    index_into(op, x, others[0], attributes, "set", fresh)
+
+
+@writer("index_fill_value")
+def _index_fill(op, x, others, attributes, fresh=False):
+    index_into(op, x, scalar_values(op, x, attributes["value"]), attributes, "set", fresh, counting_rows_walk)
+
+
+@writer("index_fill_tensor")
+def _index_fill_tensor(op, x, others, attributes, fresh=False):
+    if others[0].layout.ndim:
+        raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
+    if others[0].layout.dtype.is_complex and not x.layout.dtype.is_complex:
+        raise DTypeError(f"index_fill: a complex value cannot be stored in a {x.layout.dtype.name} tensor. Hint: value.real.")
+    index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh, counting_rows_walk)
+
+
+def beside_mask(x: Tensor, mask, *others) -> Tensor:
+    """``x``, expanded where the mask is larger."""
+    if not isinstance(mask, Tensor) or mask.layout.shape == x.layout.shape:
+        return x
+    return CALLS["expand_shape"](x, broadcast_shapes("masked_scatter", [x.layout.shape, mask.layout.shape]))
+
+
+@writer("masked_scatter", target=beside_mask)
+def _masked_scatter(op, x, others, attributes, fresh=False):
+    mask, source = others
+    positions = mask_positions("masked_scatter", x.layout.shape, mask)
+    count = positions.layout.numel
+    if source.layout.numel < count:
+        raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
+    if source.layout.dtype is not x.layout.dtype:
+        raise DTypeError(
+            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; "
+            "expected the same."
+        )
+    values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
+    if x.layout.contiguous:
+        write("masked_scatter", x, positions, values, "set", False, flat_walk)
+        return
+    whole = CALLS["contiguous_copy"](x)
+    write("masked_scatter", whole, positions, values, "set", True, flat_walk)
+    native.into(remembered(("copy", whole.layout, x.layout), lambda: copy_plan(whole.layout, x.layout)), x, whole)
+
+
+@prepared("index_write", tensors=("indices",))
+def _quick_index_write(op, layouts, attributes):
+    (x, values), (dim, index) = layouts, one_index(attributes["indices"])
+    reduction = "add" if attributes["accumulate"] else "set"
+    if dim < 0:
+        several = several_quick_write(x, copied_layout(x), values, attributes["indices"], reduction)
+        return several and (lambda x, values, indices, accumulate: several(indices, x, values))
+    launch = prepared_write(x, copied_layout(x), index, values, reduction, points_walk, (dim,))
+    return launch and (lambda x, values, indices, accumulate: launch(x, indices[dim], values))
+
+
+@lowering("put_source", style="run")
+def _put(op, tensors, attributes):
+    x, source = tensors
+    if x.layout.dtype is not source.layout.dtype:
+        raise DTypeError(f"put: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+                         "Hint: source.to(x.dtype).")
+    index, out = int64_index("put", attributes["index"]), CALLS["clone_like"](x, x.layout.like())
+    values = CALLS["reshape"](source, index.layout.shape)
+    write("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)
+    return out
+
+
+@prepared("put_source", tensors=("index",))
+def _quick_put(op, layouts, attributes):
+    (x, source), index = layouts, attributes["index"]
+    if type(index) is not Layout or source.shape != index.shape:
+        return None
+    launch = prepared_write(x, x.like(), index, source, "add" if attributes["accumulate"] else "set", flat_walk)
+    return launch and (lambda x, source, index, accumulate: launch(x, index, source))
+
+
+@prepared("put", tensors=("index", "source"))
+def _quick_composite_put(op, layouts, attributes):
+    run = recording_run("put_source", *layouts, attributes["source"], attributes["index"], attributes["accumulate"])
+    return run and (lambda x, index, source, accumulate: run(x, source, index, accumulate))
+
+
+@prepared("scatter", "scatter_add", tensors=("index", "src"))
+def _quick_composite_scatter(op, layouts, attributes):
+    src, dim, index = attributes["src"], attributes["dim"], attributes["index"]
+    if type(src) is not Layout or src.shape != index.shape:
+        return None
+    run = recording_run(f"{op.name}_src", *layouts, src, dim, index)
+    return run and (lambda x, dim, index, src: run(x, src, dim, index))
+
+
+@prepared("index_add", "index_copy", tensors=("index", "source"))
+def _quick_composite_index(op, layouts, attributes):
+    if attributes.get("alpha", 1) != 1:
+        return None
+    run = recording_run(f"{op.name}_source", *layouts, attributes["source"], attributes["dim"], attributes["index"])
+    return run and (lambda x, dim, index, source, *alpha: run(x, source, dim, index))
