@@ -877,8 +877,13 @@ BARE: dict[str, Callable] = {}
 
 def bare_caller(op: Elementwise, plans: dict) -> Callable:
     """A native call for operands that no active mode concerns."""
-    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), asking_recorder(op), mode, op.differentiable)
+    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), asking_recorder(op), mode, bits_of(op))
     return BARE.setdefault(op.name, made)
+
+
+def bits_of(op: Elementwise) -> tuple[int, ...]:
+    """For every operand its bit in the masks of subsets, 0 without a derivative by it, -1 where one is refused: see ``Caller``."""
+    return tuple([-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))])
 
 
 def asking_recorder(op: Elementwise) -> Callable:
@@ -906,7 +911,7 @@ def unary(op: Elementwise, plans: dict) -> Callable:
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, asking_recorder(op), mode, op.differentiable)
+    run = native.caller(plans, special, slow, asking_recorder(op), mode, bits_of(op))
 
     # A Python function, because builtins do not bind as methods.
     def call(input):
@@ -930,7 +935,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, asking_recorder(op), mode, op.differentiable)
+    run = native.caller(plans, special, slow, asking_recorder(op), mode, bits_of(op))
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):
@@ -958,22 +963,21 @@ def nary(op: Elementwise) -> Callable:
     defaults, plans = op.defaults, PLANS[op.name]
     empty, count = op.signature.empty, len(op.operands)
     stores = op.policy == "first"
-    # Found by tuples alone. Where what is stored must be looked at in every call, nothing is found.
-    quick = of_default_dtype({}) if stores or count <= 2 else plans
+    # Where what is stored must be looked at in every call, nothing is found.
+    quick = of_default_dtype({}) if stores else plans
 
     def slow(*operands):
         if special:
             out = known_call(op, operands)
             return general(op, operands) if out is None else out
         out = general(op, operands)
-        if quick is not plans and not (stores and looks_at_values(operands)):
+        if stores and not looks_at_values(operands):
             plan = plans.get(plan_key(operands))
             if plan is not None:
-                keep(quick, tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands]), plan)
+                keep(quick, plan_key(operands), plan)
         return out
 
-    bits = tuple(-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable)))
-    run = native.caller_of_many(quick, special, slow, asking_recorder(op), mode, bits) if count <= FEW else slow
+    run = native.caller(quick, special, slow, asking_recorder(op), mode, bits_of(op)) if count <= FEW else slow
 
     def call(*operands, **named):
         if named or len(operands) != count:

@@ -248,7 +248,7 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
         if len(special) != 1:
             return general(operands)
         if not made:
-            made.append(native.caller(quick, NEVER, miss, record_nothing, mode, (False, False)))
+            made.append(native.caller(quick, NEVER, miss, record_nothing, mode, (0, 0)))
         out = made[0](*operands)
         # A type that overrides operations may have returned anything.
         if type(out) is Tensor and out.layout.special is INFERENCE and out._storage_.writable:

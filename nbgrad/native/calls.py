@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..graph.node import Node
     from ..tensors.tensor import Meta, Tensor
 
-__all__ = ["Caller", "CallerOfMany", "Differentiator", "Writer"]
+__all__ = ["Caller", "Differentiator", "Writer"]
 
 
 @native(inline=True)
@@ -60,16 +60,18 @@ def recording(mode) -> bool:
 
 @bound
 class Caller:
-    """``call(x)`` or ``call(x, y)``: one look-up by layouts (the type of a Python number), one launch, a node where one is needed.
+    """``call(*operands)``: one look-up, one launch, a node where one is needed.
 
     Attributes:
-        plans: by one layout, or by a pair of layouts or of a layout and the type of a Python number, in the operands' order.
+        plans: by the layouts of tensors and the types of Python numbers, in a tuple; by one alone where there is one operand, or
+            two that share it.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for whatever has no plan.
-        record: ``record(plan, out, *operands)``, called where it cannot be told here whether an operand needs a gradient; else the
-            plan's own function is, if this thread records.
+        record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded; else the plan's own function
+            is, if this thread records.
         mode: the thread's modes.
-        bits: for either operand its bit in the mask of those that need a gradient, 0 where there is no derivative by it.
+        bits: how many operands there may be; for each its bit in the mask of those that need a gradient, 0 where there is no
+            derivative by it, or -1 where ``record`` is to refuse it.
     """
 
     __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
@@ -84,66 +86,26 @@ class Caller:
         self.plans, self.special, self.slow, self.record, self.mode, self.bits = plans, special, slow, record, mode, bits
 
     def __call__(self, *operands):
-        if self.special or not 1 <= len(operands) <= 2:
+        count, bits = len(operands), words_of(self.bits)
+        most = bits[0]
+        if self.special or not 1 <= count <= most:
             return self.slow(*operands)
-        x, y = operands[0], operands[len(operands) - 1]         # of a single one twice the same
-        one, other = key_of(x), key_of(y)
+        one, other = key_of(operands[0]), key_of(operands[count - 1])
         if one is None or other is None:
             return self.slow(*operands)
-        if one is other:
+        if count > 2:
+            plan = cast(ElementwisePlan | None, self.plans.get(tuple([key_of(operands[k]) for k in range(count)])))
+        elif one is other:
             plan = cast(ElementwisePlan | None, self.plans.get(one))
         else:
             plan = cast(ElementwisePlan | None, self.plans.get((one, other)))
         if plan is None:
             return self.slow(*operands)
         out = fresh(plan, *operands)
-        flow_x, flow_y, bits = flows(x), flows(y), words_of(self.bits)
-        if flow_x < 0 or flow_y < 0:
-            self.record(plan, out, *operands)
-        else:
-            mask = flow_x * bits[0] | flow_y * bits[1]
-            if mask != 0 and recording(self.mode):
-                records: list = plan.records
-                records[mask](plan, out, *operands)
-        return out
-
-
-@bound
-class CallerOfMany:
-    """``call(*operands)``: ``Caller`` for operations of more operands, or with operands by which there is no derivative.
-
-    Attributes:
-        plans: by a tuple of layouts and types of Python numbers.
-        record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded.
-        bits: number of operands; for each its bit in the mask of those that need a gradient, 0, or -1 where ``record`` is to refuse
-        it.
-    """
-
-    __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
-    plans: dict
-    special: list
-    slow: Callable
-    record: Callable
-    mode: Any
-    bits: bytes
-
-    def __init__(self, plans, special, slow, record, mode, bits):
-        self.plans, self.special, self.slow, self.record, self.mode, self.bits = plans, special, slow, record, mode, bits
-
-    def __call__(self, *operands):
-        bits = words_of(self.bits)
-        if self.special or len(operands) != bits[0]:
-            return self.slow(*operands)
-        plan: ElementwisePlan | None = self.plans.get(tuple([key_of(operands[k]) for k in range(len(operands))]))
-        if plan is None:
-            return self.slow(*operands)
-        out = fresh(plan, *operands)
         mask = 0
-        for k in range(len(operands)):
+        for k in range(count):
             flow = flows(operands[k])
-            mask = -1 if flow < 0 else mask | flow * bits[1 + k]
-            if mask < 0:
-                break
+            mask = -1 if flow < 0 or mask < 0 else mask | flow * bits[1 + k]
         if mask != 0 and recording(self.mode):
             records: list = plan.records
             recorder = self.record if mask < 0 else records[mask]

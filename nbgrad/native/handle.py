@@ -38,7 +38,7 @@ class _Lazy:
             raise AttributeError(f"native has no {name!r}.")
         made = launcher()
         for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
-                         "caller_of_many", "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
+                         "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
                          "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

@@ -22,7 +22,7 @@ from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import PAUSES, NoPool, Pool, pool_ir
 from . import calls, language, launches, nans, objects, places, plans, primitives, recording, steps, support
 from .anomaly_ir import NAN_TEXT
-from .calls import Caller, CallerOfMany, Differentiator, Writer
+from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
 from .recording import Builder, Recorder, Viewer
@@ -96,16 +96,9 @@ class Functions:
             words += [position, self.slot(type(template), f"_s{k}_"), self.slot(type(template), f"_v{k}_"), int(is_number)]
         return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved))), edge_of))
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
-               differentiable: tuple[bool, ...]) -> Callable:
-        """See ``Caller``; ``differentiable``: for every operand whether there is a derivative by it."""
-        bits = self.words(*(can << k for k, can in enumerate((*differentiable, False)[:2])))
-        return self.method(Caller(plans, special, slow, record, mode, bits))
-
-    def caller_of_many(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any,
-                       bits: tuple[int, ...]) -> Callable:
-        """See ``CallerOfMany``."""
-        return self.method(CallerOfMany(plans, special, slow, record, mode, self.words(len(bits), *bits)))
+    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
+        """See ``Caller``; ``bits`` of the operands."""
+        return self.method(Caller(plans, special, slow, record, mode, self.words(len(bits), *bits)))
 
     def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
         """See ``Writer``."""
