@@ -31,7 +31,7 @@ from ..ops.variants import VARIANTS, Variant
 from ..tensors.tensor import Tensor
 from .numpy_protocol import install_numpy_protocol
 
-__all__ = ["install", "declare", "FUNCTIONS"]
+__all__ = ["install", "install_operation", "declare", "FUNCTIONS"]
 
 # Public functions by name; the package's namespace is filled from it.
 FUNCTIONS: dict[str, Callable] = {}
@@ -40,25 +40,30 @@ FUNCTIONS: dict[str, Callable] = {}
 def install() -> None:
     """Make the calls of all declared operations and hang them where users look for them."""
     for op in OPS.values():
-        if isinstance(op, Elementwise):
-            install_elementwise(op)
-        elif isinstance(op, Movement):
-            publish(op, movement_call(op))
-        elif isinstance(op, Composite):
-            formula = traced(op) if op.spelling == "steps" else settled(op) if op.spelling else op.formula
-            formula = joint(str(op.node_name))(formula) if op.joint else formula
-            CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
-            publish(op, call)
-        elif isinstance(op, General):
-            if op.name not in LOWERINGS:
-                raise RuntimeError(f"{op.name}: declared without a lowering.")
-            publish(op, general_call(op))
+        install_operation(op)
     for name in inplace_views():
         setattr(Tensor, name + "_", inplace_view(name))
     install_operators()
     install_variants()
     functions_of.update({name: public_form(name) for name in CALLS})
     install_numpy_protocol(FUNCTIONS)
+
+
+def install_operation(op: Op) -> None:
+    """Make the call of a declared operation, and its public forms."""
+    if isinstance(op, Elementwise):
+        install_elementwise(op)
+    elif isinstance(op, Movement):
+        publish(op, movement_call(op))
+    elif isinstance(op, Composite):
+        formula = traced(op) if op.spelling == "steps" else settled(op) if op.spelling else op.formula
+        formula = joint(str(op.node_name))(formula) if op.joint else formula
+        CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
+        publish(op, call)
+    elif isinstance(op, General):
+        if op.name not in LOWERINGS:
+            raise RuntimeError(f"{op.name}: declared without a lowering.")
+        publish(op, general_call(op))
 
 
 def general_call(op: General) -> Callable:

@@ -1,6 +1,7 @@
 """docs/adding-an-op.md does what it says: its declaration and its row of samples pass every check of this folder."""
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -47,15 +48,41 @@ def run_script(script: str) -> str:
     return done.stdout
 
 
-def test_the_declaration_and_the_row_pass_every_check():
-    """A process runs the document's declaration and row, then all tests of this folder that concern them."""
-    script = "\n".join([FORGET, block("python", "nbgrad.declare("), "import numpy as np",
-                        "from tests.samples.row import REAL, row", block("python row", "row("), "import pytest",
-                        "options = ['-q', '-k', 'softsign', '-p', 'no:cacheprovider']",
-                        "raise SystemExit(pytest.main(['tests/ops', *options]))"])
+# What modules of the library have at their top, and what their import ends in.
+LIBRARY = """
+import numpy as np
+from nbgrad.base.errors import ShapeError
+from nbgrad.dispatch.lowerings import lowering
+from nbgrad.methods.install import install_operation
+from nbgrad.ops.core import general
+from nbgrad.tensors.arrays import tensor_of, values_of
+from tests.samples.row import REAL, case, fails, row
+"""
+CHECK = """
+import pytest
+class Counter:
+    passed = dict.fromkeys(names, 0)
+    def pytest_runtest_logreport(self, report):
+        for name in names:
+            self.passed[name] += report.when == "call" and report.passed and name in report.nodeid
+for name in names[1:]:
+    install_operation(OPS[name])
+    setattr(nbgrad, name, FUNCTIONS[name])
+code = pytest.main(["tests/ops", "tests/batch/test_vmap.py", "-q", "-k", " or ".join(names), "-p", "no:cacheprovider"],
+                   plugins=[Counter()])
+print(Counter.passed)
+raise SystemExit(code)
+"""
+
+
+def test_declarations_and_rows_pass_every_check():
+    """A process runs the document's declarations and rows, of every kind, then all tests that concern them, batches too."""
+    blocks = {"softsign": (), "convolve": ("general", "lowering", "general row")}
+    script = "\n".join([FORGET, f"names = {list(blocks)}", block("python", "nbgrad.declare("), LIBRARY, block("python row", "row("),
+                        *(block(f"python {info}", name) for name, infos in blocks.items() for info in infos), CHECK])
     out = run_script(script)
-    passed = int(re.search(r"(\d+) passed", out)[1])
-    assert passed > 25, out
+    passed = ast.literal_eval(out.splitlines()[-1])
+    assert [*passed] == [*blocks] and min(passed.values()) > 25, out
 
 
 def test_the_kernel_is_what_the_document_shows():
