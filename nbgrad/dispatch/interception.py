@@ -9,7 +9,15 @@ from ..ops.core import Op
 from ..ops.kinds import odd_test, refuse_odd
 from .arguments import hashable
 
-__all__ = ["intercept_odd", "intercept_general"]
+__all__ = ["intercept", "intercept_odd"]
+
+
+def intercept(op: Op, tensors: tuple, attributes: dict):
+    """A call while some special mode is active, or of an operand that needs an interpreter."""
+    if mode.inference:
+        return general_in_mode(op, tensors, attributes)
+    out = quick_call(op, tensors, attributes)
+    return interpret(Call(op, tensors, attributes, CALLS[op.name].plain)) if out is None else out
 
 
 def intercept_odd(op: Op, tensors: tuple, attributes: dict):
@@ -18,12 +26,4 @@ def intercept_odd(op: Op, tensors: tuple, attributes: dict):
     if odd is not None and odd(attributes):
         attributes = {name: hashable(value) for name, value in attributes.items()}
         refuse_odd(op, attributes.items())
-    return intercept_general(op, tensors, attributes)
-
-
-def intercept_general(op: Op, tensors: tuple, attributes: dict):
-    """A call while some special mode is active, or of an operand that needs an interpreter."""
-    if mode.inference:
-        return general_in_mode(op, tensors, attributes)
-    out = quick_call(op, tensors, attributes)
-    return interpret(Call(op, tensors, attributes, CALLS[op.name].plain)) if out is None else out
+    return intercept(op, tensors, attributes)

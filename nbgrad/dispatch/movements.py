@@ -19,7 +19,7 @@ from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
 from .arguments import KEY_TYPES, argument_text, bound_arguments, check_tensor, default_values, hashable
 from .generated import late_function
-from .interception import intercept_general, intercept_odd
+from .interception import intercept, intercept_odd
 from .rules import GeneralRule
 
 __all__ = ["Cotangents", "viewer", "movement_call", "several_views", "maker_of_several", "view_layout"]
@@ -242,7 +242,7 @@ def movement_call(op: Movement) -> Callable:
     """The function of a view operation: look up where it lies, make the tensor, record."""
     moving = MovementCall(op)
     scope: dict[str, Any] = {
-        "special": special, "is_marked": is_marked, "intercept": intercept_general, "intercept_odd": intercept_odd, "op": op,
+        "special": special, "is_marked": is_marked, "intercept": intercept, "intercept_odd": intercept_odd, "op": op,
         "plans": moving.plans, "find_plan": moving.find_plan, "mode": mode, "is_strange": is_strange, "check": moving.check}
     call = late_function(f"{op.name} view", scope, lambda: view_text(op),
                          lambda: {"make": maker_of_several(op) if op.multiple else viewer(op), "_defaults": default_values(op)})

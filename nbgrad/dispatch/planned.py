@@ -15,7 +15,7 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import native
 from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values, hashable
 from .generated import late_function
-from .interception import intercept_general, intercept_odd
+from .interception import intercept, intercept_odd
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
 
@@ -165,7 +165,7 @@ def planned_call(op: General, lower: Callable) -> Callable:
     planned, renamed = PlannedCall(op, lower), op.renamed
     aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in planned.names and op.function]
     scope = {"plans": planned.plans, "check": planned.check, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
-             "intercept": intercept_general, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
+             "intercept": intercept, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
              "respelled": respelled}
     call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)},
                          renamed)

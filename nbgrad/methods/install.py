@@ -20,7 +20,7 @@ from ..dispatch.movements import movement_call
 from ..dispatch.out import require_no_grad, store_results, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
-from ..dispatch.shortcuts import settled, traced
+from ..dispatch.settled_spellings import settled, traced
 from ..kernels.codegen import computable
 from ..modes.overrides import functions_of
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise

@@ -368,7 +368,7 @@ class Composite(Op):
         numbers: the first operand may be a number, where another one is a tensor.
         spelling: it only calls other operations, with arguments that follow from the layout and its own, or ("memory") from the
             place of the operand in its memory as well; or ("steps") it is several steps that follow from the layouts of several
-            operands: see dispatch/shortcuts.py.
+            operands: see dispatch/settled_spellings.py.
         matrices: it may fail over what matrices hold; such errors of the operations that it is made of name it.
         pure: the formula looks at no element: which operations it calls follows from layouts and arguments.
         joint: its results are recorded as one node, of the declaration's name: see dispatch/joint.py.
