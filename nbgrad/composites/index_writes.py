@@ -8,7 +8,7 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
-from ..graph.edges import edge_of, needs_gradient
+from ..graph.edges import edge_of, requires_grad
 from ..lowering.index_writers import WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
@@ -36,7 +36,7 @@ def inplace_writer(name: str):
 
     def beneath(*tensors, **attributes):
         op, x = OPS[name], tensors[0]
-        recorded = mode.enabled and any(map(needs_gradient, tensors))
+        recorded = mode.enabled and any(map(requires_grad, tensors))
         check(op, x, recorded)
         finish = record_before(op, x, tensors, attributes) if recorded else None
         enabled, mode.enabled = mode.enabled, False
@@ -69,7 +69,7 @@ def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
     """
     is_view = x._needs_grad_ is ASK
     old_edge = edge_of(x._meta_.base) if is_view and x._meta_.base._needs_grad_ else None
-    own = needs_gradient(x)
+    own = requires_grad(x)
     before, holder = native.alias(x), native.alias(x)
     if own:
         before._edge_, before._needs_grad_ = edge_of(x), True

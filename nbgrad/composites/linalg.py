@@ -13,7 +13,7 @@ from ..base.grad_mode import mode, special
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.joint import joint
-from ..graph.edges import needs_gradient
+from ..graph.edges import requires_grad
 from ..lowering.decompositions import require_matrices
 from ..lowering.lapack import at_once
 from ..ops.core import composite
@@ -33,7 +33,7 @@ __all__: list[str] = []
 
 def is_recorded(x: Tensor) -> bool:
     """Whether a call is recorded and no more than that: its backward pass may use what the call found on the way."""
-    return mode.enabled and not special and not x.layout.special and needs_gradient(x)
+    return mode.enabled and not special and not x.layout.special and requires_grad(x)
 
 
 def checked(name: str, x: Any, square: bool = False) -> Tensor:
@@ -632,7 +632,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
     if not unpack_pivots:
         return LUResult(LU_data.new_empty((0,)), low, up)
-    if needs_gradient(LU_data) and mode.enabled:        # P has none: it is that of the launch of all three
+    if requires_grad(LU_data) and mode.enabled:        # P has none: it is that of the launch of all three
         return LUResult(lu_unpack(LU_data.detach(), LU_pivots).P, low, up)
     return LUResult(permutation(LU_data, LU_pivots.to(int64) - 1), low, up)
 

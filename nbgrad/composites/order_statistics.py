@@ -16,7 +16,7 @@ from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.rules import record_result, run_plan
-from ..graph.edges import needs_gradient, requires_grad
+from ..graph.edges import requires_grad
 from ..lowering.reduce import ready
 from ..lowering.scan import running_plan
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
@@ -200,7 +200,7 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
 
 def sorted_values(rows):
     """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
-    if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and needs_gradient(rows):
+    if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and requires_grad(rows):
         return rows.sort(-1).values
     return tensor_of(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
 

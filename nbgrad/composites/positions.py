@@ -10,7 +10,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode
 from ..dispatch.lowerings import prepared
-from ..graph.edges import needs_gradient
+from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
 from ..lowering.index_walks import array_of, positions_tensor
 from ..lowering.masks import positions_finder
@@ -88,7 +88,7 @@ def _quick_repeat(op, layouts, attributes):
     plan = repeat_plan(x, rows, count, width, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
 
     def quick(x, *rest):
-        return None if x._needs_grad_ and mode.enabled and needs_gradient(x) else fresh(plan, x)
+        return None if x._needs_grad_ and mode.enabled and requires_grad(x) else fresh(plan, x)
     return quick
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.grad_mode import mode
 from ..dispatch.elementwise import no_derivative
-from ..graph.edges import edge_of, needs_gradient, number_node
+from ..graph.edges import edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, blank_node
 from ..modes.interpreters import has_tangent
 from ..tensors.tensor import Tensor
@@ -58,9 +58,9 @@ def refused(name: str, node: str, x: Tensor, *sources: Any) -> Tensor:
     tensors = [s for s in sources if isinstance(s, Tensor)]
     if any(map(has_tangent, tensors)):
         raise no_derivative(name)
-    if mode.enabled and any(map(needs_gradient, tensors)):
+    if mode.enabled and any(map(requires_grad, tensors)):
         made = blank_node(Node)
-        made._edges_ = tuple(edge_of(s) if needs_gradient(s) else None for s in tensors)
+        made._edges_ = tuple(edge_of(s) if requires_grad(s) else None for s in tensors)
         made._rule_, made._backward_, made._outputs_, made._plan_ = rule_of(name, node), refuse, 1, RefusedPlan(x)
         number_node(made)
         x._edge_, x._needs_grad_ = made, True

@@ -13,7 +13,7 @@ from ..base.grad_mode import mode
 from ..creation import factories
 from ..creation.constants import numbered
 from ..dispatch.arguments import require_tensors
-from ..graph.edges import needs_gradient
+from ..graph.edges import requires_grad
 from ..ops.core import composite
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of
@@ -172,7 +172,7 @@ def cartesian_prod(*tensors):
     grids = meshgrid(*tensors)
     if len(grids) == 1:
         return grids[0]
-    if mode.enabled and any(map(needs_gradient, grids)):        # the node is a stack's, as in torch
+    if mode.enabled and any(map(requires_grad, grids)):        # the node is a stack's, as in torch
         return CALLS["stack"]([x.reshape((-1,)) for x in grids], 1)
     return CALLS["stack"](grids, -1).reshape((-1, len(grids)))
 

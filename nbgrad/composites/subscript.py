@@ -18,7 +18,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..base.grad_mode import mode, special
-from ..graph.edges import needs_gradient
+from ..graph.edges import requires_grad
 from ..lowering.index_walks import array_of, points_shape, positions_tensor
 from ..lowering.masks import positions_finder
 from ..ops.core import composite
@@ -299,7 +299,7 @@ def setitem(x, key, value):
         fill_mask(x, key, value)
         return
     if key is Ellipsis and isinstance(value, Tensor) and value.layout.shape == x.layout.shape:
-        if not (mode.enabled and (needs_gradient(x) or needs_gradient(value))):     # recorded, it is a write to a view
+        if not (mode.enabled and (requires_grad(x) or requires_grad(value))):     # recorded, it is a write to a view
             CALLS["copy_"](x, value)
             return
     view, indices = written_place(x, key)

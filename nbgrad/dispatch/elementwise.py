@@ -33,7 +33,7 @@ from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError,
 from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.cotangents import fit
-from ..graph.edges import Edge, Node, edge_of, requires_grad
+from ..graph.edges import Edge, Node, requires_grad
 from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
 from ..graph.saved import EnteredHooks, RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
 from ..modes.inference import NEVER, elementwise_caller
@@ -784,7 +784,7 @@ def generate(rule: ElementwiseRule) -> Callable:
     template = node_template(rule, backward_of(rule), len(rule.saved_names))
     saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
                   for name in rule.saved_names)
-    return native.recorder(template, rule.wanted, saved, edge_of)
+    return native.recorder(template, rule.wanted, saved)
 
 
 @cache
@@ -877,7 +877,7 @@ BARE: dict[str, Callable] = {}
 
 def bare_caller(op: Elementwise, plans: dict) -> Callable:
     """A native call for operands that no active mode concerns."""
-    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), asking_recorder(op), mode, bits_of(op))
+    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), refusing_recorder(op), mode, bits_of(op))
     return BARE.setdefault(op.name, made)
 
 
@@ -886,14 +886,9 @@ def bits_of(op: Elementwise) -> tuple[int, ...]:
     return tuple([-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))])
 
 
-def asking_recorder(op: Elementwise) -> Callable:
-    """``record(plan, out, *operands)`` for calls of which native code cannot tell whether they are recorded."""
-    def record(plan, out, *operands):
-        if mode.enabled:
-            mask = gradient_mask(op, operands)
-            if mask:
-                plan.records[mask](plan, out, *operands)
-    return record
+def refusing_recorder(op: Elementwise) -> Callable:
+    """``record(plan, out, *operands)`` where an operand needs a gradient by which there is no derivative."""
+    return lambda plan, out, *operands: gradient_mask(op, operands)
 
 
 def unary(op: Elementwise, plans: dict) -> Callable:
@@ -911,7 +906,7 @@ def unary(op: Elementwise, plans: dict) -> Callable:
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, asking_recorder(op), mode, bits_of(op))
+    run = native.caller(plans, special, slow, refusing_recorder(op), mode, bits_of(op))
 
     # A Python function, because builtins do not bind as methods.
     def call(input):
@@ -935,7 +930,7 @@ def binary(op: Elementwise, plans: dict) -> Callable:
 
     kinds = KINDS[op.name]
     infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, asking_recorder(op), mode, bits_of(op))
+    run = native.caller(plans, special, slow, refusing_recorder(op), mode, bits_of(op))
 
     # A Python function, because builtins do not bind as methods.
     def call(input, other):
@@ -977,7 +972,7 @@ def nary(op: Elementwise) -> Callable:
                 keep(quick, plan_key(operands), plan)
         return out
 
-    run = native.caller(quick, special, slow, asking_recorder(op), mode, bits_of(op)) if count <= FEW else slow
+    run = native.caller(quick, special, slow, refusing_recorder(op), mode, bits_of(op)) if count <= FEW else slow
 
     def call(*operands, **named):
         if named or len(operands) != count:

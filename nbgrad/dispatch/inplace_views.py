@@ -7,7 +7,7 @@ from typing import Callable
 from ..base.calls import CALLS
 from ..base.functions import attach
 from ..base.grad_mode import mode
-from ..graph.edges import edge_of, needs_gradient, note_retained
+from ..graph.edges import edge_of, note_retained, requires_grad
 from ..graph.saved import count_write
 from ..ops.core import OPS
 from ..tensors.tensor import ASK, Tensor, put_layout
@@ -25,7 +25,7 @@ def inplace_view(name: str) -> Callable:
     """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
     def call(x, *args, **kwargs):
         x._storage_.require_writable(name + "_")
-        if mode.enabled and needs_gradient(x):      # no element moves, so several positions may share one
+        if mode.enabled and requires_grad(x):      # no element moves, so several positions may share one
             check_history(name + "_", x)
         view = getattr(x, name)(*args, **kwargs)
         if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:

@@ -19,7 +19,7 @@ from weakref import ref
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
-from ..graph.edges import Edge, Node, edge_of, needs_gradient, next_seq
+from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..graph.node import Rule, blank_node
 from ..graph.saved import freed_error
 from ..tensors.tensor import Tensor, native
@@ -205,7 +205,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
         @wraps(formula)
         def call(*args, **named):
             x = args[0] if args else named.get(first)
-            if not mode.enabled or getattr(x, "_needs_grad_", False) is False or not needs_gradient(x):
+            if not mode.enabled or getattr(x, "_needs_grad_", False) is False or not requires_grad(x):
                 return formula(*args, **named)
             start = next_seq()
             out = formula(*args, **named)

@@ -1,13 +1,13 @@
 """Calls of movements: a view is planned like any operation, without a launch; its rule is the inverse movement."""
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Callable
 
 from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
-from ..graph.edges import Edge, Node, edge_of, needs_gradient, next_seq
+from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..graph.node import blank_node
 from ..modes.interpreters import is_marked
 from ..native.plans import MovementPlan
@@ -135,19 +135,20 @@ def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
     return native.builder(view_node_template(op, outputs), ("_seq_", "_plan_", "_edges_"), True)
 
 
+@cache
+def viewers(op: Movement) -> tuple[Callable, Callable]:
+    """``view(plan, x, enabled, *values)``, ``meta_of(x, plan, which, creation, node)``: see ``Viewer`` of native/recording.py."""
+    return native.viewer(view_node_template(op), META_OF_VIEW, (DEFAULT, NO_GRAD), partial(refuse_values, op))
+
+
 def viewer(op: Movement) -> Callable:
-    """``view(plan, x, enabled, *values)``: native unless ``x`` is a view with its own history, or out of date.
-
-    A slice 0.83 -> 0.66 us.
-    """
-    return native.viewer(view_node_template(op), META_OF_VIEW, (DEFAULT, NO_GRAD),
-                         lambda plan, x, enabled, *values: checked_view(op, x, plan, values))
+    """``view`` alone. A slice 0.83 -> 0.66 us."""
+    return viewers(op)[0]
 
 
-def checked_view(op: Movement, x: Tensor, plan: ViewPlan, values: tuple) -> Tensor:
-    """A view that the native call does not make, by a plan that was found by ``values``."""
+def refuse_values(op: Movement, *values: Any) -> None:
+    """Refuse values by which a plan was found, and that only equal what they stand for."""
     refuse_odd(op, zip(whole_names(op), values))
-    return one_view(op, x, plan)
 
 
 # A view is made by text specialised to the signature: a transpose with grad takes 0.6 us; by binding the signature, 8.9.
@@ -231,11 +232,11 @@ class MovementCall:
         """The call beneath the interpreters, for arguments in any spelling."""
         (x,), attributes = bound_arguments(self.op, (x, *args), kwargs)
         plan = self.find_plan(x, *attributes.values())
-        return several_views(self.op, x, plan) if self.op.multiple else one_view(self.op, x, plan)
+        return several_views(self.op, x, plan) if self.op.multiple else self.view(x, plan)
 
     def view(self, x: Tensor, plan: ViewPlan) -> Tensor:
         """The view by a plan that was found elsewhere."""
-        return one_view(self.op, x, plan)
+        return viewer(self.op)(plan, x, mode.enabled)
 
 
 def movement_call(op: Movement) -> Callable:
@@ -272,30 +273,11 @@ def view_meta_builder() -> Callable:
     return native.builder(META_OF_VIEW, ("base", "chain", "creation", "version", "node"))
 
 
-def nested_meta(x: Tensor, meta: Meta, plan: ViewPlan, which: int | None, creation: str, node) -> Meta:
-    """The Meta of a view of the view ``x``: of the same base, by a longer chain.
-
-    A view that was made a leaf of its own is a base to its views: their cotangents go to it.
-    """
-    version = x._storage_.version
-    if meta.base is None or x._needs_grad_ is True:
-        return view_meta_builder()(x, (None, plan, which), creation, version, node)
-    if creation is DEFAULT:
-        creation = meta.creation
-    return view_meta_builder()(meta.base, (meta.chain, plan, which), creation, version, node)
-
-
 def record_view(op: Movement, x: Tensor, plan: ViewPlan) -> Node | None:
     """The node of a view, if it is recorded."""
-    if mode.enabled and needs_gradient(x):
-        return view_node_builder(op, len(plan.outs))(next_seq(), plan, (x._edge_ or edge_of(x),))
+    if mode.enabled and requires_grad(x):
+        return view_node_builder(op, len(plan.outs))(next_seq(), plan, (edge_of(x),))
     return None
-
-
-def one_view(op: Movement, x: Tensor, plan: ViewPlan) -> Tensor:
-    """What the native call does, for views of views too."""
-    meta = nested_meta(x, x._meta_ or META_TEMPLATE, plan, None, DEFAULT if mode.enabled else NO_GRAD, record_view(op, x, plan))
-    return native.tensor(plan.outs[0], x._storage_, x._offset_ + plan.offset, ASK, meta)
 
 
 def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]:
@@ -307,6 +289,7 @@ def several_views(op: Movement, x: Tensor, plan: ViewPlan) -> tuple[Tensor, ...]
 def maker_of_several(op: Movement) -> Callable:
     """``make(x, plan)`` of a movement that returns several: two pieces 2.7 -> 1.1 us by what a plan knows of its pieces."""
     wrap, new_meta, new_storage = native.tensor, view_meta_builder(), native.builder(STORAGE_TEMPLATE, ("array",))
+    meta_of = viewers(op)[1]
 
     def untracked(x: Tensor, plan: ViewPlan) -> tuple:
         pieces, storage, first = plan.pieces or pieces_of(plan), x._storage_, x._offset_
@@ -323,9 +306,9 @@ def maker_of_several(op: Movement) -> Callable:
         node = record_view(op, x, plan) if needs else None
         if meta is not None and meta.base is not None and needs is not True:
             edges = edges_of(node, len(pieces))
-            return tuple([wrap(template, storage, first + offset, ASK, nested_meta(x, meta, plan, k, creation, edges[k]))
+            return tuple([wrap(template, storage, first + offset, ASK, meta_of(x, plan, k, creation, edges[k]))
                           for k, (template, offset, _) in enumerate(pieces)])
-        version = storage.version           # what nested_meta says of views of a base
+        version = storage.version           # what meta_of says of views of a base
         if node is None:
             return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, None))
                           for template, offset, chain in pieces])

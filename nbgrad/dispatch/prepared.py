@@ -12,7 +12,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import mode, special
-from ..graph.edges import needs_gradient, requires_grad
+from ..graph.edges import requires_grad
 from ..graph.saved import Guarded, tensors_in
 from ..modes.interpreters import is_marked, known_call
 from ..ops.core import OPS, General, Op
@@ -256,7 +256,7 @@ def recording_run(name: str, *values) -> Callable | None:
         out = function(*given)
         if out is not None and mode.enabled:
             for x in given[:count]:
-                if x._needs_grad_ and needs_gradient(x):
+                if x._needs_grad_ and requires_grad(x):
                     record_prepared(op, plan, given[:count], out, dict(zip(names, given[count:])))
                     break
         return out

@@ -212,7 +212,7 @@ def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
     rule = GeneralRule(op, wanted, keeps)
     template = node_template(rule, rule.generate(), len(rule.saved_names))
     saved = tuple((-1 if name == "out" else op.operands.index(name), False) for name in rule.saved_names)
-    return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved, edge_of)
+    return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved)
 
 
 def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,

@@ -8,7 +8,8 @@ from ..base.dtypes import DType
 from ..base.errors import GradError
 from ..base.grad_mode import refuse_in_transform
 from ..base.locks import made_once
-from ..tensors.tensor import ASK, Tensor, meta_of, native
+from ..native.handle import known
+from ..tensors.tensor import Tensor, meta_of, native
 from .node import (
     OWN_DTYPE,
     AccumulateGrad,
@@ -26,6 +27,12 @@ from .node import (
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
            "get_gradient_edge", "requires_grad"]
 
+# Where the cotangent of a view goes whose memory was written to since; set by views.py, which knows how to replay views.
+view_edge: Callable = None           # type: ignore[assignment]
+known["written_edge"] = lambda x: view_edge(x)
+
+requires_grad = native.requires_grad
+edge_of = native.edge_of
 next_seq = native.next_seq         # one native call under the interpreter lock: atomic
 number_node = native.number_node   # the same for a node made in Python, whose place in the program anomaly mode wants to know
 
@@ -43,43 +50,12 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-# Where the cotangent of a view goes; set by views.py, which knows how to replay views.
-view_edge: Callable = None           # type: ignore[assignment]
-
-
-def edge_of(x: Tensor):
-    """Where the cotangent of ``x`` goes, for a tensor whose ``needs_grad`` is true: see NOTE [Edges] in graph/node.py."""
-    edge = x._edge_
-    if edge is not None:
-        return edge
-    if x._needs_grad_ is ASK:
-        return view_edge(x)
-    return x if x._needs_grad_ else None
-
-
 def is_leaf_edge(edge) -> bool:
     """Whether this is what leaves have for an ``_edge_``: none, or the AccumulateGrad of the leaf that the tensor is the equal of.
 
     Saved-tensor hooks bring such equals back: what is computed from them leads to the leaf, and so do they as inputs of passes.
     """
     return edge is None or type(edge) is AccumulateGrad
-
-
-def requires_grad(x: Tensor) -> bool:
-    """Whether gradients flow into ``x``. A view is asked: its base may have got a history since, or have been cut off its own."""
-    needs = x._needs_grad_
-    if needs is ASK:
-        meta = x._meta_
-        return (meta.node is not None or meta.base._needs_grad_) and x.layout.dtype.differentiable
-    return needs
-
-
-def needs_gradient(x) -> bool:
-    """Whether ``x`` is a tensor into which gradients flow."""
-    if not isinstance(x, Tensor):
-        return False
-    needs = x._needs_grad_
-    return requires_grad(x) if needs is ASK else needs
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------

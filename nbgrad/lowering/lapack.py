@@ -12,7 +12,7 @@ from ..base.bounded import keep
 from ..base.dtypes import DType, float64, int32, int64
 from ..base.grad_mode import mode, special
 from ..dispatch.lowerings import GeneralPlan
-from ..graph.edges import needs_gradient
+from ..graph.edges import requires_grad
 from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.lapack import lapack_kernel
@@ -231,7 +231,7 @@ def at_once(choose: Callable) -> Callable:
             operands = args if order is None else [named[k] if type(k) is str else args[k] for k in order]
             if mode.enabled:
                 for x in operands:
-                    if x._needs_grad_ and needs_gradient(x):
+                    if x._needs_grad_ and requires_grad(x):
                         return formula(*args, **named)
             out = fresh(plan, *operands)
             return finish(out) if went_well(out) else formula(*args, **named)

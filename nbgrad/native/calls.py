@@ -11,32 +11,14 @@ from .language import Words, bound, native
 from .launches import NO_TENSOR, fresh, into, of_thread
 from .plans import ElementwisePlan, Plan
 from .primitives import as_tuple, get, owns_memory, words_of
+from .recording import flows
 
 if TYPE_CHECKING:
     from ..base.dtypes import DType
     from ..graph.node import Node
-    from ..tensors.tensor import Meta, Tensor
+    from ..tensors.tensor import Tensor
 
 __all__ = ["Caller", "Differentiator", "Writer"]
-
-
-@native(inline=True)
-def flows(x) -> int:
-    """Whether gradients flow into an operand: 1 or 0, as ``graph.edges.requires_grad`` says; -1 where Python must be asked."""
-    if not isinstance(x, Tensor) or x._needs_grad_ is False:
-        return 0
-    if x._needs_grad_ is True:
-        return 1
-    meta: Meta | None = x._meta_
-    if meta is None:
-        return -1
-    if meta.node is None:
-        base: Tensor | None = meta.base
-        if base is None:
-            return -1
-        if base._needs_grad_ is not True:
-            return 0 if base._needs_grad_ is False else -1
-    return 1 if x.layout.dtype.differentiable is True else 0
 
 
 @native(borrows=True)
@@ -67,8 +49,8 @@ class Caller:
             two that share it.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for whatever has no plan.
-        record: ``record(plan, out, *operands)``, called where it cannot be told here what is recorded; else the plan's own function
-            is, if this thread records.
+        record: ``record(plan, out, *operands)``, called where it is to refuse an operand that needs a gradient; else the plan's own
+            function is, if this thread records.
         mode: the thread's modes.
         bits: how many operands there may be; for each its bit in the mask of those that need a gradient, 0 where there is no
             derivative by it, or -1 where ``record`` is to refuse it.
@@ -104,8 +86,7 @@ class Caller:
         out = fresh(plan, *operands)
         mask = 0
         for k in range(count):
-            flow = flows(operands[k])
-            mask = -1 if flow < 0 or mask < 0 else mask | flow * bits[1 + k]
+            mask = mask | flows(operands[k]) * bits[1 + k]
         if mask != 0 and recording(self.mode):
             records: list = plan.records
             recorder = self.record if mask < 0 else records[mask]

@@ -37,9 +37,9 @@ class _Lazy:
         if name.startswith("__") or "fresh" in vars(self):
             raise AttributeError(f"native has no {name!r}.")
         made = launcher()
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "builder", "viewer", "recorder", "caller",
-                         "differentiator", "steps", "surveyor", "leader", "writer", "place", "watch",
-                         "nan_finder", "pool"):
+        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "requires_grad", "edge_of", "builder",
+                         "viewer", "recorder", "caller", "differentiator", "steps", "surveyor", "leader", "writer", "place",
+                         "watch", "nan_finder", "pool"):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 

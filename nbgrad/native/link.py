@@ -33,7 +33,8 @@ __all__ = ["Functions", "Native", "Uncompiled"]
 MODULES = (launches, places, calls, recording, steps, nans)
 GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
            "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR)}
-UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node",), places: ("place", "watch")}
+UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node", "requires_grad", "edge_of"),
+           places: ("place", "watch")}
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")       # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")      # slots that a Viewer fills in
 
@@ -79,12 +80,13 @@ class Functions:
         words = self.words(*(self.slot(type(template), slot) for slot in slots))
         return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked))
 
-    def viewer(self, node: Any, meta: Any, creations: tuple, slow: Callable) -> Callable:
-        """See ``Viewer``; ``creations`` with recording on, and off."""
+    def viewer(self, node: Any, meta: Any, creations: tuple, refuse: Callable) -> tuple[Callable, Callable]:
+        """``view`` and ``meta_of``: see ``Viewer``; ``creations`` with recording on, and off."""
         copies = self.copies(node, recorded_slots(0)), self.copies(meta, META_OF_A_VIEW)
-        return self.method(Viewer(node, copies[0], meta, copies[1], creations[0], creations[1], slow))
+        owner = Viewer(node, copies[0], meta, copies[1], creations[0], creations[1], refuse)
+        return self.method(owner), self.method(owner, "meta_of")
 
-    def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...], edge_of: Callable) -> Callable:
+    def recorder(self, template: Any, wanted: tuple[int, ...], saved: tuple[tuple[int, bool], ...]) -> Callable:
         """See ``Recorder``.
 
         Args:
@@ -94,7 +96,7 @@ class Functions:
         words = [len(wanted), *wanted, len(saved)]
         for k, (position, is_number) in enumerate(saved):
             words += [position, self.slot(type(template), f"_s{k}_"), self.slot(type(template), f"_v{k}_"), int(is_number)]
-        return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved))), edge_of))
+        return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved)))))
 
     def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
         """See ``Caller``; ``bits`` of the operands."""

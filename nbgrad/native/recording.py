@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import bound, entry, native
-from .launches import CHANGED, alias, next_seq
+from .launches import CHANGED, NO_TENSOR, alias, next_seq
 from .places import note_place
 from .plans import MovementPlan
 from .primitives import allocate, copy_slots, hide, new, put, words_of
@@ -13,8 +13,9 @@ from .primitives import allocate, copy_slots, hide, new, put, words_of
 if TYPE_CHECKING:
     from ..graph.node import Node
     from ..tensors.tensor import ASK, Meta, Tensor
+    from ..views import view_edge as written_edge
 
-__all__ = ["Builder", "Recorder", "Viewer", "number_node"]
+__all__ = ["Builder", "Recorder", "Viewer", "edge_of", "flows", "number_node", "requires_grad"]
 
 NO_NODE = "launch: expected a Node."
 MISCOUNTED = "launch: build got another number of arguments than it takes"
@@ -38,22 +39,48 @@ def finish(node: Node, edges) -> None:
     note_place(node)
 
 
-@native
-def edge(x: Tensor, edge_of: Callable):
-    """Where the cotangent of an operand goes."""
+@native(inline=True)
+def flows(x) -> int:
+    """Whether gradients flow into an operand: 1 or 0."""
+    if not isinstance(x, Tensor) or x._needs_grad_ is False:
+        return 0
+    if x._needs_grad_ is True:
+        return 1
+    meta: Meta | None = x._meta_
+    if meta is None:
+        return 0
+    if meta.node is None:
+        base: Tensor | None = meta.base
+        if base is None or base._needs_grad_ is False:
+            return 0
+    return 1 if x.layout.dtype.differentiable is True else 0
+
+
+@entry
+def requires_grad(x) -> bool:
+    """Whether gradients flow into a tensor; into anything else they do not.
+
+    A view is asked: its base may have got a history since, or have been cut off its own.
+    """
+    return flows(x) == 1
+
+
+@entry
+def edge_of(x):
+    """Where the cotangent of a tensor goes into which gradients flow, None if they do not: see NOTE [Edges] in graph/node.py."""
+    if not isinstance(x, Tensor):
+        raise TypeError(NO_TENSOR)
     own = x._edge_
     if own is not None:
         return own
-    needs = x._needs_grad_
-    if needs is True:
+    if x._needs_grad_ is True:
         return x                                                # a leaf stands for itself
+    if x._needs_grad_ is False:
+        return None
     meta: Meta | None = x._meta_
-    if needs is not False and meta is not None:
-        # A view's node, unless its memory was written to since: `views.view_edge`.
-        node = meta.node
-        if node is not None and meta.version is x._storage_.version:
-            return node
-    return edge_of(x)
+    if meta is None or meta.version is not x._storage_.version:
+        return written_edge(x)
+    return meta.node
 
 
 @bound
@@ -62,23 +89,20 @@ class Recorder:
 
     Attributes:
         words: number of edges, the operand of each, number of saved values, then for each its operand (-1: the result), its slot
-        and
-            its version's, whether it is a number.
-        edge_of: called where a tensor's ``_edge_`` is None.
+            and its version's, whether it is a number.
     """
 
-    __slots__ = ("words", "template", "copies", "edge_of")
+    __slots__ = ("words", "template", "copies")
     words: bytes
     template: Node
     copies: bytes
-    edge_of: Callable
 
-    def __init__(self, words, template, copies, edge_of):
-        self.words, self.template, self.copies, self.edge_of = words, template, copies, edge_of
+    def __init__(self, words, template, copies):
+        self.words, self.template, self.copies = words, template, copies
 
     def __call__(self, plan, out: Tensor, *operands) -> None:
         facts = words_of(self.words)
-        edges = tuple([edge(cast(Tensor, operands[facts[1 + k]]), self.edge_of) for k in range(facts[0])])
+        edges = tuple([edge_of(operands[facts[1 + k]]) for k in range(facts[0])])
         node = new_node(self.template, self.copies, plan, edges)
         at = facts[0] + 2
         for _k in range(facts[facts[0] + 1]):
@@ -114,60 +138,38 @@ def usual(value) -> bool:
 class Viewer:
     """``view(plan, x, enabled, *values)``: the view of x that the plan describes, with its Meta and, if it is recorded, its node.
 
-    A view of a view has the same base and a longer chain.
-
     Attributes:
         node, meta: what to copy.
         recorded, unrecorded: the Meta's ``creation`` with recording on, and off.
-        slow: called where ``x`` is a view with a history of its own, or whose memory was written to since, or one of the values by
-            which the plan was found is odd: NOTE [Whole numbers].
+        refuse: ``refuse(values)``, asked where one of the values by which the plan was found is odd: NOTE [Whole numbers].
     """
 
-    __slots__ = ("node", "node_copies", "meta", "meta_copies", "recorded", "unrecorded", "slow")
+    __slots__ = ("node", "node_copies", "meta", "meta_copies", "recorded", "unrecorded", "refuse")
     node: Node
     node_copies: bytes
     meta: Meta
     meta_copies: bytes
     recorded: Any
     unrecorded: Any
-    slow: Callable
+    refuse: Callable
 
-    def __init__(self, node, node_copies, meta, meta_copies, recorded, unrecorded, slow):
+    def __init__(self, node, node_copies, meta, meta_copies, recorded, unrecorded, refuse):
         self.node, self.node_copies, self.meta, self.meta_copies = node, node_copies, meta, meta_copies
-        self.recorded, self.unrecorded, self.slow = recorded, unrecorded, slow
+        self.recorded, self.unrecorded, self.refuse = recorded, unrecorded, refuse
 
     def __call__(self, plan: MovementPlan, x, enabled, *values):
         for value in values:
             if not usual(value):
-                return self.slow(plan, x, enabled, *values)
+                self.refuse(*values)
+                break
         if not isinstance(x, Tensor):
-            return self.slow(plan, x, enabled, *values)
-        base, chain, creation, target = x, None, self.recorded, None
-        parent: Meta | None = x._meta_
-        if parent is not None and parent.base is not None:      # a view of a view
-            if x._needs_grad_ is not ASK:                       # ... that was made a leaf
-                return self.slow(plan, x, enabled, *values)
-            base = cast(Tensor, parent.base)
-            chain = parent.chain
-            creation = parent.creation
-            if enabled is True:
-                target = parent.node
-                if base._needs_grad_ is False:
-                    if target is not None:                      # a base cut off its history leaves its views theirs
-                        return self.slow(plan, x, enabled, *values)
-                elif target is None or parent.version is not x._storage_.version:
-                    return self.slow(plan, x, enabled, *values)
-        elif enabled is True and x._needs_grad_ is not False:
-            if x._needs_grad_ is not True:
-                return self.slow(plan, x, enabled, *values)
-            target = x if x._edge_ is None else x._edge_        # a leaf stands for itself
+            raise TypeError(NO_TENSOR)
         node = None
-        if target is not None:
-            edges = (target,)
+        if enabled is True and flows(x) == 1:
+            edges = (edge_of(x),)
             node = new_node(self.node, self.node_copies, plan, edges)
             finish(node, edges)
-        meta = new(Meta, base=base, chain=(chain, plan, None), creation=creation if enabled is True else self.unrecorded, node=node)
-        copy_slots(self.meta, meta, words_of(self.meta_copies))
+        meta = self.meta_of(x, plan, None, self.recorded if enabled is True else self.unrecorded, node)
         template: Tensor = plan.outs[0]
         out = new(Tensor, layout=template.layout, _edge_=None, _needs_grad_=ASK, _meta_=meta)
         # What x is made of is read at once, and after all that may run Python: NOTE [Trust].
@@ -177,6 +179,22 @@ class Viewer:
         out._storage_ = x._storage_
         meta.version = x._storage_.version
         return out
+
+    def meta_of(self, x: Tensor, plan, which, creation, node) -> Meta:
+        """The Meta of a view, or of one of several. A view of a view has the same base and a longer chain.
+
+        A view that was made a leaf of its own is a base to its views: their cotangents go to it.
+        """
+        base, chain = x, None
+        parent: Meta | None = x._meta_
+        if parent is not None and parent.base is not None and x._needs_grad_ is not True:
+            base = cast(Tensor, parent.base)
+            chain = parent.chain
+            if creation is self.recorded:
+                creation = parent.creation
+        meta = new(Meta, base=base, chain=(chain, plan, which), creation=creation, node=node, version=x._storage_.version)
+        copy_slots(self.meta, meta, words_of(self.meta_copies))
+        return meta
 
 
 @bound
