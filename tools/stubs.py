@@ -495,7 +495,7 @@ def members_stub() -> Stub:
 def member_lines(stub: Stub, name: str, value: Any, op: Op | None) -> list[str]:
     """The stub of one member of Tensor."""
     if isinstance(value, property):
-        own = inspect.signature(value.fget).return_annotation if value.fget else None
+        own = inspect.signature(value.fget).return_annotation if isinstance(value.fget, types.FunctionType) else None
         text = own if isinstance(own, str) else returned(op, name)[0] if op else type(value.fget(nbgrad.ones(1))).__name__
         text = stub.annotation(text, getattr(value.fget, "__globals__", {}))
         if value.fset is not None:
