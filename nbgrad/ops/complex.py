@@ -12,7 +12,7 @@ import math
 
 from ..base.dtypes import bool_
 from ..base.errors import DTypeError, ShapeError
-from .core import OF_REAL, composite, elementwise, general, movement
+from .core import composite, elementwise, general, movement, of_reals
 from .expr import scalar
 
 __all__: list[str] = []
@@ -225,7 +225,7 @@ def resolve_neg(x):
     return x.clone() if x.layout.neg else x
 
 
-composite("real", _real, method=False, text=OF_REAL("{0}"),
+composite("real", _real, method=False, text=of_reals("{0}"),
           doc="The real parts: a view of a complex tensor, a real tensor itself.")
 composite("imag", _imag, method=False, doc="The imaginary parts of a complex tensor, as a view.")
 composite("conj", _conj, aliases=("_conj",), numpy=("conjugate",),

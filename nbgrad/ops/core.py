@@ -27,7 +27,7 @@ __all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite",
 OPS: dict[str, Op] = {}
 
 
-def OF_REAL(text: str) -> dict[str, str]:
+def of_reals(text: str) -> dict[str, str]:
     """``Op.text`` of what has a function of its own for complex numbers."""
     return {"real": text, "integer": text}
 
@@ -151,8 +151,7 @@ class Elementwise(Op):
         self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
         self.of_numbers, self.of_integers, self.rounds = of_numbers, of_integers, rounds
         self.cheap = "real" in self.text if cheap is None else cheap
-        if predicate:
-            PREDICATES.add(name)
+        (PREDICATES.add if predicate else PREDICATES.discard)(name)
         self.defaults = tuple(p.default for p in self.signature.parameters.values())
         self.refuses_gradient = undifferentiable in self.partial_formulas.values()
         # Slopes, thresholds and their like keep their precision; what stands for a tensor is an element like the others.

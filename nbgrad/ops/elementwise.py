@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 
-from .core import OF_REAL, elementwise, general, undifferentiable
+from .core import elementwise, general, of_reals, undifferentiable
 from .expr import scalar
 
 where = scalar.where
@@ -36,7 +36,7 @@ elementwise("sub", lambda x, y: x - y, {"x": lambda: 1, "y": lambda: -1}, comple
 elementwise("mul", lambda x, y: x * y, {"x": lambda y: y, "y": lambda x: x}, complex=True, exact=("x", "y"),
             aliases=("multiply",), numbers=True, text="{0} * {1}", of_numbers=operator.mul, doc="x * y.")
 elementwise("div", lambda x, y: x / y, {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y}, policy="float", complex=True,
-            exact=("x", "y"), numbers=True, text=OF_REAL("{0} / {1}"), doc="x / y; integers are divided as floats.")
+            exact=("x", "y"), numbers=True, text=of_reals("{0} / {1}"), doc="x / y; integers are divided as floats.")
 elementwise("div_floor", lambda x, y: scalar.floor_divide(x, y), {"x": lambda: 0, "y": lambda: 0}, refuses_bool=True,
             method=False, function=False, integer_divisor="y", node="DivBackward2", public="div",
             shows={"rounding_mode": "floor"}, doc="The floor of x / y.")
@@ -58,7 +58,7 @@ elementwise("neg", lambda x: -x, {"x": lambda: -1}, complex=True, refuses_bool=T
 elementwise("positive", lambda x: scalar.positive(x), {"x": lambda: 1}, complex=True, refuses_bool=True, inplace=False, out=False,
             text="{0}", rounds=False, doc="x.")
 elementwise("conj_physical", lambda x: scalar.conj_physical(x), {"x": lambda g: scalar.conj_physical(g)},
-            tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, text=OF_REAL("{0}"), rounds=False,
+            tangents={"x": lambda t_x: scalar.conj_physical(t_x)}, complex=True, text=of_reals("{0}"), rounds=False,
             doc="The complex conjugate, computed.")
 elementwise("square", lambda x: x * x, {"x": lambda x: 2 * scalar.pow_one(x)}, policy="number", complex=True, node="PowBackward0",
             shows={"exponent": 2}, text="{0} * {0}", doc="x * x.")
@@ -256,7 +256,7 @@ elementwise("renorm_factor", lambda x, maxnorm: where(x > maxnorm, maxnorm / (x 
 for _name, _sign, _alias in (("lt", "<", "less"), ("le", "<=", "less_equal"), ("gt", ">", "greater"),
                              ("ge", ">=", "greater_equal")):
     elementwise(_name, (lambda name: lambda x, y: getattr(scalar, name)(x, y))(_name), predicate=True, aliases=(_alias,),
-                text=OF_REAL(f"{{0}} {_sign} {{1}}"), of_numbers=getattr(operator, _name), doc=f"x {_sign} y.")
+                text=of_reals(f"{{0}} {_sign} {{1}}"), of_numbers=getattr(operator, _name), doc=f"x {_sign} y.")
 elementwise("eq", lambda x, y: scalar.eq(x, y), predicate=True, complex=True, numpy=("equal",), text="{0} == {1}",
             of_numbers=operator.eq, doc="x == y.")
 elementwise("ne", lambda x, y: scalar.ne(x, y), predicate=True, aliases=("not_equal",), complex=True, text="{0} != {1}",

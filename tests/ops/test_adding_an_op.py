@@ -12,7 +12,8 @@ import pytest
 
 import nbgrad
 from nbgrad import scalar
-from nbgrad.ops.core import OPS
+from nbgrad.ops.core import OPS, elementwise
+from nbgrad.ops.expr import symbol
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
@@ -30,6 +31,7 @@ FORGET = """
 import nbgrad
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
+from nbgrad.ops.expr import symbol
 for names in (OPS, FUNCTIONS, vars(nbgrad)):        # in case the library has it by now
     names.pop("softsign", None)
 for name in ("softsign", "softsign_"):
@@ -120,3 +122,12 @@ def test_names_that_nobody_declared_do_not_exist():
     with pytest.raises(AttributeError, match="no attribute 'softsine'"):
         nbgrad.softsine
     assert not hasattr(nbgrad, "__wrapped__")
+
+
+@pytest.mark.parametrize("predicate", [True, False])
+def test_whether_a_result_is_a_truth_value_is_the_last_declarations_word(predicate):
+    """A declaration that was refused, of the same name and the other kind, has left nothing."""
+    for each in (not predicate, predicate):
+        elementwise("passing", lambda x: x, predicate=each)
+        del OPS["passing"]
+    assert scalar.passing(symbol("x")).boolean is predicate
