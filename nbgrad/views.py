@@ -27,6 +27,7 @@ from .base.grad_mode import mode
 from .graph import edges as graph
 from .graph.edges import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .graph.node import Rule, blank_node
+from .native.handle import known
 from .tensors.layout import Layout
 from .tensors.storage import Storage
 from .tensors.tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
@@ -144,7 +145,7 @@ def require_unwritten(meta) -> None:
                            "so the view has no gradient any more. Hint: make the view after the change, or detach() the base.")
 
 
-graph.view_edge = view_edge
+known["view_edge"] = view_edge
 
 
 def check_inplace(op: str, x: Tensor, recorded: bool) -> None:

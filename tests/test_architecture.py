@@ -56,7 +56,6 @@ UPWARD: dict[tuple[str, str], str] = {}
 ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
     ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
-    ("views", "graph.edges.view_edge"): "the edge of a view whose base was written to is found by calling its movements again",
 }
 
 # Modules that import a library of their own at the top of the file.

@@ -27,9 +27,9 @@ from .node import (
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
            "get_gradient_edge", "requires_grad"]
 
-# Where the cotangent of a view goes whose memory was written to since; set by views.py, which knows how to replay views.
-view_edge: Callable = None           # type: ignore[assignment]
-known["written_edge"] = lambda x: view_edge(x)
+# Where the cotangent of a view goes whose memory was written to since: views.py enters it, which knows how to replay views. Native
+# functions are linked before that.
+known["written_edge"] = lambda x: known["view_edge"](x)
 
 requires_grad = native.requires_grad
 edge_of = native.edge_of

@@ -13,7 +13,7 @@ _uses_blocks = False
 
 
 # What native functions read and make, entered by the modules that say what it is: the classes ``Tensor Storage Layout Node Meta``,
-# and the objects ``CPU`` and ``ASK``.
+# the objects ``CPU`` and ``ASK``, and functions that are written in calls (``view_edge``).
 known: dict[str, Any] = {}
 
 
