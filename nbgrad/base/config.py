@@ -1,6 +1,7 @@
 """Settings from the environment, read once at import.
 
-``NBGRAD_NATIVE=0``   run the pure-Python launcher instead of the native one
+``NBGRAD_NATIVE=0``   run native functions as Python (2: as machine code that looks at every slot and promised class; 3: as machine
+                      code whose statements tests can let fail)
 ``NBGRAD_DEBUG=1..4`` print operations (1), plans (2), kernel source (3), assembly (4) to stderr
 ``NBGRAD_CHECK=1``    check every kernel launch: layouts, bounds of operands, NaN in results
 ``NBGRAD_CACHE_DIR``  folder of compiled kernels
@@ -22,7 +23,7 @@ def _integer(name: str, default: int) -> int:
         raise ValueError(f"{name}={text!r}: expected an integer.") from None
 
 
-NATIVE = _integer("NBGRAD_NATIVE", 1) != 0
+NATIVE = _integer("NBGRAD_NATIVE", 1)
 DEBUG = _integer("NBGRAD_DEBUG", 0)
 CHECK = _integer("NBGRAD_CHECK", 0) != 0
 KEPT_MEMORY = _integer("NBGRAD_KEPT_MEMORY", 1 << 27)

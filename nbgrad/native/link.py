@@ -283,4 +283,4 @@ def launcher(known: dict[str, Any]) -> Functions:
     if not config.NATIVE or objects.check_layouts(known["Tensor"], known["Storage"]) is not None:
         return Uncompiled(known)
     from ..kernels.cpu.store import loader
-    return Native(loader(), known)
+    return Native(loader(), known, checked=config.NATIVE == 2, faults=config.NATIVE == 3)

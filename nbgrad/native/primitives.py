@@ -52,6 +52,8 @@ def address_of_bytes(data: bytes) -> int:
 def _poke(name: str, llvm: str, python: str, c_type: Any, narrow: str = "") -> Callable[[int, Any], None]:
     """A primitive that stores a number at an address."""
     def put(address, value):
+        if python == "int" and not -1 << 63 <= value < 1 << 63:
+            raise OverflowError(f"{name}: a machine number has 64 bits.")
         c_type.from_address(address).value = value
     put.__name__, put.__annotations__ = name, {"address": "int", "value": python, "return": "None"}
     kind = {"int": "i64", "float": "double"}[python]

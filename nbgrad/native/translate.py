@@ -5,7 +5,8 @@ whichever way. What an expression makes is owned until the statement ends, or mo
 What it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
 meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters,
 constants and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the
-function runs.
+function runs. A look-up in a dict runs nothing: what native code asks for is compared by identity, or a str, a number, or a tuple of
+such.
 
 NOTE [Errors]: every native function may fail. It returns null, or true beside its result, with an error set; each call of one is
 followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around
@@ -122,6 +123,7 @@ class Unit:
         self.statics: dict[int, tuple[str, Static]] = {}
         self.annotations: dict[type, dict] = {}
         self.errors: set[str] = set()
+        self.begun: set[Callable] = set()
         self.text = [SUPPORT, reference_counts(), FAULTS * faults]
         for module in modules:
             scope = vars(module)
@@ -143,6 +145,10 @@ class Unit:
     def function(self, function: Callable) -> Made:
         """A native function, translated now if it is not yet."""
         if function not in self.made:
+            if function in self.begun:
+                tree = self.functions[function][0]
+                raise Refused(f"{tree.name}, line {tree.lineno}: a native function does not call itself")
+            self.begun.add(function)
             owning: set[str] = set()
             while True:
                 body = Body(self, *self.functions[function], getattr(function, "native", ""), frozenset(owning))
@@ -1055,8 +1061,7 @@ class Body:
                 sign = "eq" if isinstance(how, ast.Is) else "ne"
                 parts.append(self.op(f"icmp {sign} ptr {self.itself(left, node).ir}, {self.itself(right, node).ir}"))
             elif isinstance(how, (ast.In, ast.NotIn)) and right.kind.cls is dict and not right.kind.optional:
-                key, where = self.held(self.boxed(left), right)
-                found = self.op(f"call i32 @PyDict_Contains(ptr {where.ir}, ptr {key.ir})")
+                found = self.op(f"call i32 @PyDict_Contains(ptr {right.ir}, ptr {self.boxed(left).ir})")
                 self.fail_if(self.op(f"icmp slt i32 {found}, 0"))
                 parts.append(self.op(f"icmp {'ne' if isinstance(how, ast.In) else 'eq'} i32 {found}, 0"))
             elif (left.kind, right.kind) == (INT, INT) and type(how) in self.ORDER:
@@ -1201,7 +1206,7 @@ class Body:
         if method is not dict.get:
             self.status("PyList_Append" if method is list.append else "PySet_Add", base, given)
             return Value("@_Py_NoneStruct", NONE)
-        base, key = self.held(base, self.boxed(given))
+        key = self.boxed(given)
         found = self.op(f"call ptr @found(ptr {base.ir}, ptr {key.ir})")
         self.fail_if(self.op(f"icmp eq ptr {found}, null"))
         return Value(found, ANY, "")
