@@ -292,7 +292,7 @@ def over_range(n, m) -> int:
 @entry
 def loop_variable_stays(n):
     k = -1
-    for k in range(int(n)):
+    for k in range(int(n)):         # noqa: B007
         pass
     return k
 

@@ -11,7 +11,6 @@ import pytest
 from nbgrad.base import config
 from nbgrad.kernels.cpu.store import loader
 from nbgrad.native import link, objects
-
 from tests.native import programs
 from tests.native.programs import Adder, Sealed, Thing
 
@@ -182,12 +181,14 @@ CASES = [
     ("short_circuit", lambda: ([], Mark())), ("short_circuit", lambda: ([None], None)),
     ("endless", lambda: ([Mark(), None],)), ("endless", lambda: ([Mark()],)), ("endless_return", lambda: ([Mark(), None],)),
     ("either_in_a_condition", lambda: (full_thing(), 5)),
-    ("over_tuple", lambda: (mark_pair(), None)), ("over_tuple", lambda: ((Mark(), None, Mark()), None)), ("over_tuple", lambda: ((), 1)),
+    ("over_tuple", lambda: (mark_pair(), None)), ("over_tuple", lambda: ((Mark(), None, Mark()), None)),
+    ("over_tuple", lambda: ((), 1)),
     ("over_growing_list", lambda: ([*mark_pair()],)), ("over_operands", lambda: (None,)),
     ("over_operands", lambda: (None, *mark_pair(), None)), ("over_operands", lambda: (*aliased(), None, Mark())),
     ("over_pairs", lambda: ([mark_pair(), aliased()],)), ("over_pairs", lambda: ([mark_pair(), (1, 2, 3)],)),
     ("over_pairs", lambda: ([mark_pair(), (1,)],)),
-    ("over_made", mark_pair), ("nested_loops", lambda: ([(1, 2), (3, None)], 2)), ("nested_loops", lambda: ([(1,), (2,), (2,), (3,)], 2)),
+    ("over_made", mark_pair), ("nested_loops", lambda: ([(1, 2), (3, None)], 2)), ("nested_loops", lambda: ([(1,), (2,), (2,),
+    (3,)], 2)),
     ("set_in_a_loop", lambda: ([*mark_pair()],)), ("set_in_a_loop", lambda: ([*aliased()],)), ("set_in_a_loop", lambda: ([],)),
     ("narrowed_by_a_loop", lambda: (thing(flag=False, below=thing(flag=True)),)),
     ("narrowed_by_a_loop", lambda: (thing(flag=False, below=None),)),
@@ -223,10 +224,12 @@ CASES = [
     ("sealed_field", lambda: (Sealed(full_thing()), Emptying())), ("has_slots", lambda: (thing(name="a"),)),
     *(("classes", lambda a=a: (a(), Mark())) for a in (full_thing, lambda: 5, lambda: 2.5, Mark, lambda: [Mark()], lambda: True)),
     ("classes", lambda: (full_thing(), full_thing())), ("tuple_of_kinds", lambda: ((full_thing(), []),)),
-    ("new_thing", mark_pair), *(("star_calls", lambda n=n: (Mark("call"), *(Mark(str(k)) for k in range(n)))) for n in (0, 1, 2, 5, 100)),
+    ("new_thing", mark_pair), *(("star_calls", lambda n=n: (Mark("call"),
+    *(Mark(str(k)) for k in range(n)))) for n in (0, 1, 2, 5, 100)),
     ("star_of_a_tuple", lambda: (Mark(), mark_pair())), ("star_of_a_tuple", lambda: (Mark(), ())),
     *(("parts_of_rows", lambda n=n, m=m: (n, m, *range(5))) for n in (0, 2, 5, 9, -1, -9) for m in (0, 3, 5, 7, -2, -8)),
-    ("python_calls", lambda: (Mark(), Mark())), ("python_calls", lambda: (None, Mark())), ("evaluated_once", lambda: (Noting(), full_thing())),
+    ("python_calls", lambda: (Mark(), Mark())), ("python_calls", lambda: (None, Mark())),
+    ("evaluated_once", lambda: (Noting(), full_thing())),
     ("order_of_arguments", lambda: (Noting(),)), ("calls_a_field", lambda: (full_thing(), Mark())),
     ("passes_flag", lambda: (None,)), ("passes_flag", lambda: (Mark(),)), ("nothing", lambda: (Mark(),)),
     ("falls_through", lambda: (None,)), ("falls_through", lambda: (Mark(),)),
@@ -235,7 +238,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name, make", OF_NUMBERS + CASES, ids=[f"{name}-{k}" for k, (name, _) in enumerate(OF_NUMBERS + CASES)])
+def names_of(cases):
+    """A name for each case."""
+    return [f"{name}-{k}" for k, (name, _) in enumerate(cases)]
+
+
+@pytest.mark.parametrize("name, make", OF_NUMBERS + CASES, ids=names_of(OF_NUMBERS + CASES))
 def test_the_same_as_python(machine, name, make):
     """Result, error, what arguments hold behind the call, and all counts; nothing that the call made lives on."""
     native, python = run(machine.function(name), make), run(getattr(programs, name), make)
@@ -247,8 +255,8 @@ def test_every_program_is_run():
     """No construct of ``programs`` is forgotten here."""
     with open(__file__, encoding="utf-8") as file:
         text = file.read()
-    forgotten = [name for name, each in vars(programs).items() if getattr(each, "native", "") == "entry" and f'"{name}"' not in text]
-    assert not forgotten
+    entries = [name for name, each in vars(programs).items() if getattr(each, "native", "") == "entry"]
+    assert not [name for name in entries if f'"{name}"' not in text]
 
 
 def test_statics(machine):
@@ -344,7 +352,7 @@ def failing():
 FAILING = [(name, make) for name, make in CASES if name not in ("keeps", "hides")]
 
 
-@pytest.mark.parametrize("name, make", FAILING, ids=[f"{name}-{k}" for k, (name, _) in enumerate(FAILING)])
+@pytest.mark.parametrize("name, make", FAILING, ids=names_of(FAILING))
 def test_each_statement_fails(failing, name, make):
     """The k-th statement fails, for all k: no count has changed that the arguments do not account for, and nothing lives on."""
     call, k, countdown = failing.function(name), 0, ctypes.c_int64.from_address(failing.entries["fault_countdown"])
