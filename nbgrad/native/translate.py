@@ -5,8 +5,8 @@ whichever way. What an expression makes is owned until the statement ends, or mo
 What it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
 meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters,
 constants and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the
-function runs. A look-up in a dict runs nothing: what native code asks for is compared by identity, or a str, a number, or a tuple of
-such.
+function runs. A look-up in a dict runs nothing: what native code asks for is compared by identity, or a str, a number, or a
+tuple of such.
 
 NOTE [Errors]: every native function may fail. It returns null, or true beside its result, with an error set; each call of one is
 followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around
