@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from . import (
     _C as _C, autograd as autograd, cache as cache, cuda as cuda, func as func, graph as graph, linalg as linalg, nn as nn,
-    optim as optim, special as special, testing as testing,
+    optim as optim, special as special, testing as testing, utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -160,22 +160,27 @@ def addr(input: Array, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: N
     """beta * input + alpha * outer(vec1, vec2)."""
 def adjoint(x: Array) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""
 def alias_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``alias`` shows, copied."""
-def all(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def all(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
+        out: Tensor | None = None) -> Tensor:
     """Whether no element is zero."""
 def allclose(input: Array, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: _bool = False) -> _bool:
     """Whether ``isclose`` holds everywhere: a Python bool."""
 def alpha_dropout(input: Array, p: Number = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """dropout behind selu: what is dropped becomes the value to which selu tends, and mean 0 and variance 1 are kept; x itself
     unless training. inplace=True overwrites x."""
-def amax(input: Array, dim: Ints = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def amax(input: Array, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
+         out: Tensor | None = None) -> Tensor:
     """Greatest element over dimensions; NaN wins. Elements that tie share the gradient."""
-def amin(input: Array, dim: Ints = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def amin(input: Array, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
+         out: Tensor | None = None) -> Tensor:
     """Smallest element over dimensions; NaN wins. Elements that tie share the gradient."""
-def aminmax(x: Array, *, dim: Ints | None = None, keepdim: _bool = False, out: Tensor | None = None) -> Extrema:
+def aminmax(x: Array, *, dim: Ints | None = None, keepdim: _bool = False, axis: Ints | None = None, keepdims: _bool | None = None,
+            out: Tensor | None = None) -> Extrema:
     """Smallest and greatest element, over all dimensions or one."""
 def angle(input: Array, *, out: Tensor | None = None) -> Tensor:
     """The angle of complex numbers, in radians; of real ones 0 or pi."""
-def any(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def any(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
+        out: Tensor | None = None) -> Tensor:
     """Whether an element is not zero."""
 def arange(start: Number | None = None, end: Number | None = None, step: Number = 1, *, dtype: DType | None = None,
            device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
@@ -195,9 +200,11 @@ def arctan2(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
 def arctan_(input: Tensor) -> Tensor: """In place: The angle in [-pi/2, pi/2] whose tangent is x. See ``atan``."""
 def arctanh(input: Array, *, out: Tensor | None = None) -> Tensor: """The inverse hyperbolic tangent; NaN beyond 1."""
 def arctanh_(input: Tensor) -> Tensor: """In place: The inverse hyperbolic tangent; NaN beyond 1. See ``atanh``."""
-def argmax(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmax(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+           keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Index of the first greatest element, or of the first NaN; of the flattened tensor without dim."""
-def argmin(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmin(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+           keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Index of the first smallest element, or of the first NaN; of the flattened tensor without dim."""
 def argsort(input: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number."""
@@ -302,7 +309,8 @@ def cosh(input: Array, *, out: Tensor | None = None) -> Tensor: """The hyperboli
 def cosh_(input: Tensor) -> Tensor: """In place: The hyperbolic cosine. See ``cosh``."""
 def cosine_similarity(x1: Array, x2: Tensor, dim: _int = 1, eps: Number = 1e-08) -> Tensor:
     """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
-def count_nonzero(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def count_nonzero(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+                  keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Number of elements that are not zero."""
 def cov(input: Array, *, correction: Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables in rows and observations in columns."""
@@ -511,7 +519,8 @@ def kl_div(input: Array, target: Tensor, size_average: _bool | None = None, redu
     """target (log(target) - input), where input is a log-probability, and target too with ``log_target``."""
 def kron(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: every element of ``input`` times the whole of ``other``."""
-def kthvalue(input: Array, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> Extremum:
+def kthvalue(input: Array, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: Ints | None = None,
+             keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """(values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number."""
 def l1_loss(input: Array, target: Tensor, size_average: _bool | None = None, reduce: str | None = None, reduction: str = 'mean',
             weight: Tensor | None = None) -> Tensor:
@@ -561,7 +570,8 @@ def logit_(input: Tensor, eps: Number | None = None) -> Tensor:
     """In place: log(input / (1 - input)), of input moved into [eps, 1 - eps] if eps is given. See ``logit``."""
 def logsigmoid(input: Array, *, out: Tensor | None = None) -> Tensor: """log(sigmoid(x))."""
 def logsigmoid_(input: Tensor) -> Tensor: """In place: log(sigmoid(x)). See ``logsigmoid``."""
-def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _bool | None = None,
+              out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dimensions, without overflow."""
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x < y."""
 def lu_solve(b: Array, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """See ``linalg.lu_solve``."""
@@ -585,10 +595,11 @@ def max(x: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Ten
     """Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum."""
 def maximum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The larger one; NaN if one is. Ties share the gradient."""
-def mean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-         out: Tensor | None = None) -> Tensor:
+def mean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+         keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Arithmetic mean over dimensions; of floating and complex tensors."""
-def median(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor | Any:
+def median(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+           keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
     """The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if there is one."""
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = 'ij') -> tuple[Tensor, ...]:
     """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
@@ -600,7 +611,8 @@ def minimum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Ten
 def mish(input: Operand, inplace: _bool = False) -> Tensor: """x * tanh(log(1 + e**x)). inplace=True overwrites input."""
 def mish_(input: Tensor) -> Tensor: """In place: x * tanh(log(1 + e**x)). See ``mish``."""
 def mm(input: Array, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: """The product of two matrices."""
-def mode(input: Array, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> Extremum:
+def mode(input: Array, dim: _int = -1, keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
+         out: Tensor | None = None) -> Extremum:
     """(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN equals
     another: where no number comes twice the first NaN is returned."""
 def moveaxis(x: Array, source: Ints, destination: Ints) -> Tensor:
@@ -621,16 +633,18 @@ def nan_to_num(input: Array, nan: Number | None = None, posinf: Number | None = 
     """Numbers in the place of NaN (0) and the infinities (the dtype's greatest and least), in both parts of complex numbers."""
 def nan_to_num_(input: Tensor, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None) -> Tensor:
     """In place: nan_to_num."""
-def nanmean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-            out: Tensor | None = None) -> Tensor:
+def nanmean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+            keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Mean over dimensions of what is not NaN."""
-def nanmedian(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor | Any:
+def nanmedian(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+              keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
     """The lower median of what is not NaN; along dim (values, indices)."""
 def nanquantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints | None = None, keepdim: _bool = False, *,
-                interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+                interpolation: str = 'linear', axis: Ints | None = None, keepdims: _bool | None = None,
+                out: Tensor | None = None) -> Tensor:
     """The q-quantiles of what is not NaN, of all elements or along dim."""
-def nansum(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-           out: Tensor | None = None) -> Tensor:
+def nansum(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+           keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Sum over dimensions of what is not NaN."""
 def narrow(x: Array, dim: _int, start: _int | None, length: _int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on."""
@@ -655,7 +669,8 @@ def norm(x: Array, p: Number | str = 'fro', dim: Ints | None = None, keepdim: _b
 def normalize(input: Array, p: Number = 2.0, dim: _int = 1, eps: Number = 1e-12, *, out: Tensor | None = None) -> Tensor:
     """Divided by its p-norm along dim, which is taken to be at least eps."""
 def not_equal(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x != y."""
-def nuclear_norm(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def nuclear_norm(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+                 keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of the singular values."""
 def one_hot(tensor: Array, num_classes: _int = -1) -> Tensor:
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
@@ -673,7 +688,8 @@ def outer(input: Array, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def pad(input: Array, pad: Ints, mode: str = 'constant', value: Number | None = None) -> Tensor:
     """With elements before and after along the last dimensions: ``pad`` is (before last, after last, before the one before,
     ...)."""
-def pairwise_distance(x1: Array, x2: Tensor, p: Number = 2.0, eps: Number = 1e-06, keepdim: _bool = False) -> Tensor:
+def pairwise_distance(x1: Array, x2: Tensor, p: Number = 2.0, eps: Number = 1e-06, keepdim: _bool = False, *,
+                      keepdims: _bool | None = None) -> Tensor:
     """The p-norm of x1 - x2 + eps over the last dimension."""
 def permute(x: Array, *dims: Ints | None) -> Tensor:
     """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
@@ -687,14 +703,15 @@ def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tens
     """input to the power exponent; either may be a number."""
 def prelu(input: Array, weight: Tensor) -> Tensor:
     """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
-def prod(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-         out: Tensor | None = None) -> Tensor:
+def prod(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+         keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Product of all elements or along one dimension; integers and bools in int64."""
 def put(x: Array, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says."""
 def qr(input: Array, some: _bool = True, *, out: Tensor | None = None) -> QRResult: """(Q, R): see ``linalg.qr``."""
 def quantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints | None = None, keepdim: _bool = False, *,
-             interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+             interpolation: str = 'linear', axis: Ints | None = None, keepdims: _bool | None = None,
+             out: Tensor | None = None) -> Tensor:
     """The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one."""
 def rad2deg(input: Array, *, out: Tensor | None = None) -> Tensor: """Radians as degrees."""
 def rad2deg_(input: Tensor) -> Tensor: """In place: Radians as degrees. See ``rad2deg``."""
@@ -807,13 +824,14 @@ def std(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdi
         out: Tensor | None = None) -> Tensor:
     """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
 def std_mean(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-             correction: Number | None = None, out: Tensor | None = None) -> tuple[Tensor, ...]:
+             correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
+             out: Tensor | None = None) -> tuple[Tensor, ...]:
     """Standard deviation and mean over dimensions."""
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input - alpha * other."""
 def subtract(input: Operand, other: Operand, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other."""
-def sum(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-        out: Tensor | None = None) -> Tensor:
+def sum(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+        keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Sum over dimensions; integers and bools in int64."""
 def svd(input: Array, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> SVDTurned:
     """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""
@@ -897,7 +915,8 @@ def var(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdi
         out: Tensor | None = None) -> Tensor:
     """Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts, added."""
 def var_mean(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-             correction: Number | None = None, out: Tensor | None = None) -> tuple[Tensor, ...]:
+             correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
+             out: Tensor | None = None) -> tuple[Tensor, ...]:
     """Variance and mean over dimensions."""
 def vdot(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor: """``dot`` with the first vector conjugated."""
 def view_as_complex(input: Array) -> Tensor: """Pairs of numbers as a complex tensor."""

@@ -49,7 +49,7 @@ def lu_solve(LU: Array, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoin
 def matmul(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor: """The matrix product: see ``nbgrad.matmul``."""
 def matrix_exp(A: Array, *, out: Tensor | None = None) -> Tensor: """The exponential of square matrices."""
 def matrix_norm(A: Array, ord: Number | str = 'fro', dim: Ints = (-2, -1), keepdim: _bool = False, *, dtype: DType | None = None,
-                out: Tensor | None = None) -> Tensor:
+                axis: Ints | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """A norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
 def matrix_power(A: Array, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
@@ -59,7 +59,7 @@ def matrix_rank(A: Array, tol: Number | None = None, hermitian: _bool = False, *
 def multi_dot(tensors: Array, *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the order that takes the fewest multiplications; the ends may be vectors."""
 def norm(A: Array, ord: Number | None = None, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-         out: Tensor | None = None) -> Tensor:
+         axis: Ints | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """``vector_norm`` of one dimension, or of all elements without ``ord``; ``matrix_norm`` of two."""
 def pinv(A: Array, rcond: Number | None = None, hermitian: _bool = False, *, atol: Number | None = None, rtol: Number | None = None,
          out: Tensor | None = None) -> Tensor:
@@ -88,5 +88,5 @@ def vander(x: Array, *, N: _int | None = None, out: Tensor | None = None) -> Ten
 def vecdot(x: Array, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """Sums of products along a dimension, the first operand conjugated."""
 def vector_norm(x: Array, ord: Number = 2, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None,
-                out: Tensor | None = None) -> Tensor:
+                axis: Ints | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The p-norm over dimensions, of all elements by default."""

@@ -29,7 +29,8 @@ def log_softmax(input: Array, dim: _int, dtype: DType | None = None, *, out: Ten
     """Logarithm of softmax along dim, without its overflow."""
 def logit(input: Operand, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(input / (1 - input)), of input moved into [eps, 1 - eps] if eps is given."""
-def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _bool | None = None,
+              out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dimensions, without overflow."""
 def multigammaln(input: Array, p: Number, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, a whole number >= 1."""

@@ -35,6 +35,10 @@ ANYTHING = {
 }
 
 
+# What functions take and their signatures do not show.
+FURTHER = [(name, inspect.Parameter.KEYWORD_ONLY, "None") for name in ("axis", "keepdims", "out")]
+
+
 class Told(ast.NodeVisitor):
     """What a stub says: ``{name: definition}``, imported names with None."""
 
@@ -76,15 +80,17 @@ def functions(place: str) -> Iterator[tuple[str, ast.FunctionDef, Any]]:
 
 
 def test_stubs_are_current():
-    """``make docs`` would change nothing."""
-    assert [str(path) for path, text in stubs.files() if path.read_text(encoding="utf-8") != text] == []
+    """``make docs`` would change nothing, and there is no stub that it does not write."""
+    files = dict(stubs.files())
+    assert [str(path) for path, text in files.items() if path.read_text(encoding="utf-8") != text] == []
+    assert set(PACKAGE.rglob("*.pyi")) == set(files)
 
 
 def test_the_package_tells_what_it_has():
-    """Every public name of the package is in its stub, and nothing else is; of modules those that have a public path and a file."""
+    """Every public name of the package is in its stub, and nothing else is; of modules those that have a public path."""
     running = {name for name in dir(nbgrad) if not name.startswith("_")
                and (not isinstance(getattr(nbgrad, name), ModuleType) or name in stubs.public_names())}
-    assert {name for name in told("") if not name.startswith("_")} == running - {"utils", "annotations"}
+    assert {name for name in told("") if not name.startswith("_")} == running - {"annotations"}
     assert {name for name in told("") if not hasattr(nbgrad, name)} == set()
 
 
@@ -110,7 +116,7 @@ def test_tensor_tells_what_it_has():
 
 @pytest.mark.parametrize("place", FILES)
 def test_signatures_are_those_that_run(place):
-    """Names, kinds and defaults of all parameters are those of ``inspect.signature``; ``out=`` is told where it is taken."""
+    """Names, kinds and defaults of all parameters are those of ``inspect.signature``; what is taken beyond those comes last."""
     count = 0
     for name, definition, running in functions(place):
         if not isinstance(running, FunctionType) and not hasattr(running, "__wrapped__"):
@@ -120,7 +126,7 @@ def test_signatures_are_those_that_run(place):
         wanted = [(p.name, p.kind, shown(p.default)) for p in inspect.signature(running).parameters.values()]
         if place == "Tensor" and stated[:1] and stated[0][0] == "self":
             stated, wanted = stated[1:], wanted[1:]
-        if stated != wanted and stated[-1:] == [("out", inspect.Parameter.KEYWORD_ONLY, "None")]:
+        while stated != wanted and stated[-1:] and stated[-1] in FURTHER:
             stated = stated[:-1]
         assert stated == wanted, name
         count += 1
@@ -150,6 +156,23 @@ def test_what_takes_out_says_so(place):
         op = stubs.operation(place, name)
         if op is not None and not name.endswith("_") and "out" not in inspect.signature(running).parameters:
             assert ("out" in {a.arg for a in definition.args.kwonlyargs}) == op.out, name
+
+
+@pytest.mark.parametrize("place", ["", "Tensor"])
+def test_numpys_names_of_dimensions_are_taken(place):
+    """Where a stub tells of ``axis=`` and ``keepdims=``, calls take them: as dim and keepdim."""
+    x = nbgrad.arange(6.0).reshape(2, 3)
+    count = 0
+    for name, definition, running in functions(place):
+        told_names = {a.arg for a in definition.args.kwonlyargs} & {"axis", "keepdims"}
+        if "axis" in told_names and len(definition.args.args) - len(definition.args.defaults) == 1:
+            keeps, dim = "keepdims" in told_names, (0, 1) if name == "nuclear_norm" else 1
+            out = running(x, axis=dim, keepdims=True) if keeps else running(x, axis=dim)
+            same = running(x, dim=dim, keepdim=True) if keeps else running(x, dim=dim)
+            first, other = (out, same) if isinstance(out, nbgrad.Tensor) else (out[0], same[0])
+            assert first.equal(other), name
+            count += 1
+    assert count > 8
 
 
 @pytest.mark.parametrize("place", FILES)

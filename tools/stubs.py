@@ -31,6 +31,7 @@ import numpy as np
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.base.dtypes import DType
+from nbgrad.dispatch.lowerings import LOWERINGS
 from nbgrad.methods.namespaces import PLACES, Namespace
 from nbgrad.ops.core import OPS, Elementwise, Op
 from nbgrad.ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
@@ -353,10 +354,22 @@ def parameters(stub: Stub, name: str, function: Callable, op: Op | None, method:
             type_of(op, p.name, p, k == 0, is_inplace(name)))
         text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name + ": " + text
         yield text if p.default is p.empty else f"{text} = {default_of(p.default)}"
-    takes_out = not method and "out" not in {p.name for p in given} and into_out(function, op)
-    if takes_out:
-        yield from [] if star else ["*"]
-        yield stub.annotation("Tensor | None").join(("out: ", " = None"))
+    further = numpys_names(op, {p.name: p.default for p in given}, method) if not is_inplace(name) else {}
+    if not method and "out" not in {p.name for p in given} and into_out(function, op):
+        further["out"] = "Tensor"
+    yield from [] if star or not further else ["*"]
+    for other, text in further.items():
+        yield f"{other}: {stub.annotation(text + ' | None')} = None"
+
+
+def numpys_names(op: Op | None, defaults: dict[str, Any], method: bool) -> dict[str, str]:
+    """NumPy's names of dimensions that a reduction takes too, with their types: NOTE [Spellings] of ``ops/spellings.py``."""
+    planned = op is not None and op.name in LOWERINGS and LOWERINGS[op.name][0] == "plan" and op.function
+    if not planned and (method or op is None or "keepdim" not in defaults):
+        return {}
+    types = {"axis": ("dim", "Ints"), "keepdims": ("keepdim", "bool")}
+    return {other: text for other, (own, text) in types.items()
+            if other not in defaults and defaults.get(own, inspect.Parameter.empty) is not inspect.Parameter.empty}
 
 
 def into_out(function: Callable, op: Op | None) -> bool:
@@ -417,7 +430,7 @@ def public_names() -> list[str]:
     """The names of the package that its users have: what it imports under its own name, and what is made; of modules the public."""
     body = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")).body
     imported = {alias.name for s in body if isinstance(s, ast.ImportFrom) for alias in s.names if alias.asname is None} - {"*"}
-    modules = {*nbgrad._lazy, *(path for path in PLACES if "." not in path), "_C", "cache", "graph", "autograd"}
+    modules = {*nbgrad._lazy, *PLACES, "_C", "cache", "graph", "autograd"}
     hidden = {name for name, value in vars(nbgrad).items() if isinstance(value, types.ModuleType)} - modules
     made = {name for name in dir(nbgrad) if not name.startswith("_")}
     return sorted((imported | made) - hidden - {"annotations"})
@@ -435,11 +448,9 @@ def add_name(stub: Stub, place: str, name: str, value: Any) -> None:
     """Tell a stub of a public name."""
     found = None if isinstance(value, types.ModuleType) else home(value)
     if isinstance(value, types.ModuleType):
-        source = value.__dict__.get("__source__", value.__name__.partition(".")[2]) if isinstance(value, Namespace) \
-            else value.__name__.partition(".")[2]
-        if source:
-            package, _, own = f"nbgrad.{source}".rpartition(".")
-            stub.use(package, own, name)
+        source = vars(value).get("__source__") if isinstance(value, Namespace) else value.__name__.partition(".")[2]
+        package, _, own = f"nbgrad.{source or name}".rpartition(".")
+        stub.use(package, own, name)
     elif name == "__version__":
         stub.use("nbgrad._version", name, name)
     elif found is not None:
@@ -462,6 +473,22 @@ def namespace_stub(place: str) -> Stub:
     for name in sorted(module.__all__):
         add_name(stub, place, name, getattr(module, name))
     return stub
+
+
+def path_stubs() -> Iterator[tuple[Path, str]]:
+    """The stubs of torch's module paths: what is at the place of each. Below a module that is a file there can be none."""
+    for path, place in PLACES.items():
+        parent, _, _ = path.rpartition(".")
+        if (PACKAGE / parent.replace(".", "/")).with_suffix(".py").exists():
+            continue
+        below = [name.rpartition(".")[2] for name in PLACES if name.rpartition(".")[0] == path]
+        stub = Stub(f"nbgrad.{path}", f"nbgrad.{path}" if below else f"nbgrad.{parent}".rstrip("."))
+        if place is None:
+            stub.lines = [f"from . import {', '.join(f'{name} as {name}' for name in below)}"]
+        else:
+            stub.lines = [f"from {stub.relative(f'nbgrad.{place}')} import *"]
+        file = PACKAGE / path.replace(".", "/")
+        yield (file / "__init__.pyi" if below else file.with_suffix(".pyi")), HEAD + "\n" + "\n".join(stub.lines) + "\n"
 
 
 def overwriting_stub() -> Stub:
@@ -518,6 +545,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield PACKAGE / "nn" / "overwriting.pyi", overwriting_stub().text()
     for place in ("linalg", "special"):
         yield PACKAGE / f"{place}.pyi", namespace_stub(place).text()
+    yield from path_stubs()
 
 
 def main() -> int:
@@ -527,6 +555,7 @@ def main() -> int:
         print("\n".join(f"{path.relative_to(ROOT)} is stale. Hint: make docs." for path, _ in stale))
         return bool(stale)
     for path, text in stale:
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 

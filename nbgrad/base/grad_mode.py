@@ -5,13 +5,15 @@ import functools
 import inspect
 import threading
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Self, TypeVar, overload
 
 from .errors import ArgumentError, GradError
 from .locks import new_lock
 
 __all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode",
            "is_inference_mode_enabled", "is_view_replay_enabled", "decorate", "special"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Special interpreters that are active anywhere in the process: profiling, anomaly mode, saved-tensor hooks, tracing, ...
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
@@ -111,7 +113,7 @@ def set_recording(enabled: bool) -> bool:
 
 # ---- decorators ----------------------------------------------------------------------------------------------------
 
-def decorate(context: Callable[[], Any], function: Callable) -> Callable:
+def decorate(context: Callable[[], Any], function: Any) -> Any:
     """``function``, every call of which runs inside a ``context()`` of its own.
 
     The body of a generator, a coroutine function or an asynchronous generator runs in the mode, and whoever resumes it does not.
@@ -257,14 +259,20 @@ class ModeContext:
         """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
         return type(self)()
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: F) -> F:
         return decorate(self.clone, function)
 
 
 class PlainContext(ModeContext):
     """A mode without arguments: the class decorates without parentheses too."""
 
-    def __new__(cls, function: Callable | None = None):
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, function: F) -> F: ...     # type: ignore[misc]     # without parentheses: the function itself, decorated
+
+    def __new__(cls, function: Any = None) -> Any:
         self = super().__new__(cls)
         return self if function is None else self(function)
 
@@ -322,7 +330,7 @@ class set_grad_enabled(ModeContext):        # torch's name
     def __enter__(self) -> None:
         set_recording(self.enabled)
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: F) -> F:
         set_recording(self.before)      # used as a decorator, the call alone changes nothing
         return super().__call__(function)
 
@@ -386,7 +394,13 @@ class inference_mode(ModeContext):      # torch's name
     (True, False)
     """
 
-    def __new__(cls, mode: bool | Callable = True):
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...         # type: ignore[misc]     # without parentheses: the function itself, decorated
+
+    def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
         if isinstance(mode, bool):
             return self

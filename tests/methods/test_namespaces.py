@@ -304,10 +304,9 @@ def test_there_is_no_gpu():
 
 def test_names_of_devices_in_checkpoints_and_graphs():
     """They are accepted, and say that there is nothing to keep or to warn of."""
-    from nbgrad.utils import checkpoint
-
     from nbgrad.autograd import graph
     from nbgrad.autograd.function import FunctionMeta
+    from nbgrad.utils import checkpoint
     assert checkpoint.get_device_states(nbgrad.ones(1)) == ([], []) and checkpoint.DefaultDeviceType.get_device_type() == "cpu"
     checkpoint.set_device_states([], [])
     assert isinstance(nbgrad.Function, FunctionMeta)

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections import OrderedDict, namedtuple
 
 import pytest
-from nbgrad.utils import _pytree as pytree
 
 import nbgrad
 from nbgrad.base.nested import registered
+from nbgrad.utils import _pytree as pytree
 
 Pair = namedtuple("Pair", "first second")
 TREES = [1, None, (), [], {}, (1, [2, {"a": 3}]), Pair(1, (2, 3)), OrderedDict(b=1, a=[2]), {"x": Pair([1], None)}]
