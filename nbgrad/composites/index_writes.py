@@ -1,7 +1,7 @@
 """The recorded in-place forms of what writes where an index leads, and the functions that choose among them."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
@@ -9,11 +9,12 @@ from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import edge_of, requires_grad
+from ..graph.saved import with_tensors
 from ..lowering.index_writers import WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
-from ..tensors.overlap import overlapping
+from ..tensors.overlap import unchanged
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
 from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed
@@ -38,10 +39,11 @@ def inplace_writer(name: str):
         op, x = OPS[name], tensors[0]
         recorded = mode.enabled and any(map(requires_grad, tensors))
         check(op, x, recorded)
+        tensors, attributes = unchanged_operands(op, x, tensors, attributes)
         finish = record_before(op, x, tensors, attributes) if recorded else None
         enabled, mode.enabled = mode.enabled, False
         try:
-            WRITERS[name](op, x, tuple(unchanged(x, other) for other in tensors[1:]), attributes)
+            WRITERS[name](op, x, tensors[1:], attributes)
         finally:
             mode.enabled = enabled
         if finish:
@@ -56,10 +58,17 @@ def check(op, x: Tensor, recorded: bool) -> None:
     check_inplace(op.public + "_", x, recorded)
 
 
-def unchanged(x: Tensor, other: Tensor) -> Tensor:
-    """``other``, copied if it shares memory with ``x``."""
-    shared = overlapping(x, other)
-    return CALLS["clone"](other) if shared else other
+def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple[tuple, dict]:
+    """Operands and indices, copied where the write would change them before they are read.
+
+    Raises:
+        InplaceError: x and one of them are dense and share memory.
+    """
+    def change(y: Any, operand: str = "") -> Any:
+        copied = operand in ("value", "values") and y.layout.numel == 1 or op.name == "masked_scatter"
+        return unchanged(op.public + "_", x, y, at_its_place=False, copied=copied)
+    others = tuple([change(y, operand) for operand, y in zip(op.operands[1:], tensors[1:])])
+    return (x, *others), {name: with_tensors(value, change, Tensor) for name, value in attributes.items()}
 
 
 def record_before(op, x: Tensor, tensors: tuple, attributes: dict):

@@ -11,7 +11,7 @@ from typing import Any, Callable
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, can_cast, of_default_dtype
-from ..base.errors import ArgumentError, DTypeError, InplaceError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
@@ -21,7 +21,7 @@ from ..modes.interpreters import Call, interpret, is_marked, quick_write
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
-from ..tensors.overlap import partially_overlaps
+from ..tensors.overlap import unchanged
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
 from . import elementwise as dispatch
@@ -58,7 +58,8 @@ class InplaceCall:
             out = quick_write(op, (x, *others), self.beneath)
             if out is not None:
                 return out
-        operands = (x, *[y if type(y) in PLAIN else unchanged(op, x, unwrap_number(y)) for y in others])
+        operands = (x, *[y if type(y) in PLAIN else unchanged(op.public + "_", x, unwrap_number(y), copied=name == "value")
+                         for name, y in zip(op.operands[1:], others)])
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
         if special:
@@ -152,20 +153,6 @@ def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
     if not is_marked(operands):
         check_inplace(op.public + "_", x, recorded)
     return store_complex_form(op, (CALLS["clone"](x) if recorded else x, *others), x)
-
-
-def unchanged(op: Elementwise, x: Tensor, y):
-    """An operand that the write to ``x`` does not change before it is read: itself, or a copy where memory is interleaved.
-
-    Raises:
-        InplaceError: both are dense and share part of their memory.
-    """
-    if not isinstance(y, Tensor) or not partially_overlaps(x, y):
-        return y
-    if x.layout.dense and y.layout.dense:
-        raise InplaceError(f"{op.public}_: an operand overlaps the memory that is written, at another offset or with other "
-                           "strides. Hint: clone it first.")
-    return CALLS["clone"](y)
 
 
 def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:

@@ -1,9 +1,13 @@
-"""Whether tensors may share bytes."""
+"""Whether tensors may share bytes, and what is read of memory that is written to."""
 from __future__ import annotations
 
+from typing import Any
+
+from ..base.calls import CALLS
+from ..base.errors import InplaceError
 from .tensor import Tensor
 
-__all__ = ["overlapping", "partially_overlaps", "span"]
+__all__ = ["overlapping", "partially_overlaps", "span", "unchanged"]
 
 
 def span(x: Tensor) -> tuple[int, int]:
@@ -47,3 +51,22 @@ def partially_overlaps(x: Tensor, y: Tensor) -> bool:
     """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
     same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
     return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)
+
+
+def unchanged(name: str, x: Tensor, y: Any, at_its_place: bool = True, copied: bool = False) -> Any:
+    """An operand that a write to ``x`` does not change before it is read: itself, or a copy where memory is interleaved.
+
+    Args:
+        name: of the write, for the error.
+        at_its_place: whether each element is read where it is written; else an operand may not even be ``x``.
+        copied: whether it may overlap as it likes: it is a number, or no write of torch's refuses it.
+
+    Raises:
+        InplaceError: both are dense and share memory.
+    """
+    if not isinstance(y, Tensor) or not (partially_overlaps if at_its_place else overlapping)(x, y):
+        return y
+    if x.layout.dense and y.layout.dense and not copied:
+        raise InplaceError(f"{name}: an operand overlaps the memory that is written, at another offset or with other strides. "
+                           "Hint: clone it first.")
+    return CALLS["clone"](y)

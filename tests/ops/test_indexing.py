@@ -477,11 +477,46 @@ def test_write_through_a_view_at_points():
     assert w.grad.tolist() == [1.0, 1.0] and x.grad.sum().item() == 12 - 6
 
 
-def test_writing_a_part_of_itself():
-    """A source that shares memory with the target is read before it is written over."""
-    x = tensor(arange(6))
-    x.index_copy_(0, nbgrad.tensor([1, 2, 3, 4, 5]), x[:5])
-    assert x.tolist() == [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+WRITES_OF_A_PART = {
+    "index_copy_": lambda x, part: x.index_copy_(0, nbgrad.tensor([1, 2, 3]), part),
+    "index_add_": lambda x, part: x.index_add_(0, nbgrad.tensor([1, 2, 3]), part),
+    "scatter_": lambda x, part: x.scatter_(0, nbgrad.tensor([1, 2, 3]), part),
+    "scatter_add_": lambda x, part: x.scatter_add_(0, nbgrad.tensor([1, 2, 3]), part),
+    "index_put_": lambda x, part: x.index_put_((nbgrad.tensor([1, 2, 3]),), part),
+    "setitem": lambda x, part: x.__setitem__(nbgrad.tensor([1, 2, 3]), part),
+    "index of scatter_": lambda x, part: x.scatter_(0, part, 2),
+    "index of index_fill_": lambda x, part: x.index_fill_(0, part, 2),
+    "index of scatter_add_": lambda x, part: x.scatter_add_(0, part, nbgrad.tensor([10 ** 9, 1, 1])),
+    "index of setitem": lambda x, part: x.__setitem__(part, 2),
+}
+
+
+@pytest.mark.parametrize("write", WRITES_OF_A_PART.values(), ids=WRITES_OF_A_PART)
+def test_writing_a_part_of_itself(write):
+    """A source, or an index, that shares memory with a dense target is refused, as by elementwise writes."""
+    x = nbgrad.tensor([1, 2, 0, 3])
+    with pytest.raises(nbgrad.InplaceError, match="overlaps"):
+        write(x, x[:3])
+    assert x.tolist() == [1, 2, 0, 3]
+
+
+def test_writing_between_interleaved_parts():
+    """Where the memory of a target and of what is read is interleaved, all of it is read before anything is written."""
+    x = nbgrad.tensor([[0, 1, 2], [0, 1, 2], [2, 0, 1]])
+    x[:, :2].scatter_(0, x[:, 1:], 7)
+    expected = np.array([[0, 1, 2], [0, 1, 2], [2, 0, 1]])
+    np.put_along_axis(expected[:, :2], expected[:, 1:].copy(), 7, 0)
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_writing_one_of_its_own_elements():
+    """An element of the target that stands for a number is read first."""
+    mask = nbgrad.tensor([True, False, True, True])
+    for write in (lambda x: x.masked_fill_(mask, x[3]), lambda x: x.index_fill_(0, nbgrad.tensor([0, 2, 3]), x[3]),
+                  lambda x: x.__setitem__(mask, x[3]), lambda x: x.__setitem__(nbgrad.tensor([0, 3, 2]), x[3])):
+        y = tensor(arange(4))
+        write(y)
+        assert y.tolist() == [3.0, 1.0, 3.0, 3.0]
 
 
 def test_in_place_on_a_leaf_is_refused():
