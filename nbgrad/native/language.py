@@ -132,12 +132,12 @@ def c_function(name: str, count: int, result: str = "i32") -> Callable[..., int]
     """A function of the C library, of so many integers or pointers.
 
     Args:
-        result: LLVM's type of what it returns; a pointer counts as ``i64``.
+        result: LLVM's type of what it returns, ``void`` for nothing; a pointer counts as ``i64``.
     """
     def call(*args: Any) -> int:
         import ctypes
         function = getattr(ctypes.CDLL(None), name)
-        function.restype = ctypes.c_int32 if result == "i32" else ctypes.c_int64
+        function.restype = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "void": None}[result]
         return function(*args)
     setattr(call, "c_function", (name, count, result))          # noqa: B010
     return call

@@ -14,6 +14,7 @@ import itertools
 import threading
 from typing import TYPE_CHECKING, cast
 
+from ..kernels.cpu.pool import HAS_WORKERS
 from .language import Row, Static, Words, entry, native
 from .places import note_write
 from .plans import Plan
@@ -22,6 +23,7 @@ from .primitives import (
     address_of_bytes,
     array_data,
     get_int64,
+    give_lock,
     hide,
     imag_part,
     keep,
@@ -35,12 +37,17 @@ from .primitives import (
     real_part,
     reraise,
     run_kernel,
-    share_kernel,
+    take_lock,
     thread_dict,
     thread_number,
     words,
     words_of,
 )
+
+if HAS_WORKERS:
+    from .pool import parallel
+else:
+    from .serial import parallel
 
 if TYPE_CHECKING:
     from ..tensors.storage import CPU, Storage
@@ -144,7 +151,9 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
             arrays.append(array_of(out))
         for operand in operands:
             arrays.append(array_of(operand))
-        share_kernel(record[0], units, record[2], pointers)
+        thread = give_lock()
+        parallel(record[0], units, record[2], address_of(pointers))
+        take_lock(thread)
 
 
 @native(borrows=True)

@@ -19,7 +19,7 @@ import numpy as np
 from ..base import config
 from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
-from ..kernels.cpu.pool import PAUSES, NoPool, Pool, pool_ir
+from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
 from . import calls, language, launches, nans, objects, places, plans, primitives, recording, steps, support
 from .anomaly_ir import NAN_TEXT
 from .calls import Caller, Differentiator, Writer
@@ -30,7 +30,12 @@ from .steps import Leader, Steps, Surveyor
 
 __all__ = ["Functions", "Native", "Uncompiled"]
 
-MODULES = (launches, places, calls, recording, steps, nans)
+if HAS_WORKERS:
+    from . import pool as threads
+else:
+    from . import serial as threads     # type: ignore[no-redef]
+
+MODULES = (threads, launches, places, calls, recording, steps, nans)
 GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
            "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR)}
 UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node", "requires_grad", "edge_of"),
@@ -238,7 +243,7 @@ class Native(Functions):
         introduce(known)
         own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
         self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN,
-                             (pool_ir() + NAN_TEXT, Pool.ENTRIES), checked, faults)
+                             (NAN_TEXT, ()), checked, faults)
         for names in UNBOUND.values():
             for name in names:
                 setattr(self, name, self.module.function(name))
@@ -271,11 +276,15 @@ def source_of(module: Any = None, name: str = "") -> bytes:
     return pathlib.Path(path).read_bytes()
 
 
+# What tells a core that it waits; not inline assembly, which would need LLVM's assembler in a warm process.
+PAUSES = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.hint(i32 1)"}
+
+
 def filled_in() -> dict[str, Any]:
     """What stands for the names in capitals in the text of primitives."""
     return {"ARRAY_DATA": objects.ARRAY_DATA, "ARRAY_BASE": objects.ARRAY_BASE, "TUPLE_ITEMS": objects.TUPLE_ITEMS,
             "BYTES_ITEMS": objects.BYTES_ITEMS, "LARGE_ARRAY": LARGE, "ARGUMENTS_OFFSET": 1 << 63,
-            "PAUSE": "  " + PAUSES.get(platform.machine(), ("", ""))[1], "TRIPLE": llvm.get_process_triple()}
+            "PAUSE": "  " + PAUSES.get(platform.machine(), ""), "TRIPLE": llvm.get_process_triple()}
 
 
 def launcher(known: dict[str, Any]) -> Functions:

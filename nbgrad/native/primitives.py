@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from .language import Words, primitive
 
 __all__ = ["Slot", "add", "address_of", "address_of_bytes", "allocate", "any_nan32", "any_nan64", "array_data", "as_tuple",
-           "bytes_of", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "hide", "imag_part", "keep",
-           "kept", "load", "new", "new_array", "new_word", "others", "owns_memory", "pause", "put", "put_float32", "put_float64",
-           "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "same_words", "share_kernel", "store", "subtract",
-           "swap", "switch", "thread_dict", "thread_number", "thread_state", "top_bits", "words", "words_of"]
+           "bytes_of", "call_eight", "call_one", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "give_lock", "hide",
+           "imag_part", "keep", "kept", "load", "new", "new_array", "new_word", "others", "owns_memory", "pause", "put",
+           "put_float32", "put_float64", "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "same_words", "store",
+           "subtract", "swap", "switch", "take_lock", "thread_dict", "thread_number", "thread_state", "top_bits", "words",
+           "words_of"]
 
 if TYPE_CHECKING:
     Slot = int
@@ -223,13 +224,15 @@ def run_kernel(kernel: int, units: int, pointers: Words) -> None:
     run_chunk(kernel, 0, units, address_of(pointers))
 
 
-@primitive("""  %thread = call ptr @PyEval_SaveThread()
-  call void @parallel(ptr %kernel_at, i64 %units, i64 %grain, ptr %pointers)
-  call void @PyEval_RestoreThread(ptr %thread)
-  ret void""".replace("  call void @parallel", "  %kernel_at = inttoptr i64 %kernel to ptr\n  call void @parallel"), yields=True)
-def share_kernel(kernel: int, units: int, grain: int, pointers: Words) -> None:
-    """Run a kernel on the pool, without the interpreter's lock."""
-    run_kernel(kernel, units, pointers)
+@primitive("  %thread = call ptr @PyEval_SaveThread()\n  %i = ptrtoint ptr %thread to i64\n  ret i64 %i", yields=True)
+def give_lock() -> int:
+    """Let other threads run Python from here on; what ``take_lock`` needs."""
+    return 0
+
+
+@primitive("  %state = inttoptr i64 %thread to ptr\n  call void @PyEval_RestoreThread(ptr %state)\n  ret void", yields=True)
+def take_lock(thread: int) -> None:
+    """Wait until this thread may go on."""
 
 
 @primitive("  %v = call double @PyComplex_RealAsDouble(ptr %x)\n  ret double %v", yields=True)
@@ -340,6 +343,20 @@ def run_chunk(kernel: int, start: int, stop: int, pointers: int) -> None:
     """Run a part of a kernel's work."""
     scratch = (ctypes.c_void_p * 2)()
     KERNEL(kernel)(ctypes.addressof(scratch), ctypes.addressof(scratch), start, stop, pointers)
+
+
+@primitive("  %f = inttoptr i64 %function to ptr\n  %v = call i64 %f(i64 %x)\n  ret i64 %v")
+def call_one(function: int, x: int) -> int:
+    """Call a C function by its address. For native code alone."""
+    raise NotImplementedError
+
+
+@primitive("""  %x = inttoptr i64 %function to ptr
+  %v = call i64 %x(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f, i64 %g, i64 %h)
+  ret i64 %v""")
+def call_eight(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
+    """Call a C function by its address. For native code alone."""
+    raise NotImplementedError
 
 
 def function_address(function: Callable) -> int:

@@ -1220,6 +1220,9 @@ class Body:
         if any(value.kind not in (INT, WORDS) for value in values):
             raise self.refuse(node, "C functions take ints and words")
         args = [f"i64 {v.ir if v.kind is INT else self.op(f'ptrtoint ptr {v.ir} to i64')}" for v in values]
+        if out == "void":
+            self.emit(f"call void @{symbol}({', '.join(args)})")
+            return Value("@_Py_NoneStruct", NONE)
         result = self.op(f"call {out} @{symbol}({', '.join(args)})")
         return Value(result if out == "i64" else self.op(f"sext i32 {result} to i64"), INT)
 

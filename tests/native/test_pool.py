@@ -9,22 +9,29 @@ import sys
 import threading
 import time
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from nbgrad.base.errors import RangeError
 from nbgrad.kernels.cpu import pool as pool_module
-from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, pool_ir, quota
+from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, quota
 from nbgrad.kernels.cpu.store import Loader, Store
+from nbgrad.native import pool as threads, serial
+from nbgrad.native.link import Module
 from tests.helpers import fork
 
 pytestmark = pytest.mark.skipif(not pool_module.HAS_WORKERS, reason="the pool has workers on 64-bit Linux only")
 
 # Kernels have Numba's convention; `args` is an array of pointers.
-KERNELS = """
-target triple = "@TRIPLE"
-@POOL
+PARALLEL = """
+define private void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %args) {
+  %k = ptrtoint ptr %kernel to i64
+  %a = ptrtoint ptr %args to i64
+  call void @n.parallel(i64 %k, i64 %units, i64 %grain, i64 %a)
+  ret void
+}
+"""
+KERNELS = PARALLEL + """
 declare i64 @pthread_self()
 declare i32 @usleep(i32)
 
@@ -166,11 +173,10 @@ define i64 @self() {
   ret i64 %self
 }
 """
-TEXT = KERNELS.replace("@TRIPLE", llvm.get_process_triple()).replace("@POOL", pool_ir())
-NAMES = ["run", "run_often", "count", "total", "who", "scribble", "nested", "busy_cores", "doze", "self", *Pool.ENTRIES]
+NAMES = ["run", "run_often", "count", "total", "who", "scribble", "nested", "busy_cores", "doze", "self"]
 # Kept as long as the process: workers, and the hooks of fork and exit, are inside this code.
 LOADER = Loader(Store(None))
-ENTRIES = LOADER.module(TEXT, NAMES)
+ENTRIES = Module(LOADER, (threads,), {}, more=(KERNELS, NAMES)).entries
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = LAUNCHER(ENTRIES["run"])
 RUN_OFTEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
@@ -451,7 +457,7 @@ def test_slow_pool_steps_aside_and_comes_back(stepping):
 def test_loss_is_bounded(stepping):
     """A process that was stopped for long, or a slow worker, costs 16 * 20 ms of serial work at most."""
     pretend_busy_cores()
-    assert stepping.counters().owed <= pool_module.DEBT * pool_module.MOST_LOSS
+    assert stepping.counters().owed <= threads.DEBT * threads.MOST_LOSS
 
 
 def test_sharing_pool_does_not_step_aside(sharing):
@@ -528,29 +534,28 @@ def test_default_threads_refuses_nonsense(monkeypatch, text):
 def test_pool_without_workers(monkeypatch):
     """Where there are no POSIX semaphores the same entry points run everything serially."""
     monkeypatch.setattr(pool_module, "HAS_WORKERS", False)
-    text = f"""target triple = "{llvm.get_process_triple()}"
-        {pool_ir()}
-        define void @run(ptr %kernel, i64 %units, i64 %grain, ptr %args) {{
+    text = PARALLEL + """
+        define void @run(ptr %kernel, i64 %units, i64 %grain, ptr %args) {
           call void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %args)
           ret void
-        }}"""
-    entries = LOADER.module(text, ["run", *Pool.ENTRIES])
+        }"""
+    entries = Module(LOADER, (serial,), {}, more=(text, ["run"])).entries
     out = np.zeros(100, np.int64)
     args = (ctypes.c_void_p * 1)(out.ctypes.data)
     LAUNCHER(entries["run"])(ENTRIES["count"], 100, 10, args)
-    serial = Pool(entries, threads=4)
-    assert (out == 1).all() and serial.get_num_threads() == 1 and serial.ensure() == 0
+    alone = Pool(entries, threads=4)
+    assert (out == 1).all() and alone.get_num_threads() == 1 and alone.ensure() == 0
 
 
 def test_exit_with_workers_asleep():
     """A process ends at once and cleanly while its workers sleep."""
     script = ("import sys; sys.path[:0] = sys.argv[1].split(chr(10))\n"
-              "import llvmlite.binding as llvm\n"
-              "from nbgrad.kernels.cpu.pool import Pool, pool_ir\n"
+              "from nbgrad.kernels.cpu.pool import Pool\n"
               "from nbgrad.kernels.cpu.store import Loader, Store\n"
+              "from nbgrad.native import pool as threads\n"
+              "from nbgrad.native.link import Module\n"
               "loader = Loader(Store(None))\n"
-              "keep = 'define void @go(ptr %k) { call void @parallel(ptr %k, i64 1, i64 1, ptr %k) ret void }'\n"
-              "pool = Pool(loader.module(pool_ir() + keep, ['go', *Pool.ENTRIES]), threads=3)\n"
+              "pool = Pool(Module(loader, (threads,), {}).entries, threads=3)\n"
               "assert pool.ensure() == 2\n")
     paths = "\n".join(filter(None, sys.path))
     done = subprocess.run([sys.executable, "-c", script, paths], timeout=60, capture_output=True)
