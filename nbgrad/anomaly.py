@@ -36,7 +36,10 @@ from .graph.edges import Node
 from .graph.node import name_of
 from .graph.saved import writes, written
 from .graph.task import GraphTask, state
+from .kernels.cpu.build import Program, address
+from .kernels.templates.nan import nan_loop
 from .native.places import FRAMES, MOST_FRAMES, PLACES
+from .native.plans import pack_record
 from .tensors.batch_levels import BATCHED, whole
 from .tensors.layout import Layout
 from .tensors.tensor import Tensor, native
@@ -181,35 +184,43 @@ def watcher() -> tuple:
 
 # ---- NaN -----------------------------------------------------------------------------------------------------------
 
-NAN_CODES = {"float32": (1, 1), "complex64": (1, 2), "float64": (2, 1), "complex128": (2, 2)}      # code, numbers an element
-ASK = 3
-_sizes: dict[Layout, int] = {}
+# By layout the launch that searches its memory; else False where no NaN can be, True where ``has_nan`` is asked.
+_searches: dict[Layout, bytes | bool] = {}
+NUMBERS = {"float32": ("float32", 1), "complex64": ("float32", 2), "float64": ("float64", 1), "complex128": ("float64", 2)}
 
 
-def scan_size(layout: Layout) -> int:
-    """What native code must know to search memory of a layout: ``4 * numbers + code``; see ``Native.nan_finder``.
+def search_of(layout: Layout) -> bytes | bool:
+    """What native code must know to search memory of a layout: see ``NanFinder`` of native/nans.py.
 
     Elements that lie side by side are searched in any order, and an element that is expanded is searched once.
     """
     if layout.special is BATCHED:
-        return ASK
+        return True
     if not layout.dtype.differentiable or not layout.numel:
-        return 0
-    code, numbers = NAN_CODES.get(layout.dtype.name, (ASK, 1))
+        return False
+    if layout.dtype.name not in NUMBERS:
+        return True
     sizes = [(stride, size) for size, stride in zip(layout.shape, layout.strides) if stride and size > 1]
     reach = 1
     for stride, size in sorted(sizes):
         if stride != reach:
-            return ASK
+            return True
         reach *= size
-    return 4 * reach * numbers + code
+    dtype, numbers = NUMBERS[layout.dtype.name]
+    return pack_record(nan_kernel(dtype), reach * numbers, 1, 1, (0,), 0)
+
+
+@cache
+def nan_kernel(dtype: str) -> int:
+    """Address of the search."""
+    return address(Program("nan", nan_loop(dtype), None))
 
 
 def has_nan(x: Tensor) -> bool:
     """Whether a tensor holds a NaN, where its layout is new to the native search or none for it."""
     layout = x.layout
-    if layout not in _sizes:
-        keep(_sizes, layout, scan_size(layout))
+    if layout not in _searches:
+        keep(_searches, layout, search_of(layout))
     return layout.dtype.differentiable and bool(layout.numel) and bool(np.isnan(elements(whole(x))).any())
 
 
@@ -223,7 +234,7 @@ def elements(x: Tensor) -> np.ndarray:
 @cache
 def nan_finder() -> Callable:
     """``first_nan(results)``; 40 ns for one result of 16 elements."""
-    return native.nan_finder(_sizes, has_nan)
+    return native.nan_finder(_searches, has_nan)
 
 
 # ---- the watched pass ----------------------------------------------------------------------------------------------

@@ -359,6 +359,21 @@ def test_importing_the_package_is_light():
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
 
+# Who writes LLVM's text: what has both meanings, what all native code rests on, and the translator.
+LLVM_TEXT = {"native.primitives", "native.support", "native.translate", "native.link"}     # the last: how a core waits
+LLVM_WORDS = ("getelementptr ", "= phi ", "br i1 ", "br label %", "alloca ", "call void @", "@incref", "@decref")
+
+
+def test_nobody_else_writes_machine_code():
+    """No count of references, no label and no phi is written by hand outside of the native language."""
+    writers = set()
+    for name, path in modules().items():
+        texts = [node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)]
+        if any(word in text for text in texts if isinstance(text, str) for word in LLVM_WORDS):
+            writers.add(name)
+    assert writers == LLVM_TEXT
+
+
 def branches_on_cuda(path: Path) -> list[int]:
     """Lines of conditions that mention cuda."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -43,7 +43,8 @@ class Blocks:
         self.entries = entries
         capsule = ctypes.pythonapi.PyCapsule_New
         capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        self._handler = Handler(b"nbgrad", 1, None, *[entries[f"memory_{name}"] for name in ("malloc", "calloc", "realloc", "free")])
+        functions = [entries[f"memory_{name}"] for name in ("malloc", "calloc", "realloc", "free")]
+        self._handler = Handler(b"nbgrad", 1, None, *functions)
         self._name = b"mem_handler"             # a capsule keeps the pointer
         self.capsule = capsule(ctypes.addressof(self._handler), self._name, None)
         self._set = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(numpy_function(SET_HANDLER))
@@ -111,5 +112,5 @@ def load_blocks() -> Blocks | None:
     # Arrays may be freed after everything else: what frees them is never unloaded.
     for kept in (store, made):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    core: Any = np._core        # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
+    core: Any = np._core
     return made if core.multiarray.get_handler_name(made.make(np.empty, 1)) == "nbgrad" else None

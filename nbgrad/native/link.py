@@ -21,7 +21,6 @@ from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
 from . import calls, language, launches, nans, objects, places, plans, primitives, recording, steps, support
-from .anomaly_ir import NAN_TEXT
 from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
@@ -33,7 +32,7 @@ __all__ = ["Functions", "Native", "Uncompiled"]
 if HAS_WORKERS:
     from . import pool as threads
 else:
-    from . import serial as threads     # type: ignore[no-redef]
+    from . import serial as threads  # type: ignore[no-redef]
 
 MODULES = (threads, launches, places, calls, recording, steps, nans)
 GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -143,9 +142,9 @@ class Functions:
         """See ``Leader``."""
         return self.method(Leader(accumulator, target, through))
 
-    def nan_finder(self, sizes: dict, slow: Callable) -> Callable:
+    def nan_finder(self, searches: dict, slow: Callable) -> Callable:
         """See ``NanFinder``."""
-        return self.method(NanFinder(sizes, slow))
+        return self.method(NanFinder(searches, slow))
 
 
 class Uncompiled(Functions):
@@ -243,7 +242,7 @@ class Native(Functions):
         introduce(known)
         own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
         self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN,
-                             (NAN_TEXT, ()), checked, faults)
+                             checked=checked, faults=faults)
         for names in UNBOUND.values():
             for name in names:
                 setattr(self, name, self.module.function(name))

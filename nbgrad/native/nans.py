@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .language import bound
 from .launches import data
-from .primitives import any_nan32, any_nan64, as_tuple
+from .primitives import address_of, address_of_bytes, as_tuple, run_kernel, words, words_of
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
@@ -19,34 +19,35 @@ class NanFinder:
     """``first_nan(results)``: the position of the first of some results that holds a NaN, or None; Tensors, None, or one alone.
 
     Attributes:
-        sizes: by layout ``4 * count + code``: how many elements lie side by side, and what they are (0: what cannot hold one,
-            1: float32, 2: float64).
-        slow: ``slow(tensor) -> bool`` for layouts that are not in ``sizes``, or not simple.
+        searches: by layout the record of a kernel that says whether memory holds one; False where none can be; True: ask ``slow``.
+        slow: ``slow(tensor) -> bool``, also for layouts that are not in ``searches``.
     """
 
-    __slots__ = ("sizes", "slow")
-    sizes: dict
+    __slots__ = ("searches", "slow")
+    searches: dict
     slow: Callable
 
-    def __init__(self, sizes, slow):
-        self.sizes, self.slow = sizes, slow
+    def __init__(self, searches, slow):
+        self.searches, self.slow = searches, slow
 
     def holds(self, x: Tensor) -> bool:
         """Whether a result holds a NaN."""
-        size = self.sizes.get(x.layout)
-        if size is None:
-            return self.slow(x) is True
-        word = int(size)
-        code = word & 3
-        if code == 0:
+        search = self.searches.get(x.layout)
+        if search is False:
             return False
-        if code == 1:
-            return any_nan32(data(x), word >> 2)
-        if code == 2:
-            return any_nan64(data(x), word >> 2)
-        return self.slow(x) is True
+        if search is None or search is True:
+            return self.slow(x) is True
+        record: bytes = search
+        facts, pointers, found = words_of(record), words(3), words(1)
+        pointers[0], pointers[1], pointers[2] = address_of_bytes(record) + 72, address_of(found), data(x)
+        run_kernel(facts[0], facts[1], pointers)
+        return found[0] != 0
 
     def __call__(self, results):
+        if isinstance(results, Tensor):
+            if self.holds(results):
+                return 0
+            return None
         several: tuple = as_tuple(results) if type(results) is tuple or type(results) is list else (results,)
         for k in range(len(several)):
             x = several[k]

@@ -1,12 +1,12 @@
 """Native code: a pool of threads. A large kernel is cut into chunks that parked workers and the caller claim.
 
 ``parallel(kernel, units, grain, pointers)`` runs a kernel of Numba's convention over ``[0, units)``, ``grain`` units a claim. The
-workers are plain POSIX threads that block all signals and never touch Python: waking them costs no Python, and the first large launch
-starts them, in a forked child too. ``Pool`` of kernels/cpu/pool.py sets their number.
+workers are plain POSIX threads that block all signals and never touch Python: waking them costs no Python, and the first large
+launch starts them, in a forked child too. ``Pool`` of kernels/cpu/pool.py sets their number.
 
 A launch is serial when there are no workers, one chunk, another launch holds the pool (which covers launches from several Python
-threads and from inside a kernel), or the pool is in debt. Everything here is numbers: it cannot fail, and needs no interpreter. Tests
-run these very functions in Python, under schedules drawn at random.
+threads and from inside a kernel), or the pool is in debt. Everything here is numbers: it cannot fail, and needs no interpreter.
+Tests run these very functions in Python, under schedules drawn at random.
 
 NOTE [Claim]: ``pool_word`` is run << 32 | chunks left. A chunk is claimed by compare-and-swap from n to n - 1, and
 only then are the run's fields read: a run cannot end, and its fields cannot change, while a claimed chunk is

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .language import Words, primitive
 
-__all__ = ["Slot", "add", "address_of", "address_of_bytes", "allocate", "any_nan32", "any_nan64", "array_data", "as_tuple",
-           "bytes_of", "call_eight", "call_one", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "give_lock", "hide",
+__all__ = ["Slot", "add", "address_of", "address_of_bytes", "allocate", "array_data", "as_tuple", "bytes_of", "call_eight",
+           "call_one", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "give_lock", "hide",
            "imag_part", "keep", "kept", "load", "new", "new_array", "new_word", "others", "owns_memory", "pause", "put",
            "put_float32", "put_float64", "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "same_words", "store",
            "subtract", "swap", "switch", "take_lock", "thread_dict", "thread_number", "thread_state", "top_bits", "words",
@@ -252,19 +252,6 @@ def imag_part(x: object) -> float:
   ret i1 %bad""", raises=True)
 def reraise() -> None:
     """Go on with the error that a primitive may have left."""
-
-
-def _nan_search(bits: int) -> Callable[[int, int], bool]:
-    def any_nan(address, count):
-        import numpy
-        element = {32: ctypes.c_float, 64: ctypes.c_double}[bits]
-        return bool(numpy.isnan(numpy.ctypeslib.as_array((element * count).from_address(address))).any())
-    any_nan.__name__, any_nan.__annotations__ = f"any_nan{bits}", {"address": "int", "count": "int", "return": "bool"}
-    body = f"  %data = inttoptr i64 %address to ptr\n  %v = call i1 @any_nan_{bits}(ptr %data, i64 %count)\n  ret i1 %v"
-    return primitive(body)(any_nan)
-
-
-any_nan32, any_nan64 = _nan_search(32), _nan_search(64)
 
 
 # ---- threads -------------------------------------------------------------------------------------------------------

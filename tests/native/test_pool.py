@@ -16,7 +16,7 @@ from nbgrad.base.errors import RangeError
 from nbgrad.kernels.cpu import pool as pool_module
 from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, quota
 from nbgrad.kernels.cpu.store import Loader, Store
-from nbgrad.native import pool as threads, serial
+from nbgrad.native import pool as native_pool, serial
 from nbgrad.native.link import Module
 from tests.helpers import fork
 
@@ -176,7 +176,7 @@ define i64 @self() {
 NAMES = ["run", "run_often", "count", "total", "who", "scribble", "nested", "busy_cores", "doze", "self"]
 # Kept as long as the process: workers, and the hooks of fork and exit, are inside this code.
 LOADER = Loader(Store(None))
-ENTRIES = Module(LOADER, (threads,), {}, more=(KERNELS, NAMES)).entries
+ENTRIES = Module(LOADER, (native_pool,), {}, more=(KERNELS, NAMES)).entries
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = LAUNCHER(ENTRIES["run"])
 RUN_OFTEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
@@ -457,7 +457,7 @@ def test_slow_pool_steps_aside_and_comes_back(stepping):
 def test_loss_is_bounded(stepping):
     """A process that was stopped for long, or a slow worker, costs 16 * 20 ms of serial work at most."""
     pretend_busy_cores()
-    assert stepping.counters().owed <= threads.DEBT * threads.MOST_LOSS
+    assert stepping.counters().owed <= native_pool.DEBT * native_pool.MOST_LOSS
 
 
 def test_sharing_pool_does_not_step_aside(sharing):
@@ -552,10 +552,10 @@ def test_exit_with_workers_asleep():
     script = ("import sys; sys.path[:0] = sys.argv[1].split(chr(10))\n"
               "from nbgrad.kernels.cpu.pool import Pool\n"
               "from nbgrad.kernels.cpu.store import Loader, Store\n"
-              "from nbgrad.native import pool as threads\n"
+              "from nbgrad.native import pool\n"
               "from nbgrad.native.link import Module\n"
               "loader = Loader(Store(None))\n"
-              "pool = Pool(Module(loader, (threads,), {}).entries, threads=3)\n"
+              "pool = Pool(Module(loader, (pool,), {}).entries, threads=3)\n"
               "assert pool.ensure() == 2\n")
     paths = "\n".join(filter(None, sys.path))
     done = subprocess.run([sys.executable, "-c", script, paths], timeout=60, capture_output=True)
