@@ -57,8 +57,8 @@ bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; up
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
 	$(BIN)/python -m nbgrad.cubins
 
-fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them
-	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py
+fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them; native code in its other builds
+	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py tests/native/test_builds.py
 
 clean:  ## remove what the targets made, .venv included
 	rm -rf $(VENV) .venv-3.* build examples/digits.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
