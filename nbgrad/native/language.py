@@ -20,7 +20,10 @@ A class is an object of it, whose slots are read at their offsets; what has no a
 protocols. ``C | None`` must be tested before a field of it is read; ``isinstance``, ``type(x) is`` and ``is None`` tell the
 translator what they tell the reader; an annotated assignment, and ``cast``, are promises, which the checked build looks at.
 
-NOTE [Ints]: a machine number has 64 bits and wraps around; Python's do not. A function that counts on that is a primitive.
+NOTE [Ints]: a machine number has 64 bits and wraps around; Python's do not. A function that counts on that is a primitive. ``//``,
+``%``, ``<<`` and ``>>`` round, fail and shift as Python's do; raw code, which cannot fail, must not divide by 0. ``int(x)`` and
+``float(x)`` are of numbers: of a text, and ``int`` of a float, they raise TypeError. An index counts from the beginning: a negative
+one is an IndexError; words have no bounds.
 """
 from __future__ import annotations
 
