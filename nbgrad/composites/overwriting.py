@@ -25,7 +25,7 @@ def overwriting(name: str) -> Callable:
     def function(x, *args, **named):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{name}_: expected a Tensor, got {type(x).__name__}.")
-        recorded = mode.enabled and requires_grad(x)
+        recorded = mode.enabled and (x._needs_grad_ is True or requires_grad(x))        # a batched tensor says True itself
         check_inplace(name + "_", x, recorded)
         # What the operation saves of its operand is the copy, which nobody writes to.
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
