@@ -24,12 +24,12 @@ from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as g
 from .autograd.graph_tools import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .base import dtypes as dtypes, errors as errors
 from .base.dtypes import (
-    DTYPES as DTYPES, DType as DType, DType as dtype, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool, bool_ as bool_,
-    can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat, complex64 as complex64,
-    dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float, float32 as float32,
-    float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo, int16 as int16, int16 as short,
-    int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8, promote_types as promote_types,
-    set_default_dtype as set_default_dtype, uint8 as uint8,
+    DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
+    bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
+    complex64 as complex64, dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float,
+    float32 as float32, float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo,
+    int16 as int16, int16 as short, int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8,
+    promote_types as promote_types, set_default_dtype as set_default_dtype, uint8 as uint8,
 )
 from .base.errors import (
     ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DeviceError as DeviceError,
@@ -182,7 +182,7 @@ def angle(input: Array, *, out: Tensor | None = None) -> Tensor:
 def any(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
         out: Tensor | None = None) -> Tensor:
     """Whether an element is not zero."""
-def arange(start: Number | None = None, end: Number | None = None, step: Number = 1, *, dtype: DType | None = None,
+def arange(start: Number | None = None, end: Number | None = None, step: Number = 1, *, dtype: DTypeLike | None = None,
            device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
            pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are integers."""
@@ -373,11 +373,11 @@ def einsum(equation: str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     """Sums of products of the operands' elements, by Einstein's convention."""
 def elu(input: Operand, alpha: Number = 1.0, inplace: _bool = False) -> Tensor:
     """x where x > 0, else alpha * (e**x - 1). inplace=True overwrites input."""
-def empty(*sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-          requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
-          memory_format: MemoryFormat | None = None, out: Tensor | None = None) -> Tensor:
+def empty(*sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+          device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+          pin_memory: _bool = False, memory_format: MemoryFormat | None = None, out: Tensor | None = None) -> Tensor:
     """A tensor whose elements are whatever its memory held."""
-def empty_like(input: Tensor, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: _bool = False,
+def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: _bool = False,
                layout: MemoryFormat | None = None, pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``input``."""
 def eq(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x == y."""
@@ -396,7 +396,7 @@ def expand_copy(x: Array, size: Ints, *, implicit: _bool = False, out: Tensor | 
     """What ``expand`` shows, copied."""
 def expm1(input: Array, *, out: Tensor | None = None) -> Tensor: """e**x - 1, exact near 0."""
 def expm1_(input: Tensor) -> Tensor: """In place: e**x - 1, exact near 0. See ``expm1``."""
-def eye(n: _int, m: _int | None = None, *, dtype: DType | None = None, device: Device | str | None = None,
+def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
         requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
         out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
@@ -427,11 +427,11 @@ def frac(input: Array, *, out: Tensor | None = None) -> Tensor: """The fraction 
 def frac_(input: Tensor) -> Tensor: """In place: The fraction of x, with its sign. See ``frac``."""
 def frexp(input: Array, *, out: Tensor | None = None) -> Frexp:
     """(mantissa, exponent) with input = mantissa * 2**exponent and 1/2 <= |mantissa| < 1; the exponent is int32."""
-def full(size: Ints, fill_value: Operand, *, dtype: DType | None = None, device: Device | str | None = None,
+def full(size: _int | Sequence[_int], fill_value: Operand, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
          requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
          out: Tensor | None = None) -> Tensor:
     """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex."""
-def full_like(input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: Device | str | None = None,
+def full_like(input: Tensor, fill_value: Operand, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
               requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
               memory_format: MemoryFormat | None = None) -> Tensor:
     """One number in the shape, memory order and dtype of ``input``."""
@@ -540,7 +540,7 @@ def lgamma(input: Array, *, out: Tensor | None = None) -> Tensor: """The logarit
 def lgamma_(input: Tensor) -> Tensor: """In place: The logarithm of the magnitude of the gamma function. See ``lgamma``."""
 def linear(input: Array, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``."""
-def linspace(start: Number | None, end: Number | None, steps: _int, *, dtype: DType | None = None,
+def linspace(start: Number | None, end: Number | None, steps: _int, *, dtype: DTypeLike | None = None,
              device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
              pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """``steps`` equidistant numbers from ``start`` to ``end``, both included."""
@@ -674,11 +674,11 @@ def nuclear_norm(input: Array, dim: Ints | None = None, keepdim: _bool = False, 
     """The sum of the singular values."""
 def one_hot(tensor: Array, num_classes: _int = -1) -> Tensor:
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
-def ones(*sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-         requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
-         out: Tensor | None = None) -> Tensor:
+def ones(*sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+         device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+         pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of ones, of the default dtype unless another is given."""
-def ones_like(input: Tensor, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: _bool = False,
+def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: _bool = False,
               layout: MemoryFormat | None = None, pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Ones in the shape and memory order of ``input``."""
 def orgqr(A: Array, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -939,10 +939,10 @@ def xlogy(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tenso
     """x * log(y); 0 where x is 0, unless y is NaN."""
 def xlogy_(input: Tensor, other: Operand) -> Tensor: """In place: x * log(y); 0 where x is 0, unless y is NaN. See ``xlogy``."""
 def zero_(input: Tensor) -> Tensor: """In place: Write 0 into every element. See ``zero``."""
-def zeros(*sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-          requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
-          out: Tensor | None = None) -> Tensor:
+def zeros(*sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+          device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+          pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of zeros, of the default dtype unless another is given."""
-def zeros_like(input: Tensor, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: _bool = False,
+def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: _bool = False,
                layout: MemoryFormat | None = None, pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Zeros in the shape and memory order of ``input``."""

@@ -187,6 +187,18 @@ def test_types_say_something(place):
         assert definition.returns is not None, name
 
 
+def test_functions_that_stubs_lead_to_say_their_types():
+    """Where a stub sends editors to a function of a module, all parameters and the result are annotated there."""
+    silent = []
+    for name in (name for name, definition in told("").items() if definition is None):
+        running = getattr(nbgrad, name)
+        if isinstance(running, FunctionType):
+            signature = inspect.signature(running)
+            kinds = [signature.return_annotation, *(p.annotation for p in signature.parameters.values())]
+            silent += [name] if inspect.Parameter.empty in kinds else []
+    assert silent == ["grad"]       # whose overloads say it
+
+
 @pytest.mark.parametrize("place", FILES)
 def test_hovering_shows_a_sentence(place):
     """What is made at run time has its first paragraph in the stub, where alone editors find it."""

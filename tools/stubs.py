@@ -173,7 +173,7 @@ class Stub:
             return f"_{name}"
         if hasattr(builtins, name) and name not in names:
             return name
-        value = names.get(name, COMMON.get(name))
+        value = COMMON.get(name) or names.get(name)
         if value is None:
             raise NameError(f"{self.module}: no type {name!r} for an annotation. Hint: NAMES, COMMON of tools/stubs.py.")
         if isinstance(value, types.ModuleType):
@@ -214,6 +214,7 @@ COMMON: dict[str, Any] = {
     **{name: ("nbgrad.tensors.members", name) for name in ("Array", "Ints", "Number", "Operand")},
     **{name: ("typing", name) for name in ("Any", "Self", "TypeAlias")},
     **{name: ("collections.abc", name) for name in ("Callable", "Iterator", "Sequence")},
+    "DTypeLike": ("nbgrad.base.dtypes", "DTypeLike"),
     "Tensor": nbgrad.Tensor, "DType": DType, "Device": nbgrad.device, "MemoryFormat": nbgrad.memory_format, "np": np,
 }
 

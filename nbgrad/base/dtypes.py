@@ -6,7 +6,7 @@ widened to float32 when they are loaded and narrowed when they are stored; bool 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -86,6 +86,10 @@ _default = float32
 _dependent: list[dict] = []
 
 
+# What ``dtype_of`` takes: a dtype, NumPy's or Python's type of the same kind, a name.
+DTypeLike: TypeAlias = "DType | np.dtype | type | str"
+
+
 def of_default_dtype(table: dict) -> dict:
     """A table of plans in which the default dtype may be contained: emptied when another one is set."""
     _dependent.append(table)
@@ -119,7 +123,7 @@ def set_default_dtype(d: DType) -> None:
         table.clear()
 
 
-def dtype_of(spec) -> DType:
+def dtype_of(spec: DTypeLike) -> DType:
     """The DType that ``spec`` names: a DType, a name, a NumPy dtype or scalar type, or a Python number type.
 
     Raises:
@@ -137,7 +141,8 @@ def dtype_of(spec) -> DType:
     if isinstance(spec, type) and spec in _BY_PYTHON:
         return _BY_PYTHON[spec]
     try:
-        found = _BY_NUMPY.get(np.dtype(spec).newbyteorder("="))
+        other: Any = spec
+        found = _BY_NUMPY.get(np.dtype(other).newbyteorder("="))
     except TypeError:
         found = None
     if found is None:

@@ -16,6 +16,7 @@ from ..base.errors import ArgumentError, DeviceError, GradError, NotSupportedErr
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of
 from ..tensors.layout import layout_of
+from ..tensors.storage import Device
 from ..tensors.tensor import Tensor, new_tensor
 from .casting import on_device
 from .numpy_exchange import from_numpy
@@ -92,7 +93,7 @@ class Relabelled:
         return capsule
 
 
-def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array.
 
     Args:

@@ -5,12 +5,13 @@ import inspect
 import math
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, INTEGER, DType, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
+from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import note_leaf, special, unusual
@@ -26,8 +27,8 @@ from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from ..tensors.memory_format import order_of, strides_of
-from ..tensors.storage import wrap_array
+from ..tensors.memory_format import MemoryFormat, order_of, strides_of
+from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
@@ -177,8 +178,9 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
 
 # ---- filled with a number ------------------------------------------------------------------------------------------
 
-def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-          layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def zeros(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+          out: Tensor | None = None) -> Tensor:
     """A tensor of zeros, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -191,8 +193,9 @@ def zeros(*sizes, size=None, dtype=None, device=None, requires_grad: bool = Fals
     return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
 
 
-def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-         layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def ones(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+         out: Tensor | None = None) -> Tensor:
     """A tensor of ones, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -204,8 +207,9 @@ def ones(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False
     return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
 
 
-def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = False,
-          layout=None, pin_memory: bool = False, memory_format=None, out: Tensor | None = None) -> Tensor:
+def empty(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+          memory_format: MemoryFormat | None = None, out: Tensor | None = None) -> Tensor:
     """A tensor whose elements are whatever its memory held.
 
     >>> import nbgrad
@@ -220,8 +224,9 @@ def empty(*sizes, size=None, dtype=None, device=None, requires_grad: bool = Fals
     return leaf("empty", empty_of(described), requires_grad)
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False,
-                  layout=None, pin_memory: bool = False) -> Tensor:
+def empty_strided(size: int | Sequence[int], stride: Sequence[int], *, dtype: DTypeLike | None = None,
+                  device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
+                  pin_memory: bool = False) -> Tensor:
     """An uninitialised tensor of given strides (in elements), on just the memory that they reach.
 
     Raises:
@@ -240,8 +245,8 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
     return leaf("empty_strided", new_tensor(memory._storage_, layout_of(layout.dtype, shape, strides)), requires_grad)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
-         layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def full(size: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+         requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex.
 
     Raises:
@@ -297,8 +302,8 @@ def fit_number(op: str, value: Any, dtype: DType):
     return whole if whole >= limits.min else whole + limits.max + 1
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False,
-                  layout=None, pin_memory: bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+                  layout: Any = None, pin_memory: bool = False) -> Tensor:
     """A 0-d tensor of one number, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -309,8 +314,8 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False,
                 requires_grad=requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype=None, device=None, requires_grad: bool = False,
-        layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+        requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere.
 
     >>> import nbgrad
@@ -342,8 +347,8 @@ def python_number(op: str, name: str, value):
     return value
 
 
-def arange(start=None, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False,
-           layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+           requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are
     integers.
 
@@ -459,8 +464,8 @@ def as_line(values: Any, layout: Layout) -> Tensor:
     return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 
-def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: bool = False,
-             layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+             requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """``steps`` equidistant numbers from ``start`` to ``end``, both included.
 
     >>> import nbgrad
@@ -473,8 +478,9 @@ def linspace(start, end, steps: int, *, dtype=None, device=None, requires_grad: 
     return leaf("linspace", as_line(values, layout), requires_grad)
 
 
-def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=None,
-             requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def logspace(start: float | Tensor, end: float | Tensor, steps: int, base: float = 10.0, *, dtype: DTypeLike | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+             out: Tensor | None = None) -> Tensor:
     """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``.
 
     >>> import nbgrad
@@ -490,8 +496,8 @@ def logspace(start, end, steps: int, base: float = 10.0, *, dtype=None, device=N
 
 # ---- from data -----------------------------------------------------------------------------------------------------
 
-def tensor(data: Any, *, dtype=None, device=None, requires_grad: bool = False,
-           layout=None, pin_memory: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+           layout: Any = None, pin_memory: bool = False) -> Tensor:
     """A leaf with a copy of ``data``: a number, nested sequences, an array, a tensor.
 
     Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their
@@ -626,7 +632,7 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
         fit_number("tensor", array.max().item(), dtype)
 
 
-def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
+def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | None = None) -> Tensor:
     """``data`` as a tensor, without a copy where that is possible: a tensor is itself, an array shares its memory.
 
     Raises:
@@ -644,7 +650,7 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype=dtype)
 
 
-def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None,
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, copy: bool | None = None,
             requires_grad: bool | None = None) -> Tensor:
     """``obj`` as a tensor: a tensor, an array, a DLPack exporter, a buffer, a number or nested sequences.
 
@@ -691,7 +697,7 @@ def shared_tensor(obj, dtype) -> Tensor | None:
     return None
 
 
-def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-D tensor on the memory of an object with the buffer protocol; ``offset`` in bytes.
 
     Raises:
@@ -715,8 +721,8 @@ def of_batch(factory, x: Any, *args, **kwargs) -> Tensor:
     return wrap(factory(whole(x), *args, **kwargs), x._levels_)
 
 
-def zeros_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
-               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+               layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Zeros in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -728,8 +734,8 @@ def zeros_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = 
     return leaf("zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad)
 
 
-def ones_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
-              layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+              layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Ones in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -741,8 +747,8 @@ def ones_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = F
     return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad)
 
 
-def empty_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = False,
-               layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+               layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -754,8 +760,9 @@ def empty_like(input: Tensor, *, dtype=None, device=None, requires_grad: bool = 
     return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format)), requires_grad)
 
 
-def full_like(input: Tensor, fill_value, *, dtype=None, device=None, requires_grad: bool = False,
-              layout=None, pin_memory: bool = False, memory_format=None) -> Tensor:
+def full_like(input: Tensor, fill_value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+              memory_format: MemoryFormat | None = None) -> Tensor:
     """One number in the shape, memory order and dtype of ``input``.
 
     >>> import nbgrad
@@ -782,8 +789,8 @@ def new_method(name: str, factory):
     return method
 
 
-def new_tensor_method(self, data, *, dtype=None, device=None, requires_grad: bool = False,
-                      layout=None, pin_memory: bool = False) -> Tensor:
+def new_tensor_method(self, data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+                      requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
     """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
     if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
         return leaf("new_tensor", out, requires_grad)

@@ -10,7 +10,7 @@ import contextlib
 import operator
 import os
 import struct
-from typing import Iterator
+from typing import Any, Iterator
 
 import numpy as np
 
@@ -196,7 +196,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices=(), enabled: bool = True) -> Iterator[None]:
+def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
     """What is drawn inside leaves the default generator as it was before. ``devices`` is accepted for torch's sake.
 
     >>> import nbgrad

@@ -297,7 +297,7 @@ def reflected(call: Callable) -> Callable:
 
 # ---- declarations at run time --------------------------------------------------------------------------------------
 
-def declare(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options) -> Callable:
+def declare(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options: Any) -> Callable:
     """Add an elementwise operation: its formula and its partial derivatives, nothing else (docs/adding-an-op.md).
 
     Args:

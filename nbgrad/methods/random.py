@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, INTEGER, DType, float32, float64, int64, require_floating
+from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
 from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
@@ -32,7 +34,8 @@ from ..modes.inference import made
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.memory_format import MemoryFormat
+from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
 
@@ -64,8 +67,9 @@ def normal_numbers(op: str, layout: Layout, generator) -> Tensor:
     return draw_floating(op, "normal", layout, generator, 0.0, 0.5 ** 0.5 if layout.dtype.is_complex else 1.0)
 
 
-def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-         requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def rand(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, generator: Generator | None = None,
+         dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
+         pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Uniform numbers from [0, 1).
 
     Raises:
@@ -82,8 +86,9 @@ def rand(*sizes, size=None, generator: Generator | None = None, dtype=None, devi
                 requires_grad)
 
 
-def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, device=None,
-          requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randn(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, generator: Generator | None = None,
+          dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
+          pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1.
 
     Raises:
@@ -99,9 +104,9 @@ def randn(*sizes, size=None, generator: Generator | None = None, dtype=None, dev
                 requires_grad)
 
 
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
-              requires_grad: bool = False, layout=None, pin_memory: bool = False,
-              memory_format=None) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: DTypeLike | None = None,
+              device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+              memory_format: MemoryFormat | None = None) -> Tensor:
     """``rand`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
@@ -112,9 +117,9 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype=None, 
                 requires_grad)
 
 
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype=None, device=None,
-               requires_grad: bool = False, layout=None, pin_memory: bool = False,
-               memory_format=None) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: DTypeLike | None = None,
+               device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+               memory_format: MemoryFormat | None = None) -> Tensor:
     """``randn`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
@@ -125,8 +130,9 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype=None,
     return leaf("randn_like", normal_numbers("randn_like", layout, generator), requires_grad)
 
 
-def randint(low=None, high=None, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-            requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randint(low: int | None = None, high: int | None = None, size: int | Sequence[int] | None = None, *,
+            generator: Generator | None = None, dtype: DTypeLike | None = None, device: Device | str | None = None,
+            requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
 
     Raises:
@@ -149,9 +155,9 @@ def randint(low=None, high=None, size=None, *, generator: Generator | None = Non
     return leaf("randint", integers("randint", layout, generator, low, high), requires_grad)
 
 
-def randint_like(input: Tensor, low=None, high=None, *, generator: Generator | None = None, dtype=None, device=None,
-                 requires_grad: bool = False, layout=None, pin_memory: bool = False,
-                 memory_format=None) -> Tensor:
+def randint_like(input: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None,
+                 dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
+                 layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
     """``randint`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
@@ -194,8 +200,8 @@ def whole_numbers(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=None,
-             requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, dtype: DTypeLike | None = int64, device: Device | str | None = None,
+             requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """The integers 0 to n - 1 in random order.
 
     Raises:
@@ -220,7 +226,8 @@ def randperm(n: int, *, generator: Generator | None = None, dtype=int64, device=
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
 
-def bernoulli(input: Tensor, p=None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: float | Tensor | None = None, *, generator: Generator | None = None,
+              out: Tensor | None = None) -> Tensor:
     """1 with the probability that ``input`` (or the number or tensor ``p``) says, else 0; in the shape and dtype of ``input``.
 
     Raises:
@@ -259,8 +266,9 @@ def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), p.detach())
 
 
-def normal(mean, std=1.0, size=None, *, generator: Generator | None = None, dtype=None, device=None,
-           requires_grad: bool = False, layout=None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def normal(mean: Any, std: Any = 1.0, size: int | Sequence[int] | None = None, *, generator: Generator | None = None,
+           dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
+           pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
     """Normal numbers: ``normal(mean, std, size)`` with numbers, or with tensors that broadcast for mean, std or both.
 
     The derivative by the parameters is 0: no gradient flows through the numbers that are drawn.
@@ -398,7 +406,7 @@ _FLOATS = (float32, float64)
 DIRECT = {"uniform": _FLOATS, "normal": _FLOATS, "bernoulli": _FLOATS, "exponential": _FLOATS, "integers": (int64,)}
 
 
-def uniform_(x: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, **bounds) -> Tensor:
+def uniform_(x: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None, **bounds: Any) -> Tensor:
     """In place: uniform numbers from [low, high); the bounds are also taken as ``to=`` and ``from=``, by torch's names.
 
     Raises:
@@ -437,7 +445,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     return fill("exponential_", x, "exponential", generator, lambd, 0.0)
 
 
-def bernoulli_(x: Tensor, p=0.5, *, generator: Generator | None = None) -> Tensor:
+def bernoulli_(x: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """In place: 1 with probability ``p``, a number or a tensor that broadcasts, else 0.
 
     Raises:
@@ -451,7 +459,8 @@ def bernoulli_(x: Tensor, p=0.5, *, generator: Generator | None = None) -> Tenso
     return fill("bernoulli_", x, "bernoulli", generator, p, 1.0)
 
 
-def random_(x: Tensor, low=None, high=None, *, generator: Generator | None = None, **bounds) -> Tensor:
+def random_(x: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None,
+            **bounds: Any) -> Tensor:
     """In place: integers from ``low`` to ``high - 1``; ``random_(high)`` starts at 0, ``random_()`` takes all the
     non-negative ones that the dtype counts without gaps.
 

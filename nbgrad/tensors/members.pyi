@@ -4,7 +4,7 @@ import numpy as np
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, type as _type
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias
-from ..base.dtypes import DType
+from ..base.dtypes import DType, DTypeLike
 from ..composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
@@ -207,10 +207,11 @@ class Members(Operators):
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), for batches of matrices."""
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """In place: baddbmm."""
-    def bernoulli(self, p: Number | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+    def bernoulli(self, p: _float | Tensor | None = None, *, generator: Generator | None = None,
+                  out: Tensor | None = None) -> Tensor:
         """1 with the probability that ``input`` (or the number or tensor ``p``) says, else 0; in the shape and dtype of
         ``input``."""
-    def bernoulli_(self, p: Number = 0.5, *, generator: Generator | None = None) -> Self:
+    def bernoulli_(self, p: _float | Tensor = 0.5, *, generator: Generator | None = None) -> Self:
         """In place: 1 with probability ``p``, a number or a tensor that broadcasts, else 0."""
     def bfloat16(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as bfloat16; itself if it is."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
@@ -636,24 +637,27 @@ class Members(Operators):
     def negative(self) -> Tensor: """-x."""
     def negative_(self) -> Self: """In place: -x. See ``neg``."""
     def new(self, *args: Any) -> Tensor: """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
-    def new_empty(self, *sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-                  requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
-                  memory_format: MemoryFormat | None = None) -> Tensor:
+    def new_empty(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+                  device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+                  pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
         """``nbgrad.empty`` with the dtype of this tensor unless another is given."""
     def new_empty_strided(self, size: Ints, stride: Ints, *, dtype: DType | None = None, device: Device | str | None = None,
                           requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
         """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
-    def new_full(self, size: Ints, fill_value: Operand, *, dtype: DType | None = None, device: Device | str | None = None,
-                 requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: _int | Sequence[_int], fill_value: Operand, *, dtype: DTypeLike | None = None,
+                 device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+                 pin_memory: _bool = False) -> Tensor:
         """``nbgrad.full`` with the dtype of this tensor unless another is given."""
-    def new_ones(self, *sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-                 requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_ones(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+                 device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+                 pin_memory: _bool = False) -> Tensor:
         """``nbgrad.ones`` with the dtype of this tensor unless another is given."""
-    def new_tensor(self, data: Any, *, dtype: DType | None = None, device: Device | str | None = None, requires_grad: _bool = False,
-                   layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
+                   requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
         """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
-    def new_zeros(self, *sizes: Ints, size: Ints | None = None, dtype: DType | None = None, device: Device | str | None = None,
-                  requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_zeros(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
+                  device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
+                  pin_memory: _bool = False) -> Tensor:
         """``nbgrad.zeros`` with the dtype of this tensor unless another is given."""
     def nextafter(self, other: Tensor) -> Tensor:
         """The next number after input in the direction of other: its derivative by input is 1, 0 where both are equal, by other
