@@ -1,4 +1,4 @@
-"""The pool's own source, run in Python under schedules drawn at random: at every step that other threads may see, another may run."""
+"""The pool's own source under schedules drawn at random: at every step that other threads may see, another may run."""
 from __future__ import annotations
 
 import inspect
@@ -161,7 +161,8 @@ def test_every_chunk_runs_once_under_many_schedules():
 
 
 PLANTED = {
-    "a claim without compare-and-swap": ("drain", "if swap(pool_word, seen, seen - 1):", "store(pool_word, seen - 1)\n        if True:"),
+    "a claim without compare-and-swap": ("drain", "if swap(pool_word, seen, seen - 1):",
+                                         "store(pool_word, seen - 1)\n        if True:"),
     "an announcement that is not taken back": ("rest", "!= 0 and withdrawn():", "!= 0:"),
     "a run that does not wait for its chunks": ("share", "while load(pool_done) != chunks:", "while False:"),
     "a count of done chunks that is not reset": ("share", "    store(pool_done, 0)\n", ""),
