@@ -131,7 +131,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     if watchers:        # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
-    usual_step, send_on = steps() if task.depth <= NATIVE_DEPTH else steps(nested=True)
+    usual_step, send_on, _ = steps() if task.depth <= NATIVE_DEPTH else steps(nested=True)
     step = step or usual_step
     while node is not None or heap:
         if node is None:
@@ -163,12 +163,6 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                 node = heappushpop(heap, (-node._seq_, ties, node))[2]
 
 
-def run_alone(node: Node, g, create_graph: bool, parts: dict[Node, Callable] | None):
-    """The results of a node that nobody has hung anything on, unless its own run did."""
-    results = backward_of(node, parts)(node, g, create_graph) if g is not None or node._rule_.takes_undefined else None
-    return results if node._meta_ is None else hooked_meanwhile(node, results, g)
-
-
 def backward_of(node: Node, parts: dict[Node, Callable] | None) -> Callable:
     """What runs a node, or the part of it that the pass is about: NOTE [Parts]."""
     return node._backward_ if parts is None or node._backward_ is freed_backward else parts.get(node, node._backward_)
@@ -196,8 +190,8 @@ def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
 
 
 @cache
-def steps(check: Callable | None = None, complain: Callable | None = None, nested: bool = False) -> tuple[Callable, Callable]:
-    """``advance`` and ``send``, a node's turn in a pass and its end alone: see ``Steps`` of native/steps.py.
+def steps(check: Callable | None = None, complain: Callable | None = None, nested: bool = False) -> tuple[Callable, ...]:
+    """``advance``, a node's turn in a pass, and its halves, ``send`` and ``run``: see ``Steps`` of native/steps.py.
 
     Args:
         check, complain: ``check(grads)`` is asked about the results of every node; whatever it finds but None,
@@ -219,7 +213,7 @@ def run_as_walk_does(node: Node, g, create_graph: bool, task: GraphTask):
     """What ``walk`` does with a node: run it right here, if it is a plain one."""
     if node._meta_ is None and (task.needed is None or (node in task.needed and node not in task.wanted)):
         state.node = node
-        return run_alone(node, g, create_graph, task.parts)
+        return steps()[2](node, g, create_graph, task.parts)
     return run_special(node, g, create_graph, task)
 
 

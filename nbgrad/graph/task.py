@@ -99,40 +99,10 @@ def from_below(counts: dict[Target, int], nodes: list[Node]) -> list[Node]:
     return order[::-1]
 
 
-def lead_through(node: Node, leading: dict[Target, bool], needed: set[Target], parted: dict[Node, int]) -> bool:
-    """Note for a node whether it leads to wanted places, as ``Leader`` of native/steps.py does for those with few edges.
-
-    Args:
-        leading, needed, parted: as ``nodes_needed`` returns them; in ``leading`` is what is wanted.
-
-    Returns:
-        Whether all that it leads to was seen before.
-    """
-    chosen, elsewhere = 0, False
-    for k, edge in enumerate(node._edges_):
-        if edge is not None:
-            below = target(edge)
-            leads = leading.get(below)
-            if leads:
-                chosen |= 1 << k
-            elif leads is None and not isinstance(below, Tensor):
-                return False
-            else:
-                elsewhere = True
-    if chosen:
-        leading[node] = True
-        needed.add(node)
-        if elsewhere:
-            parted[node] = chosen | 1 << len(node._edges_)
-    else:
-        leading.setdefault(node, False)
-    return True
-
-
 @cache
 def leader() -> Callable[[list, dict, set, dict], bool]:
-    """What ``lead_through`` does for all nodes of a list: see ``Leader`` of native/steps.py."""
-    return native.leader(AccumulateGrad, target, lead_through)
+    """``lead(order, leading, needed, parted)``: see ``Leader`` of native/steps.py."""
+    return native.leader(AccumulateGrad, target)
 
 
 class Captures:

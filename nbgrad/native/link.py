@@ -127,20 +127,20 @@ class Functions:
             words += [self.slot(node_type, f"_s{k}_"), self.slot(node_type, f"_v{k}_"), int(is_number), what]
         return self.method(Differentiator(self.words(*words, *parts), *calls), "__call__" if listed else "in_full")
 
-    def steps(self, *parts: Any, compiled: bool = True) -> tuple[Callable, Callable]:
-        """``advance`` and ``send``: see ``Steps``, which the arguments make; as they are where they are not to be compiled."""
+    def steps(self, *parts: Any, compiled: bool = True) -> tuple[Callable, Callable, Callable]:
+        """``advance``, ``send`` and ``run``: see ``Steps``, which the arguments make; as they are where not to be compiled."""
         owner = Steps(*parts)
         if not compiled:
-            return owner.advance, owner.send
-        return self.method(owner, "advance"), self.method(owner, "send")
+            return owner.advance, owner.send, owner.run
+        return self.method(owner, "advance"), self.method(owner, "send"), self.method(owner, "run")
 
     def surveyor(self, accumulator: type, target: Callable) -> Callable:
         """See ``Surveyor``."""
         return self.method(Surveyor(accumulator, target))
 
-    def leader(self, accumulator: type, target: Callable, through: Callable) -> Callable:
+    def leader(self, accumulator: type, target: Callable) -> Callable:
         """See ``Leader``."""
-        return self.method(Leader(accumulator, target, through))
+        return self.method(Leader(accumulator, target, Leader(accumulator, target, None).choose))
 
     def nan_finder(self, searches: dict, slow: Callable) -> Callable:
         """See ``NanFinder``."""

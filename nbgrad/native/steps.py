@@ -58,7 +58,7 @@ def is_simple(edge, accumulator: type) -> bool:
 
 @bound
 class Steps:
-    """``advance(work, node)``, a node's turn in a pass, and ``send(work, node, grads, frees)``, its end alone.
+    """``advance(work, node)``, a node's turn in a pass, and its two halves, ``run`` and ``send``.
 
     Attributes:
         accumulator: the class of leaves' nodes.
@@ -122,18 +122,10 @@ class Steps:
         node._backward_ = self.freed
         del first, second, third, attrs, backward
 
-    def advance(self, work: Work, node: Node):
-        """Run a plain node on what has arrived for it, and send its results on.
-
-        Returns:
-            What ``send`` does.
-        """
-        current, _, buffers, create, frees, parts, _ = work
-        current["node"] = node
-        g = buffers.get(node)
+    @native(inline=True)
+    def run(self, node: Node, g, create, parts):
+        """The results of a plain node on what has arrived for it: of its ``backward``, or of the part that the pass is about."""
         grads = None
-        if g is not None:
-            del buffers[node]
         if g is not None or node._rule_.takes_undefined is True:
             backward = node._backward_
             if parts is not None and backward is not self.freed:
@@ -143,6 +135,20 @@ class Steps:
             grads = backward(node, g, create)
         if node._meta_ is not None:                             # in its run the node was given one
             grads = self.hooked(node, grads, g)
+        return grads
+
+    def advance(self, work: Work, node: Node):
+        """Run a plain node on what has arrived for it, and send its results on.
+
+        Returns:
+            What ``send`` does.
+        """
+        current, _, buffers, create, frees, parts, _ = work
+        current["node"] = node
+        g = buffers.get(node)
+        if g is not None:
+            del buffers[node]
+        grads = self.run(node, g, create, parts)
         del g
         if self.check is not None:
             found = self.check(grads)
@@ -248,7 +254,7 @@ class Leader:
 
     Attributes:
         accumulator, target: as of ``Surveyor``.
-        through: ``through(node, leading, needed, parted)``, the same for one node with more edges than a word has bits.
+        through: ``choose`` where numbers have any number of bits, for nodes with more edges than a word has.
     """
 
     __slots__ = ("accumulator", "target", "through")
@@ -262,29 +268,34 @@ class Leader:
     def __call__(self, order: list, leading: dict, needed: set, parted: dict) -> bool:
         """Note what leads to wanted places: see ``nodes_needed`` of graph/task.py; whether the nodes came in such an order."""
         for node in order:
-            edges = cast(Node, node)._edges_
-            if len(edges) >= 60:
+            if len(cast(Node, node)._edges_) >= 60:
                 if self.through(node, leading, needed, parted) is not True:
                     return False
+            elif not self.choose(cast(Node, node), leading, needed, parted):
+                return False
+        return True
+
+    @native(inline=True)
+    def choose(self, node: Node, leading: dict, needed: set, parted: dict) -> bool:
+        """The same for one node; whether all that it leads to was seen before."""
+        edges, chosen, elsewhere = node._edges_, 0, False
+        for k in range(len(edges)):
+            edge = edges[k]
+            if edge is None:
                 continue
-            chosen, elsewhere = 0, False
-            for k in range(len(edges)):
-                edge = edges[k]
-                if edge is None:
-                    continue
-                below = edge if stands_for_itself(edge, self.accumulator) else self.target(edge)
-                leads = leading.get(below)
-                if leads is True:
-                    chosen = chosen | 1 << k
-                elif leads is None and not isinstance(below, Tensor):
-                    return False
-                else:
-                    elsewhere = True
-            if chosen != 0:
-                leading[node] = True
-                needed.add(node)
-                if elsewhere:
-                    parted[node] = chosen | 1 << len(edges)
-            elif leading.get(node) is None:
-                leading[node] = False
+            below = edge if stands_for_itself(edge, self.accumulator) else self.target(edge)
+            leads = leading.get(below)
+            if leads is True:
+                chosen = chosen | 1 << k
+            elif leads is None and not isinstance(below, Tensor):
+                return False
+            else:
+                elsewhere = True
+        if chosen != 0:
+            leading[node] = True
+            needed.add(node)
+            if elsewhere:
+                parted[node] = chosen | 1 << len(edges)
+        elif leading.get(node) is None:
+            leading[node] = False
         return True
