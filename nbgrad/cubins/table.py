@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..base.dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
 from ..kernels.cuda.access import compute_dtype, vector_lanes
+from ..kernels.cuda.accumulators import accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe, right_everywhere
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
-from ..kernels.cuda.monoids import MONOIDS, folds, monoid
 from ..kernels.cuda.random import random_fill, random_source
 from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
@@ -33,8 +33,6 @@ DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
                      "tanh_backward_x"))
-MONOID_OF = {"sum_over": "sum", "amax": "max", "amin": "min"}  # where the names differ
-TRUTH_VALUES = ("any", "all")
 
 
 class Entry(NamedTuple):
@@ -59,7 +57,7 @@ def skipped() -> Iterator[Skipped]:
     yield from skipped_operations()
     for op in OPS.values():
         if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
-            if MONOID_OF.get(op.name, op.name) not in MONOIDS:
+            if not op.monoid and op.name != "sum_over":     # a sum, whose dimensions follow from a shape
                 yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
 
 
@@ -117,18 +115,19 @@ def conversion_dtype(source: str, target: str) -> str:
 
 
 def reductions() -> Iterator[Entry]:
-    """Every monoid over rows, short rows and columns, in all stages."""
-    for name in MONOIDS:
-        for dtype in ("bool",) if name in TRUTH_VALUES else (*FLOATS, *COMPLEXES, "int64"):
-            if folds(name, compute_dtype(dtype)):
-                yield from reduction_kernels(name, dtype)
+    """Every operation with a monoid over rows, short rows and columns, in all stages."""
+    for op in folded_operations():
+        term = op.term_expression()
+        for dtype in (*FLOATS, *COMPLEXES, "int64", *(("bool",) if term is not None and term.boolean else ())):
+            if folds(op, compute_dtype(dtype)):
+                yield from reduction_kernels(op, dtype)
 
 
-def reduction_kernels(name: str, dtype: str) -> Iterator[Entry]:
+def reduction_kernels(op: General, dtype: str) -> Iterator[Entry]:
     """One reduction of one dtype."""
-    compute = compute_dtype(dtype)
-    output = "int64" if name.startswith("arg") else dtype
-    of, operation = monoid(name, compute), Operation(identity, (array(dtype),), (output,), compute)
+    of = accumulator(op, compute_dtype(dtype))
+    output = {"truth": "bool", "count": "int64"}.get(op.gives, dtype)
+    operation = Operation(of.term, (array(dtype),), (output,), of.dtype)
     for stage in STAGES:
         yield entry(reduce_rows(of, (dtype,), output, stage), operation, **of.source())
         yield entry(reduce_columns(of, (dtype,), output, stage), operation, **of.source())

@@ -9,15 +9,22 @@ from functools import cache
 from typing import Any, Callable
 
 from ..native.plans import Plan
-from ..ops.core import Op
+from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["LOWERINGS", "lowering", "PREPARED", "prepared", "GeneralPlan", "GeneralPattern", "RunPlan", "complete", "facts_of",
-           "PreparedPlan"]
+__all__ = ["FOLD", "LOWERINGS", "lowering", "lowering_of", "PREPARED", "prepared", "GeneralPlan", "GeneralPattern",
+           "RunPlan", "complete", "facts_of", "PreparedPlan"]
 
 # ``{operation: lowering}``; filled by the modules of ``lowering``.
 LOWERINGS: dict[str, tuple[str, Callable]] = {}
+# Under this name the lowering of all that is declared with a monoid.
+FOLD = "(fold)"
+
+
+def lowering_of(op: General) -> tuple[str, Callable] | None:
+    """``(style, lowering)`` of an operation: its own, or that of folds; None if it has neither."""
+    return LOWERINGS.get(op.name) or (LOWERINGS[FOLD] if op.monoid else None)
 
 
 def lowering(*names: str, style: str = "plan") -> Callable:

@@ -3,13 +3,25 @@ from __future__ import annotations
 
 import builtins
 import types
+from functools import cache
 from typing import Any, Callable
 
 import numpy as np
 
 from ..base.errors import KernelError
 
-__all__ = ["instantiate", "numba_wrap"]
+__all__ = ["instantiate", "numba_wrap", "part_of_loop"]
+
+
+@cache
+def part_of_loop(function: Callable) -> Callable:
+    """A copy of a function that the CPU's compiler takes as if its text stood in the loops that call it.
+
+    It may then be reordered as they may (``Program.reassociate``); all other functions are called, and keep the order they have.
+    """
+    copied = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    vars(copied).update(vars(function), part_of_loop=True)
+    return copied
 
 
 def instantiate(function: Callable, target: dict[str, Any], source: dict[str, Any] | None = None, dtype=None,
@@ -53,7 +65,9 @@ def instantiate(function: Callable, target: dict[str, Any], source: dict[str, An
     # co_names holds attribute names too (the x of cuda.threadIdx.x): binding one that is also a global is harmless.
     bound = {name: bind(name) for name in code.co_names if name in target or name in scope}
     code = code.replace(co_consts=tuple(_narrow(c, dtype) for c in code.co_consts))
-    return types.FunctionType(code, {"__builtins__": builtins, **bound}, function.__name__, function.__defaults__)
+    copied = types.FunctionType(code, {"__builtins__": builtins, **bound}, function.__name__, function.__defaults__)
+    vars(copied).update(vars(function))
+    return copied
 
 
 def _narrow(value, dtype):

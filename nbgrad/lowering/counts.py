@@ -18,7 +18,7 @@ from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.count import before, counting_loop, insertion_loop
-from ..kernels.templates.reduce import KEY_CONSTANTS
+from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import rank_of
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of, values_of

@@ -19,13 +19,14 @@ from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
 from ..native.plans import PARALLEL, pack_record
+from ..ops.core import OPS
 from ..ops.expr import symbol
 from ..ops.kinds import constant_number
 from ..ops.linalg import in_turns, kron_in_steps, with_addend
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
 from .copy import copy_plan
-from .reduce import reduction, sum_reduction
+from .reduce import reduction
 
 # Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most:
 # every block packs the whole of the other operand again, 1 to 3 % of its time at these sizes (512 cubed in eight
@@ -358,7 +359,7 @@ def batch_summed(product: GeneralPlan | None, input: Layout) -> Callable | None:
     if product is None:
         return None
     layout, fresh = product.outs[0].layout, native.fresh
-    total = reduction(sum_reduction, layout, (0,), layout.like(shape=layout.shape[1:]))
+    total = reduction(OPS["sum"], layout, (0,), layout.like(shape=layout.shape[1:]))
     if not isinstance(total, GeneralPlan):
         return None
     out = total.outs[0].layout

@@ -10,8 +10,8 @@ from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
+from ..kernels.templates.keys import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.losses import loss_loop
-from ..kernels.templates.reduce import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.softmax import finite_or_zero
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout

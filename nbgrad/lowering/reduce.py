@@ -15,42 +15,30 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, DType, bool_, complex128, float32, float64, int32, int64, uint8
 from ..base.errors import DimError, DTypeError, RangeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.lowerings import FOLD, GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
+from ..kernels.monoids import MONOIDS
+from ..kernels.templates.keys import joined_zeros, key_bindings, own_key
 from ..kernels.templates.reduce import (
-    KEY_CONSTANTS,
-    KEY_TYPES,
     TILE,
     Fold,
-    add_plain,
     arg_loop,
     columns,
     deviation_of,
-    either,
-    float_of_max,
-    float_of_min,
-    int_key_max,
-    int_key_min,
-    joined_zeros,
-    key_max,
-    key_min,
-    larger_key,
-    least_key,
-    multiply,
-    own_key,
+    fold,
     rows,
     short_rows,
-    two_sum,
     variance_loop,
     variance_of,
 )
 from ..native.plans import PARALLEL, pack_record
+from ..ops.core import OPS, General
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import diagonal_of, wrap
 from ..tensors.layout import Layout, layout_of
@@ -162,8 +150,8 @@ def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
 @cache
 def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
     """Address of the kernel of a fold and a walk; of rows of a ``length`` that are short."""
-    made = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
-    return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, fold.bindings, True))
+    made, bindings = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
+    return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, bindings, True))
 
 
 def short_length(walk: Walk) -> int:
@@ -244,17 +232,29 @@ class Reduction(NamedTuple):
     multiplies: bool = False
 
 
-def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: tuple[int, ...], out: Layout):
+@cache
+def folds_of(op: General, source: DType, out: DType) -> Reduction:
+    """The folds of an operation's monoid, from a dtype to a dtype, neither of them a half type."""
+    monoid, term = MONOIDS[op.monoid], op.term_expression()
+    whole = fold(op, source.name, out.name)
+    if not monoid.shared or not (term is None or op.near):
+        return Reduction(whole, multiplies=monoid.repeats)
+    piece = fold(op, source.name, whole.acc, "piece")
+    merge = fold(op, source.name if monoid.order else whole.acc, out.name, "merge")
+    return Reduction(whole, piece, merge, monoid.repeats)
+
+
+def reduction(op: Any, layout: Layout, dims: tuple[int, ...], out: Layout):
     """A plan for one launch, or a function of several steps: see NOTE [Several steps].
 
     Args:
-        kind: makes the Reduction for (dtype of the operand, dtype of the result); neither is a half type.
+        op: the operation, declared with a monoid.
         out: the result's layout.
     """
     if layout.dtype.compute == "float32" and layout.dtype is not float32:
-        return widened(kind, dims, out)
+        return widened(op, dims, out)
     result = float32 if out.dtype.compute == "float32" else out.dtype
-    folds = kind(layout.dtype, result)
+    folds = folds_of(op, layout.dtype, result)
     if layout.dense and len(dims) == layout.ndim and result is out.dtype and layout.numel < SHARED_FROM and not layout.special:
         sized = whole_records(folds.fold) if not out.ndim and layout.contiguous else None
         return GeneralPlan(whole_record(folds.fold, layout.numel), (out.template,), (layout,), sized)
@@ -265,22 +265,22 @@ def reduction(kind: Callable[[DType, DType], Reduction], layout: Layout, dims: t
             return plan
     if shared and result is out.dtype and folds.piece and folds.merge:
         return in_pieces(folds.piece, folds.merge, layout, out)
-    return stepwise(kind, dims, out)
+    return stepwise(op, dims, out)
 
 
-def widened(kind, dims, out):
+def widened(folded: General, dims, out):
     """Half types: convert, reduce, convert back."""
-    reduced = stepwise(kind, dims, out)
+    reduced = stepwise(folded, dims, out)
     return lambda op, tensors, attributes: reduced(op, (CALLS["to_dtype"](tensors[0], float32),), attributes)
 
 
-def stepwise(kind, dims: tuple[int, ...], out: Layout) -> Callable:
+def stepwise(folded: General, dims: tuple[int, ...], out: Layout) -> Callable:
     """``run(op, tensors, attributes)``: reduce through a copy that has a walk, convert the result; planned once for a layout."""
     target = out.like(float32) if out.dtype.compute == "float32" else out
     known: dict[Layout, tuple[GeneralPlan, bool]] = {}
 
     def planned(x: Tensor) -> tuple[GeneralPlan, bool]:
-        folds = kind(x.layout.dtype, target.dtype)
+        folds = folds_of(folded, x.layout.dtype, target.dtype)
         plan = reduce_plan(folds.fold, x.layout, dims, target, folds.multiplies)
         if plan is not None:
             return plan, False
@@ -319,66 +319,7 @@ def in_pieces(piece: Fold, merge: Fold, layout: Layout, out: Layout) -> Callable
 _DTYPES = {d.name: d for d in (float32, float64, int32, int64, complex128)}
 
 
-# ---- sums ------------------------------------------------------------------------------------------------------------
-
-def total_float(hi, lo, times, over):
-    """The sum; where it is infinite the compensation is not a number."""
-    total = hi + lo
-    return (total if total == total else hi) * times
-
-
-def total_int(hi, lo, times, over):
-    """The sum modulo 2**64."""
-    return hi * times
-
-
-def total_complex(hi, lo, times, over):
-    """The sum, by parts: an infinite real part is not to make NaN of the imaginary one."""
-    total = hi + lo
-    return complex(total.real * float64(times), total.imag * float64(times))
-
-
-def mean_float(hi, lo, times, over):
-    """The sum over the count; 0 / 0 without elements."""
-    total = hi + lo
-    return (total if total == total else hi) * float64(times) / float64(over)
-
-
-def mean_complex(hi, lo, times, over):
-    """The sum over the count, by parts."""
-    total = hi + lo
-    return complex(total.real * float64(times) / float64(over), total.imag * float64(times) / float64(over))
-
-
-def sum_fold(source: DType, out: DType, mean: bool = False) -> Fold:
-    """Add up ``source`` elements; float results come from float64, integers from int64."""
-    memory = source.compute
-    if source.is_complex:
-        finish = mean_complex if mean else total_complex
-        return Fold("sum", memory, "complex128", out.compute, "(float64(0.0) + 0j)", "{s} + {x}", "+",
-                    (("merge", add_plain), ("finish", finish)))
-    if source.is_floating_point:
-        finish = mean_float if mean else total_float
-        merge = two_sum if source is float64 else add_plain
-        return Fold("sum", memory, "float64", out.compute, "float64(0.0)", "{s} + float64({x})", "+",
-                    (("merge", merge), ("finish", finish)))
-    return Fold("sum", memory, "int64", out.compute, "int64(0)", "{s} + int64({x})", "",
-                (("merge", add_plain), ("finish", total_int)))
-
-
-@cache
-def sum_reduction(source: DType, out: DType) -> Reduction:
-    """Sums of ``source`` elements."""
-    acc = _DTYPES[sum_fold(source, out).acc]
-    return Reduction(sum_fold(source, out), sum_fold(source, acc), sum_fold(acc, out), True)
-
-
-@cache
-def mean_reduction(source: DType, out: DType) -> Reduction:
-    """Means of ``source`` elements."""
-    acc = _DTYPES[sum_fold(source, out).acc]
-    return Reduction(sum_fold(source, out, True), sum_fold(source, acc), sum_fold(acc, out, True), True)
-
+# ---- what follows from a declaration ---------------------------------------------------------------------------------
 
 def in_dtype(x: Layout, dtype: DType | None) -> Callable | None:
     """The steps of a sum or product in a given dtype; None where it is what the operand has without one.
@@ -402,29 +343,26 @@ def converted_first(dtype: DType):
     return steps
 
 
-@lowering("sum")
-def _sum(op, layouts, attributes):
-    x, dtype = layouts[0], attributes["dtype"]
-    if (steps := in_dtype(x, dtype)) is not None:
+@lowering(FOLD)
+def _fold(op: General, layouts, attributes):
+    """The lowering of an operation that is declared with a monoid: see NOTE [Folds] in ops/core.py."""
+    x, dtype = layouts[0], attributes.get("dtype")
+    if op.gives == "total" and (steps := in_dtype(x, dtype)) is not None:
         return steps
-    dims = reduced_dims("sum", x.ndim, attributes["dim"])
-    out = x.dtype if x.dtype.differentiable else int64
-    return reduction(sum_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
-
-
-@lowering("mean")
-def _mean(op, layouts, attributes):
-    x, dtype = layouts[0], attributes["dtype"]
-    if dtype is not None and dtype is not x.dtype:
+    if op.gives == "floating" and dtype is not None and dtype is not x.dtype:
         return converted_first(dtype)
-    if not x.dtype.differentiable:
-        raise DTypeError(f"mean: expected a floating or complex tensor, got {x.dtype}. "
-                         "Hint: pass dtype=nbgrad.float32.")
-    dims = reduced_dims("mean", x.ndim, attributes["dim"])
-    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
-    if x.dtype.is_complex and not math.prod(x.shape[d] for d in dims):
-        return lambda op, tensors, attributes: CALLS["new_full"](out, complex(math.nan, math.nan))
-    return reduction(mean_reduction, x, dims, out)
+    if op.gives == "floating" and not x.dtype.differentiable:
+        raise DTypeError(f"{op.name}: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+    dims = reduced_dims(op.name, x.ndim, attributes["dim"])
+    if MONOIDS[op.monoid].order:
+        require_order(op.name, x, dims)
+    return reduction(op, x, dims, x.like(RESULTS[op.gives](x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+# The dtype of a result from the operand's.
+RESULTS: dict[str, Callable[[DType], DType | None]] = {
+    "same": lambda dtype: None, "floating": lambda dtype: None, "total": lambda dtype: dtype if dtype.differentiable else int64,
+    "truth": lambda dtype: dtype if dtype is uint8 else bool_, "count": lambda dtype: int64}
 
 
 @lowering("trace")
@@ -434,7 +372,7 @@ def _trace(op, layouts, attributes):
         raise ShapeError(f"trace: expected a matrix, got {list(x.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
     shape, strides, _ = diagonal_of(x, 0, 0, 1)
     layout = layout_of(x.dtype, shape, strides, x.device)
-    plan = reduction(sum_reduction, layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
+    plan = reduction(OPS["sum"], layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
     if isinstance(plan, GeneralPlan):       # the diagonal begins where the matrix does
         return GeneralPlan(plan.record, plan.outs, layouts)
     return lambda op, tensors, attributes: plan(op, (CALLS["diagonal"](tensors[0]),), attributes)
@@ -448,164 +386,7 @@ def _sum_over(op, layouts, attributes):
     if wrong:
         raise RangeError(f"sum_to: {list(shape)} does not broadcast to {list(x.shape)}.")
     dims = (*range(lead), *(d for d in range(lead, x.ndim) if shape[d - lead] != x.shape[d]))
-    return reduction(sum_reduction, x, dims, x.like(None, shape))
-
-
-# ---- products, counts, truth, norms ----------------------------------------------------------------------------------
-
-def first_part(hi, lo, times, over):
-    """The accumulator itself."""
-    return hi
-
-
-def is_zero(hi, lo, times, over):
-    """Whether no flag was raised."""
-    return hi == 0
-
-
-def root(hi, lo, times, over):
-    """The square root of the sum."""
-    return sqrt(hi)  # noqa: F821
-
-
-@cache
-def product_reduction(source: DType, out: DType) -> Reduction:
-    """Products, of floats in float64."""
-    acc, init, step, grouped = "int64", "int64(1)", "{s} * int64({x})", ""
-    if source.is_complex:       # one product waits for the last one, and Numba's do not vectorise: groups of eight side by side
-        acc, init, step, grouped = "complex128", "(float64(1.0) + 0j)", "{s} * {x}", "*"
-    elif source.is_floating_point:
-        acc, init, step = "float64", "float64(1.0)", "{s} * float64({x})"
-    return Reduction(Fold("product", source.compute, acc, out.compute, init, step, grouped,
-                          (("merge", multiply), ("finish", first_part)),
-                          element="complex(float64({x}.real), float64({x}.imag))" if grouped else "{x}"))
-
-
-def counted(name: str, source: DType, out: DType, step: str, merge: Callable, finish: Callable) -> Reduction:
-    """Reductions that only ask of every element whether it is zero."""
-    fold = Fold(name, source.compute, "int64", out.compute, "int64(0)", step, "",
-                (("merge", merge), ("finish", finish)))
-    return Reduction(fold)
-
-
-@cache
-def any_reduction(source: DType, out: DType) -> Reduction:
-    """Whether an element is not zero."""
-    return counted("any", source, out, "{s} | int64({x} != 0)", either, first_part)
-
-
-@cache
-def all_reduction(source: DType, out: DType) -> Reduction:
-    """Whether no element is zero."""
-    return counted("all", source, out, "{s} | int64({x} == 0)", either, is_zero)
-
-
-@cache
-def count_reduction(source: DType, out: DType) -> Reduction:
-    """How many elements are not zero."""
-    return counted("count", source, out, "{s} + int64({x} != 0)", add_plain, total_int)._replace(multiplies=True)
-
-
-@cache
-def norm1_reduction(source: DType, out: DType) -> Reduction:
-    """Sums of magnitudes."""
-    return Reduction(Fold("norm1", source.compute, "float64", out.compute, "float64(0.0)",
-                          "{s} + fabs(float64({x}))", "", (("merge", add_plain), ("finish", total_float))),
-                     multiplies=True)
-
-
-@cache
-def numbers_reduction(source: DType, out: DType) -> Reduction:
-    """Sums of what is not NaN."""
-    fold = sum_fold(source, out)
-    number = "where({x} == {x}, {x}, 0.0)"
-    of_elements = fold._replace(name="numbers", step=f"{{s}} + float64({number})", element=number, dtype=source.compute)
-    acc = _DTYPES[fold.acc]
-    return Reduction(of_elements, of_elements._replace(out=acc.name), sum_fold(acc, out), True)
-
-
-@cache
-def norm2_reduction(source: DType, out: DType) -> Reduction:
-    """Roots of sums of squares, in float64: squares of float32 neither overflow nor vanish."""
-    return Reduction(Fold("norm2", source.compute, "float64", out.compute, "float64(0.0)",
-                          "{s} + float64({x}) * float64({x})", "", (("merge", add_plain), ("finish", root))))
-
-
-def simple(kind: Callable, result: Callable[[DType], DType]) -> Callable:
-    """The lowering of a reduction over ``dim`` and ``keepdim`` whose result dtype follows from the operand's."""
-    def plan(op, layouts, attributes):
-        x = layouts[0]
-        dims = reduced_dims(op.name, x.ndim, attributes["dim"])
-        return reduction(kind, x, dims, x.like(result(x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
-    return plan
-
-
-def truth_dtype(dtype: DType) -> DType:
-    """uint8 keeps itself, as in torch; the rest is bool."""
-    return dtype if dtype is uint8 else bool_
-
-
-lowering("any")(simple(any_reduction, truth_dtype))
-lowering("all")(simple(all_reduction, truth_dtype))
-lowering("count_nonzero")(simple(count_reduction, lambda dtype: int64))
-lowering("sum_of_numbers")(simple(numbers_reduction, lambda dtype: dtype))
-lowering("norm1")(simple(norm1_reduction, lambda dtype: dtype))
-lowering("norm2")(simple(norm2_reduction, lambda dtype: dtype))
-
-
-@lowering("prod")
-def _prod(op, layouts, attributes):
-    x, dtype = layouts[0], attributes["dtype"]
-    if (steps := in_dtype(x, dtype)) is not None:
-        return steps
-    dims = reduced_dims("prod", x.ndim, attributes["dim"])
-    out = x.dtype if x.dtype.differentiable else int64
-    return reduction(product_reduction, x, dims, x.like(out, kept_shape(x.shape, dims, attributes["keepdim"])))
-
-
-# ---- extrema ---------------------------------------------------------------------------------------------------------
-
-# ``instantiate`` keeps one copy of a function per dtype: a function must not mean different things through one bound
-# name, so each of these says by itself which key it undoes.
-
-def float_maximum(hi, lo, times, over):
-    """The float of the greatest ``key_max``."""
-    return float_of_max(hi)
-
-
-def float_minimum(hi, lo, times, over):
-    """The float of the greatest ``key_min``."""
-    return float_of_min(hi)
-
-
-def int_minimum(hi, lo, times, over):
-    """The integer of the greatest ``int_key_min``."""
-    return ~hi
-
-
-def key_bindings(source: DType, largest: bool) -> tuple:
-    """``finish``, ``key`` and ``least`` for a dtype."""
-    if source.is_floating_point:
-        finish, key = (float_maximum, key_max) if largest else (float_minimum, key_min)
-        return ("finish", finish), ("key", key), ("least", least_key), *KEY_CONSTANTS[source.name]
-    finish, key = (first_part, int_key_max) if largest else (int_minimum, int_key_min)
-    return ("finish", finish), ("key", key), ("least", least_key), ("LEAST", -(1 << 63))
-
-
-@cache
-def extremum_reduction(largest: bool, source: DType, out: DType) -> Reduction:
-    """Maxima or minima, through integer keys."""
-    floating = source.is_floating_point
-    memory = KEY_TYPES.get(source.name, source.compute)
-    acc = KEY_TYPES.get(source.name, "int64")
-    bindings = (("merge", larger_key), *key_bindings(source, largest))
-    dtype = source.name if floating else None
-    name = "amax" if largest else "amin"
-    whole = Fold(name, memory, acc, out.compute, "least()", "where(key({x}) > {s}, key({x}), {s})", "", bindings,
-                 dtype)
-    piece = whole._replace(out=acc, bindings=(("merge", larger_key), ("finish", first_part), *bindings[2:]))
-    merge = whole._replace(memory=acc, step="where({x} > {s}, {x}, {s})")
-    return Reduction(whole, piece, merge)
+    return reduction(OPS["sum"], x, dims, x.like(None, shape))
 
 
 def require_order(op: str, x: Layout, dims: tuple[int, ...]) -> None:
@@ -615,25 +396,6 @@ def require_order(op: str, x: Layout, dims: tuple[int, ...]) -> None:
     for d in dims:
         if x.shape[d] == 0:
             raise DimError(f"{op}: dimension {d} of {list(x.shape)} has no elements, so there is no extremum.")
-
-
-@lowering("amax", "amin")
-def _amax(op, layouts, attributes):
-    x = layouts[0]
-    dims = reduced_dims(op.name, x.ndim, attributes["dim"])
-    require_order(op.name, x, dims)
-    kind = largest if op.name == "amax" else smallest
-    return reduction(kind, x, dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"])))
-
-
-def largest(source: DType, out: DType) -> Reduction:
-    """Maxima."""
-    return extremum_reduction(True, source, out)
-
-
-def smallest(source: DType, out: DType) -> Reduction:
-    """Minima."""
-    return extremum_reduction(False, source, out)
 
 
 # ---- along one dimension of [outer, length, width] -------------------------------------------------------------------
@@ -688,10 +450,10 @@ def _argmax(op, layouts, attributes):
     split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
     by_columns = split[2] > 1
     floating = x.dtype.is_floating_point
-    bindings = key_bindings(x.dtype, op.name == "argmax")
-    bindings = *bindings, ("joined", joined_zeros if floating else own_key)
-    dtype = x.dtype.name if floating else None
-    code = address(Program(op.name, arg_loop(x.dtype.compute, by_columns), dtype, bindings))
+    made, bindings = arg_loop(x.dtype.compute, by_columns)
+    bindings = (*bindings, *key_bindings(x.dtype.name, MONOIDS[op.monoid].order == "greatest"),
+                ("joined", joined_zeros if floating else own_key))
+    code = address(Program(op.name, made, x.dtype.name if floating else None, bindings))
     out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
     return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)
 
@@ -715,8 +477,9 @@ def _variance(op, layouts, attributes):
     if split[1] == 0:
         return lambda op, tensors, attributes: CALLS["new_full"](out, math.nan)
     by_columns = split[2] > 1
-    bindings = (("finish", variance_of if op.name == "variance" else deviation_of),)
-    code = address(Program(op.name, variance_loop(x.dtype.name, by_columns), None, bindings, True))
+    made, bindings = variance_loop(x.dtype.name, by_columns)
+    bindings = *bindings, ("finish", variance_of if op.name == "variance" else deviation_of)
+    code = address(Program(op.name, made, None, bindings, True))
     return GeneralPlan(split_launch(code, split, 1, by_columns, int(attributes["correction"])), (out.template,), layouts)
 
 

@@ -12,7 +12,7 @@ from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
-from ..kernels.templates.reduce import KEY_CONSTANTS
+from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, running_logsumexp_loop, scan_loop, shift_loop
 from ..kernels.templates.select import rank_of, running_loop
 from ..native.plans import PARALLEL, pack_record

@@ -11,7 +11,8 @@ from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
-from ..kernels.templates.reduce import KEY_CONSTANTS, TILE, float_of_max, key_max, least_key
+from ..kernels.templates.keys import KEY_CONSTANTS, float_of_max, key_max, least_key
+from ..kernels.templates.reduce import TILE
 from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
 from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims

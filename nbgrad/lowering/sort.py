@@ -22,7 +22,7 @@ from ..dispatch.plans import shares
 from ..dispatch.rules import recorder
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
-from ..kernels.templates.reduce import KEY_CONSTANTS
+from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, MOST_SORTED, best_loop, missing_of, order_loop, rank_of
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS

@@ -15,7 +15,7 @@ from ..dispatch.elementwise import NUMBERS, call_of
 from ..dispatch.inplace import inplace_call
 from ..dispatch.inplace_views import inplace_view, inplace_views
 from ..dispatch.joint import joint
-from ..dispatch.lowerings import LOWERINGS, PREPARED
+from ..dispatch.lowerings import PREPARED, lowering_of
 from ..dispatch.movements import movement_call
 from ..dispatch.out import require_no_grad, store_results, write_result
 from ..dispatch.planned import planned_call
@@ -61,14 +61,14 @@ def install_operation(op: Op) -> None:
         CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
         publish(op, call)
     elif isinstance(op, General):
-        if op.name not in LOWERINGS:
-            raise RuntimeError(f"{op.name}: declared without a lowering.")
         publish(op, general_call(op))
 
 
 def general_call(op: General) -> Callable:
-    """The function of an operation with a lowering of its own."""
-    style, function = LOWERINGS[op.name]
+    """The function of an operation with a lowering."""
+    if (found := lowering_of(op)) is None:
+        raise RuntimeError(f"{op.name}: declared without a lowering.")
+    style, function = found
     call = planned_call(op, function) if style == "plan" else run_call(op, function)
     call.__name__ = call.__qualname__ = op.name
     attach(call, __signature__=public_signature(op))

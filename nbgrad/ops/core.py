@@ -286,6 +286,16 @@ class General(Op):
         resolves: it reads memory that is lazily conjugated or negated by itself.
         after: ``{operand: (other, formula)}``, cotangents that are made of another operand's: the formula takes that first. In
             ``vjps`` they are whole; a node that gives both computes the other one once.
+        monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
+        term: what an element counts as, a scalar formula of ``x``; None for itself. If it is a truth value, its truths are counted.
+        near: the term is an element or a number like it, as exact in the operand's precision; else it is computed in double.
+        finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were; of complex
+            numbers, of each part.
+        gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
+            are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
+
+    NOTE [Folds]: a declaration with a monoid needs no lowering, and its kernels for CPU and CUDA follow from it, if its signature
+    is ``(x, dim, keepdim)``, perhaps with a ``dtype`` to compute in.
     """
 
     kind = "general"
@@ -294,8 +304,11 @@ class General(Op):
                  operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
                  edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None,
                  renamed: dict[str, str] | None = None, ranks: tuple[int, ...] = (), product: bool = False,
-                 summand: Callable | None = None, part: Callable | None = None, resolves: bool = False, **options):
+                 summand: Callable | None = None, part: Callable | None = None, resolves: bool = False,
+                 monoid: str = "", term: Callable | None = None, near: bool = False, finish: Callable | None = None,
+                 gives: str = "same", **options):
         super().__init__(name, formula, operands, out=out, **options)
+        self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed = renamed or {}
         self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
@@ -303,6 +316,16 @@ class General(Op):
         self.after = after or {}
         for operand, (other, rest) in self.after.items():
             self.vjps = {operand: made_after(self.vjps[other], rest), **self.vjps}
+
+    @cache
+    def term_expression(self) -> Expr | None:
+        """What an element of a reduction counts as; None for itself."""
+        return None if self.term is None else _as_expr(self.term(symbol("x")))
+
+    @cache
+    def finish_expression(self) -> Expr | None:
+        """What becomes of a reduction's total; None for nothing."""
+        return None if self.finish is None else _as_expr(self.finish(symbol("total"), symbol("count")))
 
     @cache
     def linear_groups(self) -> tuple[tuple[str, ...], ...]:

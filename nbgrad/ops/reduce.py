@@ -95,11 +95,12 @@ def by_dims(name: str):
 
 reduction("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
-          node=by_dims("SumBackward"),
+          monoid="sum", gives="total", node=by_dims("SumBackward"),
           forms={"dim": as_list}, numpy=("add.reduce",), doc="Sum over dimensions; integers and bools in int64.")
 reduction("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
           {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
-          node=by_dims("MeanBackward"), forms={"dim": as_list},
+          monoid="sum", finish=lambda total, count: total / count, gives="floating", node=by_dims("MeanBackward"),
+          forms={"dim": as_list},
           doc="Arithmetic mean over dimensions; of floating and complex tensors.")
 general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False,
         function=False,
@@ -216,12 +217,12 @@ def named_by_dim(whole: str, along_dims: str):
 
 
 for _name, _which, _ufunc in (("amax", "Greatest", "maximum"), ("amin", "Smallest", "minimum")):
-    reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent},
+    reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent}, monoid=_which.lower(),
               node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"), forms={"dim": as_list},
               numpy=(f"{_ufunc}.reduce",),
               doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
-    general(_name, lambda x, dim=None, keepdim=False: x, batched="row",
+    general(_name, lambda x, dim=None, keepdim=False: x, monoid=f"first {_which}", gives="count", batched="row",
             doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
 
 # Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice. Orders and
@@ -292,10 +293,12 @@ composite("aminmax", aminmax, out=True, doc=aminmax.__doc__, joint=True)
 
 # ---- truth and counts ------------------------------------------------------------------------------------------------
 
-general("any", lambda x, dim=None, keepdim=False: x, numpy=("logical_or.reduce",),
-        doc="Whether an element is not zero.")
-general("all", lambda x, dim=None, keepdim=False: x, numpy=("logical_and.reduce",), doc="Whether no element is zero.")
-general("count_nonzero", lambda x, dim=None, keepdim=False: x, doc="Number of elements that are not zero.")
+general("any", lambda x, dim=None, keepdim=False: x, monoid="any", term=lambda x: x != 0, gives="truth",
+        numpy=("logical_or.reduce",), doc="Whether an element is not zero.")
+general("all", lambda x, dim=None, keepdim=False: x, monoid="all", term=lambda x: x != 0, gives="truth",
+        numpy=("logical_and.reduce",), doc="Whether no element is zero.")
+general("count_nonzero", lambda x, dim=None, keepdim=False: x, monoid="sum", term=lambda x: x != 0, gives="count",
+        doc="Number of elements that are not zero.")
 
 
 # ---- variance --------------------------------------------------------------------------------------------------------
@@ -400,15 +403,16 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
 
 reduction("sum_of_numbers", lambda x, dim=None, keepdim=False: x,
           {"x": lambda g, x, x_shape, dim: scalar.where(scalar.isnan(x), 0, scalar.spread(g, x_shape, dim))},
-          method=False, function=False, node="NansumBackward0", public="nansum", forms={"dim": as_list},
+          monoid="sum", term=lambda x: scalar.where(x == x, x, 0.0), near=True, method=False, function=False,
+          node="NansumBackward0", public="nansum", forms={"dim": as_list},
           doc="Sum of what is not NaN.")
 reduction("norm1", lambda x, dim, keepdim: x,
           {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-          method=False, function=False, node="LinalgVectorNormBackward0", public="norm", shows={"ord": 1},
-          forms={"dim": as_list}, doc="Sum of magnitudes.")
-reduction("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent}, method=False, function=False,
-          node="LinalgVectorNormBackward0", public="norm", shows={"ord": 2}, forms={"dim": as_list},
-          doc="Euclidean length.")
+          monoid="sum", term=lambda x: scalar.abs(x), method=False, function=False, node="LinalgVectorNormBackward0", public="norm",
+          shows={"ord": 1}, forms={"dim": as_list}, doc="Sum of magnitudes.")
+reduction("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent},
+          monoid="sum", term=lambda x: x * x, finish=lambda total, count: scalar.sqrt(total), method=False, function=False,
+          node="LinalgVectorNormBackward0", public="norm", shows={"ord": 2}, forms={"dim": as_list}, doc="Euclidean length.")
 reduction("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
           node="LinalgVectorNormBackward0", public="norm", forms={"dim": as_list}, doc="(sum |x|**p)**(1/p).")
 
@@ -537,7 +541,7 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
 
 
 reduction("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
-          batched="row", numpy=("multiply.reduce",),
+          monoid="product", gives="total", batched="row", numpy=("multiply.reduce",),
           doc="Product of all elements or along one dimension; integers and bools in int64.")
 
 

@@ -36,10 +36,10 @@ class Machine:
                     *templates.strided_args(sizes, steps), **templates.index_source(bits))
         return result
 
-    def rows(self, scalar, of, x, output, *values, lanes=1):
+    def rows(self, of, x, output, *values, lanes=1):
         """The reduction of each row of ``x``, in as many stages as its length asks for."""
         rows, n = x.shape
-        dtype, name, source = access.compute_dtype(x.dtype.name), x.dtype.name, of.source()
+        scalar, dtype, name, source = of.term, of.dtype, x.dtype.name, of.source()
         blocks, share = reductions.row_plan(n, lanes)
         result = np.zeros(rows, output)
         if blocks == 1:
@@ -54,19 +54,19 @@ class Machine:
         self.run(template, scalar, dtype, (rows, 1), result, *partials, *values, *counts, **source)
         return result
 
-    def short_rows(self, scalar, of, x, output, *values):
+    def short_rows(self, of, x, output, *values):
         """The reduction of each row of ``x`` by a warp."""
         rows, n = x.shape
         result = np.zeros(rows, output)
         template = reductions.reduce_short_rows(of, (x.dtype.name,), output)
-        dtype, grid = access.compute_dtype(x.dtype.name), reductions.short_rows_grid(rows)
+        scalar, dtype, grid = of.term, of.dtype, reductions.short_rows_grid(rows)
         self.run(template, scalar, dtype, grid, result, x, *values, rows, n, **of.source())
         return result
 
-    def columns(self, scalar, of, x, output, *values):
+    def columns(self, of, x, output, *values):
         """The reduction of ``x`` over its second of three dimensions."""
         outers, rows, columns = x.shape
-        dtype, name, source = access.compute_dtype(x.dtype.name), x.dtype.name, of.source()
+        scalar, dtype, name, source = of.term, of.dtype, x.dtype.name, of.source()
         tiles = -(-columns // 32)
         splits, share = reductions.column_plan(outers, rows, columns)
         result, counts = np.zeros((outers, columns), output), (0, outers, rows, columns, share)

@@ -16,11 +16,12 @@ from nbgrad.cubins.operations import named
 from nbgrad.kernels import scalars
 from nbgrad.kernels.cuda import gates, host
 from nbgrad.kernels.cuda.access import Access, compute_dtype
+from nbgrad.kernels.cuda.accumulators import accumulator
 from nbgrad.kernels.cuda.build import Recipe
-from nbgrad.kernels.cuda.monoids import monoid
 from nbgrad.kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from nbgrad.kernels.cuda.store import CubinStore, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
+from nbgrad.ops.core import OPS
 
 pytestmark = pytest.mark.usefixtures("compiler")
 
@@ -41,8 +42,8 @@ def flat(scalar, *dtypes, into=(), unroll=1, dtype=None):
 
 
 def fold(template, name, dtype, output=None, **options):
-    of = monoid(name, compute_dtype(dtype))
-    return Recipe(template(of, (dtype,), output or dtype, **options), table.identity, compute_dtype(dtype), of.source())
+    of = accumulator(OPS[name], compute_dtype(dtype))
+    return Recipe(template(of, (dtype,), output or dtype, **options), of.term, of.dtype, of.source())
 
 
 FLOAT = array("float32")
@@ -68,7 +69,7 @@ REPRESENTATIVE = [
     fold(reduce_rows, "sum", "float32"), fold(reduce_rows, "sum", "float32", stage="partial"),
     fold(reduce_rows, "sum", "float32", stage="merge"), fold(reduce_rows, "mean", "bfloat16"),
     fold(reduce_rows, "argmax", "float32", "int64", stage="merge"), fold(reduce_rows, "any", "bool"),
-    fold(reduce_columns, "sum", "float32"), fold(reduce_columns, "max", "float64", stage="partial"),
+    fold(reduce_columns, "sum", "float32"), fold(reduce_columns, "amax", "float64", stage="partial"),
     fold(reduce_short_rows, "sum", "float32"), fold(reduce_short_rows, "argmin", "int64"),
     fold(reduce_rows, "sum", "complex64"), fold(reduce_columns, "mean", "complex128", stage="merge"),
     fold(reduce_short_rows, "prod", "complex64"),

@@ -13,12 +13,13 @@ from nbgrad.base.errors import KernelError
 from nbgrad.cubins import table
 from nbgrad.cubins.operations import named
 from nbgrad.kernels import codegen, scalars
-from nbgrad.kernels.cuda import access, monoids, reductions, simt, templates
+from nbgrad.kernels.cuda import access, accumulators, reductions, simt, templates
 from nbgrad.kernels.cuda.access import compute_dtype, vector_lanes
-from nbgrad.kernels.cuda.monoids import monoid
+from nbgrad.kernels.cuda.accumulators import accumulator
 from nbgrad.kernels.cuda.templates import BLOCK, array, single, value
 from nbgrad.kernels.instantiate import instantiate
 from nbgrad.ops import expr
+from nbgrad.ops.core import OPS
 
 NUMERIC = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
 HALVES = ("float16", "bfloat16")
@@ -195,23 +196,24 @@ def test_magic_division_is_exact():
                 assert simt.divide_by_magic(i, magic, shift) == i // d, (i, d)
 
 
-REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "argmax": np.argmax,
-           "argmin": np.argmin, "any": np.any, "all": np.all}
+REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min, "argmax": np.argmax,
+           "argmin": np.argmin, "any": np.any, "all": np.all, "count_nonzero": np.count_nonzero, "sum_of_numbers": np.nansum,
+           "norm1": lambda x, axis: np.abs(x).sum(axis), "norm2": lambda x, axis: np.sqrt((x * x).sum(axis))}
 
 
 def reduced(machine, name, x):
     """``(actual by rows, by short rows, by columns)`` on a machine, beside NumPy's answer in double precision."""
-    of = monoid(name, compute_dtype(x.dtype.name))
-    output = "int64" if name.startswith("arg") else x.dtype.name
+    of = accumulator(OPS[name], compute_dtype(x.dtype.name))
+    output = {"truth": "bool", "count": "int64"}.get(OPS[name].gives, x.dtype.name)
     values = (x.shape[1],) * of.values
     widest = vector_lanes([x.dtype.name])
     lanes = widest if x.shape[1] % widest == 0 and x.dtype.kind in "fc" else 1
     columns = np.ascontiguousarray(x.T)[None]
     with np.errstate(all="ignore"):
         expected = REDUCED[name](x if x.dtype == bool else x.astype(np.result_type(x, np.float64)), axis=1)
-    return ((machine.rows(table.identity, of, x, output, *values, lanes=lanes),
-             machine.short_rows(table.identity, of, x, output, *values),
-             machine.columns(table.identity, of, columns, output, *values)[0]), expected)
+    return ((machine.rows(of, x, output, *values, lanes=lanes),
+             machine.short_rows(of, x, output, *values),
+             machine.columns(of, columns, output, *values)[0]), expected)
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -225,11 +227,30 @@ def test_reductions_by_rows_and_columns(machine, name, shape):
     for result in actual:
         if name == "prod":
             np.testing.assert_allclose(result, expected, rtol=2e-5)
-        elif name in ("sum", "mean"):
+        elif name in ("sum", "mean", "sum_of_numbers", "norm1", "norm2"):
             ulp = np.spacing(np.abs(expected).astype(np.float32))
             np.testing.assert_array_less(np.abs(result - expected), 1.01 * ulp)
         else:
             np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", ["any", "all", "count_nonzero"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64"])
+def test_truths_of_numbers(machine, name, dtype):
+    """What is not zero counts, in any dtype; so does NaN."""
+    x = sample(dtype, (4, 70))
+    x[:2] = [[0], [1]]
+    x[3, 5:9] = 0
+    actual, _ = reduced(machine, name, x)
+    for result in actual:
+        np.testing.assert_array_equal(result, REDUCED[name](x != 0, axis=1))
+
+
+def test_squares_are_added_in_double(machine):
+    """Squares of float32 neither overflow nor vanish."""
+    x = np.float32([[3e30, 4e30], [3e-30, 4e-30]])
+    for result in reduced(machine, "norm2", x)[0]:
+        np.testing.assert_array_equal(result, np.float32([5e30, 5e-30]))
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod"])
@@ -275,7 +296,7 @@ def test_nan_wins_extremes_and_the_first_index_of_equals(machine):
     x[0, 250], x[0, 280] = np.nan, np.nan
     x[1, 7], x[1, 290] = 5, 5
     x[2] = -np.inf
-    for name, expected in (("max", [np.nan, 5, -np.inf]), ("argmax", [250, 7, 0]), ("argmin", [250, 0, 0])):
+    for name, expected in (("amax", [np.nan, 5, -np.inf]), ("argmax", [250, 7, 0]), ("argmin", [250, 0, 0])):
         for result in reduced(machine, name, x)[0]:
             np.testing.assert_array_equal(result, expected, err_msg=name)
 
@@ -290,11 +311,11 @@ def test_sum_of_other_dtypes(machine, dtype):
 
 
 def test_unknown_reduction_is_explained():
-    """The message lists what there is."""
-    with pytest.raises(KernelError, match="no median in float32; there are sum, mean"):
-        monoid("median", "float32")
-    with pytest.raises(KernelError, match="no max in complex64;.*moduli"):
-        monoid("max", "complex64")
+    """Of what is no fold, and where a dtype has none."""
+    with pytest.raises(KernelError, match="no median_indices in float32"):
+        accumulator(OPS["median_indices"], "float32")
+    with pytest.raises(KernelError, match="no amax in complex64.*moduli"):
+        accumulator(OPS["amax"], "complex64")
 
 
 @pytest.mark.parametrize("dtype, remedy", [("bool", "as int64"), ("complex64", "as a single")])
@@ -304,7 +325,7 @@ def test_what_cannot_be_passed_by_value_is_refused(dtype, remedy):
         value(dtype)
 
 
-@pytest.mark.parametrize("module", [access, monoids, templates, reductions], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [access, accumulators, templates, reductions], ids=lambda module: module.__name__)
 def test_examples_in_docstrings(module):
     """They run, and there are some."""
     failed, attempted = doctest.testmod(module)
@@ -384,7 +405,7 @@ def elementwise_fails(old, new):
 
 
 def rows_fail(old, new):
-    of = monoid("sum", "float32")
+    of = accumulator(OPS["sum"], "float32")
     template = mutated(reductions.reduce_rows(of, ("float32",), "float32", "whole"), old, new)
     x, out = sample("float32", (2, 2400)), np.zeros(2, np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)
@@ -393,7 +414,7 @@ def rows_fail(old, new):
 
 
 def columns_fail(old, new):
-    of = monoid("sum", "float32")
+    of = accumulator(OPS["sum"], "float32")
     template = mutated(reductions.reduce_columns(of, ("float32",), "float32"), old, new)
     x, out = sample("float32", (2, 40, 35)), np.zeros((2, 35), np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)

@@ -12,6 +12,7 @@ import pytest
 import nbgrad
 from nbgrad.base.collector import CollectorPause
 from nbgrad.kernels.cpu import frontend
+from nbgrad.kernels.instantiate import part_of_loop
 
 FIRST_KERNEL = """
 import gc, sys
@@ -47,14 +48,15 @@ def test_the_collector_is_left_as_it_was(enabled):
         (gc.enable if before else gc.disable)()
 
 
-def test_what_a_kernel_calls_is_part_of_it():
-    """A function that a kernel calls leaves no symbol behind: it was inlined."""
+@pytest.mark.parametrize("made", [lambda function: function, part_of_loop])
+def test_what_a_kernel_calls_is_part_of_it(made):
+    """A function that a kernel calls leaves no symbol behind: it was inlined, or its text was."""
     from numba import types
-    twice = frontend.inlined(lambda x: x + x)
+    twice = frontend.inlined(made(lambda x: x + x))
     scope = {"twice": twice}
     exec("def kernel(start, stop, args):\n    for i in range(start, twice(stop)):\n        args[i] = args[twice(i)]\n", scope)
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
-    library, symbol = frontend.compile_kernel(scope["kernel"], signature, False)
+    library, symbol = frontend.compile_kernel(scope["kernel"], signature, False, made is part_of_loop)
     library.emit()
     called = [f.name for f in library._final_module.functions if not f.is_declaration]
     assert called == [symbol]

@@ -9,8 +9,9 @@ import pytest
 import nbgrad
 from nbgrad import float32
 from nbgrad.kernels.instantiate import instantiate
+from nbgrad.kernels.monoids import MONOIDS, add_carried, carried_total, merge_carried
 from nbgrad.kernels.prims import numpy_prims
-from nbgrad.kernels.templates import reduce as templates
+from nbgrad.kernels.templates import keys
 from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
 from nbgrad.tensors.layout import layout_of
 
@@ -46,30 +47,37 @@ def test_expanded_dimension_is_a_factor():
 @pytest.mark.parametrize("largest", [True, False])
 def test_keys_sort_as_floats_do(dtype, largest):
     """Integer keys are monotone, NaN of either sign has the greatest, and every number comes back."""
-    constants = dict(templates.KEY_CONSTANTS[np.dtype(dtype).name])
+    constants = dict(keys.KEY_CONSTANTS[np.dtype(dtype).name])
     key, back = (instantiate(function, numpy_prims(dtype), constants) for function in (
-        (templates.key_max, templates.float_of_max) if largest else (templates.key_min, templates.float_of_min)))
+        (keys.key_max, keys.float_of_max) if largest else (keys.key_min, keys.float_of_min)))
     info = np.finfo(dtype)
     numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf],
                        dtype)
     bits = numbers.view({4: np.int32, 8: np.int64}[info.dtype.itemsize])
-    keys = [int(key(b)) for b in bits]
-    assert keys == sorted(keys, reverse=not largest) and len(set(keys)) == len(keys)
+    made = [int(key(b)) for b in bits]
+    assert made == sorted(made, reverse=not largest) and len(set(made)) == len(made)
     np.testing.assert_array_equal([back(key(b)) for b in bits], numbers)
     nan = np.array([math.nan, -math.nan], dtype).view(bits.dtype)
-    assert all(int(key(b)) > max(keys) for b in nan)
+    assert all(int(key(b)) > max(made) for b in nan)
     assert math.isnan(back(key(nan[0])))
 
 
-def test_two_sum_keeps_what_addition_loses():
-    """``hi + lo`` is the exact sum of 1 and 2**-60."""
-    hi, lo = templates.two_sum(1.0, 0.0, 2.0**-60)
-    assert (hi, lo) == (1.0, 2.0**-60)
+def test_carried_sums_keep_what_addition_loses():
+    """``total + carry`` is the exact sum of 1 and 2**-60, of an element or of another such sum; an infinite one is itself."""
+    assert add_carried(1.0, 0.0, 2.0**-60) == merge_carried(1.0, 0.0, 2.0**-60, 0.0) == (1.0, 2.0**-60)
+    assert carried_total(math.inf, math.nan) == math.inf
 
 
-def test_tree_is_balanced():
-    """The text of a sum of eight has depth three."""
-    assert templates.tree(list("abcdefgh")) == "(((a + b) + (c + d)) + ((e + f) + (g + h)))"
+@pytest.mark.parametrize("name", [name for name, monoid in MONOIDS.items() if not monoid.indexed])
+def test_monoids_are_monoids(name):
+    """The identity changes nothing, and the order of the parentheses does not matter."""
+    monoid, numbers = MONOIDS[name], (0, 1) if name in ("any", "all") else (-3, 0, 2)
+    combine = instantiate(monoid.combine, numpy_prims("float64"))
+    for x in numbers:
+        assert combine(monoid.start("int64"), x) == combine(x, monoid.start("int64")) == x
+        for y in numbers:
+            for z in numbers:
+                assert combine(combine(x, y), z) == combine(x, combine(y, z))
 
 
 @pytest.mark.parametrize("length, dtype", [

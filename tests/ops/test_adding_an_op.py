@@ -56,8 +56,11 @@ import numpy as np
 from nbgrad.base.errors import ShapeError
 from nbgrad.dispatch.lowerings import lowering
 from nbgrad.methods.install import install_operation
-from nbgrad.ops.core import general
+from nbgrad.ops.core import general, reduction
+from nbgrad.ops.expr import scalar
+from nbgrad.ops.reduce import conjugate
 from nbgrad.tensors.arrays import tensor_of, values_of
+from tests.samples.reduce import over_dims
 from tests.samples.row import REAL, case, fails, row
 """
 CHECK = """
@@ -79,7 +82,7 @@ raise SystemExit(code)
 
 def test_declarations_and_rows_pass_every_check():
     """A process runs the document's declarations and rows, of every kind, then all tests that concern them, batches too."""
-    blocks = {"softsign": (), "convolve": ("general", "lowering", "general row")}
+    blocks = {"softsign": (), "sum_of_squares": ("reduction", "reduction row"), "convolve": ("general", "lowering", "general row")}
     script = "\n".join([FORGET, f"names = {list(blocks)}", block("python", "nbgrad.declare("), LIBRARY, block("python row", "row("),
                         *(block(f"python {info}", name) for name, infos in blocks.items() for info in infos), CHECK])
     out = run_script(script)

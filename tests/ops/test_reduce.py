@@ -412,6 +412,17 @@ def test_truth_values_are_no_dimensions(call):
         call(x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [16, 40, 300])
+def test_infinities_of_both_signs_have_no_sum_of_numbers(n, dtype):
+    """Only elements that are NaN are left out, not sums on the way, wherever the infinities stand."""
+    for k in range(1, n):
+        x = np.ones(n, dtype)
+        x[0], x[k] = math.inf, -math.inf
+        assert math.isnan(nbgrad.tensor(x).nansum().item())
+        assert math.isnan(nbgrad.tensor(np.stack([x, x], 1)).nansum(0)[0].item())
+
+
 @pytest.mark.parametrize("dim", [(0, 1), (0,), (), [1, 0]])
 @pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "median", "nanmedian", "mode", "sort", "argsort", "cumsum",
                                   "cumprod", "cummax", "logcumsumexp", "softmax", "log_softmax"])

@@ -6,6 +6,7 @@ compiled now. Numba is imported only in the last case. The entry point is Numba'
 """
 from __future__ import annotations
 
+import operator
 import sys
 import types as python_types
 from functools import cache
@@ -25,6 +26,9 @@ WALKING = tuple("at_" + name for name in POINTER_TYPES)
 INTRINSICS = (*POINTERS, *WALKING, "word", "run_kernel", "stack", "pointer_word", "set_word", "call_c")
 
 
+# What kernels may call by another name, that of a binding.
+OPERATORS = {"+": operator.add, "*": operator.mul, "|": operator.or_, "&": operator.and_}
+
 # The functions of elementwise loops, whose operands are elements of the dtype or truth values.
 TRACED = ("scalar", "precise", "guard", "common")
 
@@ -37,7 +41,8 @@ class Program(NamedTuple):
         function: ``kernel(start, stop, args)``, a plain function without closure; free names are primitives,
             pointers and ``bindings``.
         dtype: float literals become scalars of it; None leaves them float64.
-        bindings: ``(name, plain function or number)`` pairs for the kernel's other free names.
+        bindings: ``(name, plain function, number or text)`` pairs for the kernel's other free names; a text names a type, an
+            operator or an intrinsic.
         reassociate: whether sums may be reordered by the compiler (fixed once compiled, so still the same on every run).
     """
 
@@ -63,6 +68,8 @@ def fingerprint(function: Callable) -> str:
         seen.add(function)
         code = function.__code__
         parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
+        if getattr(function, "part_of_loop", False):
+            parts.append("part_of_loop")
         for name in code.co_names:
             value = function.__globals__.get(name)
             if name in PRIMS or name in INTRINSICS or name not in function.__globals__:
@@ -118,8 +125,9 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     from .traced import traced
 
     dtype = program.dtype
-    target = {**cpu_prims(REAL_OF.get(dtype, dtype) or "float64"), **intrinsics(), "float32": types.float32,
-              "float64": types.float64, "int64": types.int64}
+    target = {**cpu_prims(REAL_OF.get(dtype, dtype) or "float64"), **intrinsics(), **OPERATORS,
+              **{name: getattr(types, name) for name in POINTER_TYPES}}
+    target.update((name, target[value]) for name, value in program.bindings if isinstance(value, str))
     source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
     if dtype in ("float32", "float64") and not program.reassociate:
         target.update(traced({name: value for name, value in program.bindings if name in TRACED}, source, dtype))
@@ -133,7 +141,7 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     kernel.__name__ = kernel.__qualname__ = f"{program.name}_{program_key(program)[:12]}"
     fastmath = {"reassoc", "nsz"} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
-    library, symbol = compile_kernel(kernel, signature, fastmath)
+    library, symbol = compile_kernel(kernel, signature, fastmath, program.reassociate)
     code = library.emit()
     show(program, library)
     return code, [symbol]

@@ -141,13 +141,21 @@ NEEDLESS = frozenset(("WithLift", "InlineClosureLikes", "MakeFunctionToJitFuncti
 class KernelCompiler(compiler.CompilerBase):
     """Numba's way from byte code to LLVM, without the passes that are NEEDLESS."""
 
+    needless = NEEDLESS
+
     def define_pipelines(self) -> list:
         """One: of the default one's passes those that are needed."""
         default, chosen = compiler.DefaultPassBuilder, compiler_machinery.PassManager("nbgrad kernel")
         for part in (default.define_untyped_pipeline, default.define_typed_pipeline, default.define_nopython_lowering_pipeline):
-            chosen.passes.extend(each for each in part(self.state).passes if each[0].__name__ not in NEEDLESS)
+            chosen.passes.extend(each for each in part(self.state).passes if each[0].__name__ not in self.needless)
         chosen.finalize()
         return [chosen]
+
+
+class LoopCompiler(KernelCompiler):
+    """The same for loops of which functions are part."""
+
+    needless = NEEDLESS - {"InlineInlinables"}
 
 
 class Kernels(target_extension.CPU):
@@ -175,8 +183,10 @@ def inlined(function: Callable) -> KernelDispatcher:
     """A function that becomes part of every kernel that calls it.
 
     ``forceinline``, not ``inline="always"``: the callee keeps its own flags, of which ``fastmath=False`` must be said, or the
-    kernel's are inherited and reassociation undoes compensated sums.
+    kernel's are inherited and reassociation undoes compensated sums. ``part_of_loop`` asks for just that.
     """
+    if getattr(function, "part_of_loop", False):
+        return KernelDispatcher(function, targetoptions={**OPTIONS, "inline": "always"}, pipeline_class=LoopCompiler)
     options = {**OPTIONS, "forceinline": True, "fastmath": False}
     return KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
 
@@ -185,15 +195,17 @@ def inlined(function: Callable) -> KernelDispatcher:
 target_extension.jit_registry[Kernels] = lambda **options: inlined
 
 
-def compile_kernel(function: Callable, signature, fastmath) -> tuple[KernelLibrary, str]:
+def compile_kernel(function: Callable, signature, fastmath, has_parts: bool = False) -> tuple[KernelLibrary, str]:
     """The library of a kernel and the name of its entry point.
 
     Args:
         function: plain, its free names bound to intrinsics and ``inlined`` functions.
         signature: Numba's.
         fastmath: the freedoms that LLVM has with the kernel's own arithmetic: a set of names, or False.
+        has_parts: it may call what is ``part_of_loop``.
     """
-    made = KernelDispatcher(function, targetoptions={**OPTIONS, "fastmath": fastmath}, pipeline_class=KernelCompiler)
+    made = KernelDispatcher(function, targetoptions={**OPTIONS, "fastmath": fastmath},
+                            pipeline_class=LoopCompiler if has_parts else KernelCompiler)
     with target_extension.target_override(NAME), CollectorPause():
         made.compile(signature)
     compiled, = made.overloads.values()

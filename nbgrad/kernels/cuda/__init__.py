@@ -2,7 +2,7 @@
 
     access.py        how a kernel touches memory: storage dtypes, vectors, the dtype it computes in
     templates.py     loop skeletons around a scalar function: elementwise, strided
-    monoids.py       what reductions fold with: sum, max, argmax, any, ...
+    accumulators.py  how a reduction's monoid is held: carried sums, parts of complex numbers, positions
     reductions.py    the skeletons that fold rows and columns with them
     intrinsics.py    what templates' names mean to Numba's CUDA target    } the only files that
     build.py         template + scalar -> PTX -> cubin                    } import numba-cuda

@@ -1,4 +1,4 @@
-"""Reduction kernel templates: rows, short rows and columns, folded with a monoid.
+"""Reduction kernel templates: rows, short rows and columns, folded with an accumulator.
 
 NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its share: stage ``"partial"`` stores the
 blocks' accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
@@ -12,7 +12,7 @@ from typing import Sequence
 
 from ...base.errors import KernelError
 from .access import Access, vector_lanes
-from .monoids import Monoid
+from .accumulators import Accumulator
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["MAX_PARTIALS", "STAGES", "reduce_rows", "reduce_short_rows", "reduce_columns", "row_plan", "column_plan",
@@ -25,7 +25,7 @@ STAGES = ("whole", "partial", "merge")
 class Fold:
     """The source of one reduction: its parameters, and lines over accumulators named ``{group}_{s}``."""
 
-    def __init__(self, of: Monoid, inputs: tuple[str, ...], output: str, stage: str, lanes: int = 1):
+    def __init__(self, of: Accumulator, inputs: tuple[str, ...], output: str, stage: str, lanes: int = 1):
         if stage not in STAGES:
             raise KernelError(f"reduce: stage {stage!r}. Hint: one of {', '.join(STAGES)}.")
         self.of, self.stage, self.lanes = of, stage, lanes
@@ -105,12 +105,12 @@ class Fold:
 
 
 @cache
-def reduce_rows(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole",
+def reduce_rows(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole",
                 lanes: int | None = None) -> Template:
     """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
 
     Args:
-        of: the monoid; bind ``**of.source()``.
+        of: the accumulator; bind ``**of.source()``.
         inputs: dtypes of the map's operands, all of one shape.
         output: dtype of the result.
         stage: see NOTE [Reduction stages]; partial results are (rows, blocks).
@@ -153,7 +153,7 @@ def row_plan(n: int, lanes: int) -> tuple[int, int]:
 
 
 @cache
-def reduce_short_rows(of: Monoid, inputs: tuple[str, ...], output: str) -> Template:
+def reduce_short_rows(of: Accumulator, inputs: tuple[str, ...], output: str) -> Template:
     """As ``reduce_rows`` for rows of up to about a thousand elements: a warp for each, no shared memory, one stage.
 
     Integer parameters: ``rows``, ``n``. Grid: ``short_rows_grid(rows)``.
@@ -179,7 +179,7 @@ def short_rows_grid(rows: int) -> tuple[int, ...]:
 
 
 @cache
-def reduce_columns(of: Monoid, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
+def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
     """out[outer, column] = the fold of scalar(x0[outer, i, column], ...) over i, on contiguous data.
 
     A warp reads 32 neighbouring columns of a row; the warps of a block take rows in turn and meet in shared memory.

@@ -18,7 +18,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import KEY_TYPES, compile_kernel
+from .keys import KEY_TYPES
+from .reduce import compile_kernel
 
 __all__ = ["loss_loop"]
 

@@ -1,7 +1,7 @@
-"""Reduction loops, as source text; CPU.
+"""Reduction loops of the CPU: how a monoid folds rows and columns of memory.
 
-A ``Fold`` says what is accumulated, ``rows`` and ``columns`` how memory
-is walked.
+The loops are plain functions whose free names are bound: to pointers of the operand's type, to sizes, and to what ``fold`` makes of
+an operation's declaration. A ``Fold`` says what is accumulated, ``rows``, ``short_rows`` and ``columns`` how memory is walked.
 
 NOTE [Fixed blocks]: elements are folded in blocks of fixed size, blocks are merged in order. Threads get whole rows,
 tiles or blocks, so that the bits of a result never depend on their number.
@@ -9,329 +9,389 @@ tiles or blocks, so that the bits of a result never depend on their number.
 NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
 an element, averaged over all trees, and an eighth of the conversions (42 us instead of 70 us for 1 M elements).
 Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
-compiler may reorder (``reassociate``), which is how the loop vectorises; the functions ``merge`` and ``finish`` are
-compiled without that freedom.
-
-NOTE [Keys]: an extremum of floats is the maximum of integer keys. A float's bits, magnitudes of negative ones
-inverted, sort as the float does; NaN gets the greatest key of all, so it wins; for minima the key is inverted first.
-Integer maxima vectorise, float ones only under flags that forbid NaN.
+compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
+``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
 """
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-import math
 import re
 from functools import cache
 from typing import Any, Callable, NamedTuple
 
-from ...base.dtypes import WIDTHS
-from ..codegen import register_source
+from ...base.dtypes import WIDTHS, dtype_of
+from ...ops.core import General
+from ..codegen import register_source, scalar_function
+from ..instantiate import part_of_loop
+from ..monoids import MONOIDS, Monoid, add_carried, carried_total
+from .keys import KEY_TYPES, key_bindings, larger_key
 
-__all__ = ["Fold", "rows", "short_rows", "columns", "compile_kernel", "TILE", "two_sum", "add_plain",
-           "key_max", "key_min", "float_of_max", "float_of_min", "least_key", "KEY_CONSTANTS", "KEY_TYPES"]
+__all__ = ["TILE", "Fold", "arg_loop", "bound", "columns", "compile_kernel", "deviation_of", "fold", "rows", "short_rows",
+           "variance_loop", "variance_of"]
 
 TILE = 128              # columns that one unit of work accumulates side by side
 
 
 class Fold(NamedTuple):
-    """What a reduction accumulates.
+    """What the loops accumulate.
 
     Attributes:
         name: for symbols and people.
         memory: element type behind the operand's pointer (integers for keys).
         acc: element type of the accumulator.
         out: element type of the result.
-        init: the accumulator's start, source text.
-        step: the accumulator after the element ``{x}``, source text over ``s`` and ``{x}``.
-        grouped: the operator, ``"+"`` or ``"*"``, that combines eight elements before one step takes them; "" where none may.
-        bindings: ``merge(hi, lo, s)`` -> ``(hi, lo)``, ``finish(hi, lo, times, over)``, and what the texts mention.
+        eights: whether eight elements are combined before the accumulator takes them.
+        bindings: the names of the loops: ``IDENTITY``, the first number; ``wide``, the accumulator's type, to which everything is
+            converted; ``taken(x)``, an element as the accumulator takes it; ``combine(x, y)``; ``absorb(hi, lo, s)``, which gives
+            ``(hi, lo)`` and takes a block's accumulator; ``result(hi, lo, times, over)`` of elements that count ``times`` each, and
+            are ``over`` in number; in eights ``near(x)``, an element as it joins others. And what these mention.
         dtype: dtype of float literals and primitives.
-        element: how an element enters a group, source text over ``{x}``.
     """
 
     name: str
     memory: str
     acc: str
     out: str
-    init: str
-    step: str
-    grouped: str
+    eights: bool
     bindings: tuple[tuple[str, Any], ...]
     dtype: str | None = None
-    element: str = "{x}"
 
 
-def two_sum(hi, lo, s):
-    """Neumaier's step: ``hi + s``, the rounding error of which goes to ``lo``."""
-    total = hi + s
-    shadow = total - hi
-    return total, lo + ((hi - (total - shadow)) + (s - shadow))
+# ---- a declaration's fold ----------------------------------------------------------------------------------------------
+
+@cache
+def fold(op: General, source: str, out: str, stage: str = "whole") -> Fold:
+    """What the loops accumulate for an operation that has a monoid.
+
+    Args:
+        source, out: dtypes in memory, none of half precision; ``out`` is the accumulator's in stage "piece".
+        stage: "whole"; "piece" folds elements into accumulators, without ``finish``; "merge" folds those, in dtype ``source``.
+    """
+    monoid = MONOIDS[op.monoid]
+    if monoid.order:
+        return extremum_fold(monoid, source, out, stage)
+    term = None if stage == "merge" else op.term_expression()
+    total = None if stage == "piece" else op.finish_expression()
+    acc = accumulator(source) if term is None or not term.boolean else "int64"
+    near = term is None or op.near or term.boolean
+    eights = near and acc in monoid.eights
+    carries = near and monoid.carries and source == acc == "float64"
+    bindings: list[tuple[str, Any]] = [
+        ("IDENTITY", monoid.start(acc)), ("combine", monoid.operator), ("join", monoid.combine),
+        ("absorb", add_carried if carries else absorb_joined), ("total", carried_total if carries else first_part), ("wide", acc)]
+    dtype, memory = None, dtype_of(source).compute
+    if term is None:
+        bindings += [("taken", acc), ("near", memory if monoid.narrow else acc)]
+    else:
+        computed = memory if near else acc
+        bindings += [("term", part_of_loop(scalar_function(f"{op.name}_term", ("x",), (term,), computed))),
+                     ("taken", wide_term if near else term_of_wide), ("near", near_term)]
+        dtype = computed if near and not term.boolean else None
+    if total is not None:
+        real = dtype_of(acc).to_real().name
+        bindings += [("finish", scalar_function(f"{op.name}_finish", ("total", "count"), (total,), real))]
+    bindings += [("result", RESULTS[acc][total is not None] if monoid.repeats or total is not None else first_result)]
+    name = op.name if term is not None or total is not None else monoid.name
+    return Fold(name, memory, acc, dtype_of(out).compute, eights, tuple(bindings), dtype)
 
 
-def add_plain(hi, lo, s):
-    """A sum that needs no compensation."""
-    return hi + s, lo
+def extremum_fold(monoid: Monoid, source: str, out: str, stage: str) -> Fold:
+    """Extrema, through integer keys: see NOTE [Keys]. In stage "merge" ``source`` is still the operand's dtype."""
+    acc = accumulator(source, keys=True)
+    memory = acc if stage == "merge" else KEY_TYPES.get(source, dtype_of(source).compute)
+    keys = key_bindings(source, monoid.order == "greatest")
+    bindings = (("IDENTITY", -1 << (8 * WIDTHS[acc] - 1)), ("wide", acc), ("taken", acc if stage == "merge" else dict(keys)["key"]),
+                ("combine", larger_key), ("join", larger_key), ("absorb", absorb_joined),
+                ("result", first_result if stage == "piece" else decoded_result), *keys)
+    dtype = source if source in KEY_TYPES else None
+    return Fold(monoid.name, memory, acc, acc if stage == "piece" else dtype_of(out).compute, False, bindings, dtype)
 
 
-ROWS = """
-def kernel(start, stop, args):
+def accumulator(source: str, keys: bool = False) -> str:
+    """The dtype in which elements of a dtype are accumulated; or their keys."""
+    if keys:
+        return KEY_TYPES.get(source, "int64")
+    dtype = dtype_of(source)
+    return "complex128" if dtype.is_complex else "float64" if dtype.is_floating_point else "int64"
+
+
+@part_of_loop
+def near_term(x):
+    """The term, in the operand's precision."""
+    return term(x)
+
+
+@part_of_loop
+def wide_term(x):
+    """The term, computed in the operand's precision, in the accumulator's."""
+    return wide(term(x))
+
+
+@part_of_loop
+def term_of_wide(x):
+    """The term, computed in the accumulator's precision."""
+    return term(wide(x))
+
+
+def absorb_joined(hi, lo, s):
+    """``absorb`` of what carries nothing."""
+    return join(hi, s), lo
+
+
+def first_part(hi, lo):
+    """``total`` of what carries nothing."""
+    return hi
+
+
+def first_result(hi, lo, times, over):
+    """The accumulator itself."""
+    return hi
+
+
+def decoded_result(hi, lo, times, over):
+    """The number of the greatest key."""
+    return decode(hi)
+
+
+def plain_result(hi, lo, times, over):
+    """The total; of integers modulo 2**64."""
+    return total(hi, lo) * times
+
+
+def finished_result(hi, lo, times, over):
+    """What becomes of the total of ``over`` elements."""
+    return finish(total(hi, lo) * float64(times), float64(over))
+
+
+def finished_whole(hi, lo, times, over):
+    """What becomes of an integer total."""
+    return finish(total(hi, lo) * times, over)
+
+
+def complex_result(hi, lo, times, over):
+    """The total, by parts: an infinite real part is not to make NaN of the imaginary one."""
+    z = total(hi, lo)
+    return complex(z.real * float64(times), z.imag * float64(times))
+
+
+def finished_complex(hi, lo, times, over):
+    """What becomes of the total, by parts."""
+    z = total(hi, lo)
+    return complex(finish(z.real * float64(times), float64(over)), finish(z.imag * float64(times), float64(over)))
+
+
+# Of a total, and of one that something becomes of.
+RESULTS = {"float64": (plain_result, finished_result), "int64": (plain_result, finished_whole),
+           "complex128": (complex_result, finished_complex)}
+
+
+# ---- rows --------------------------------------------------------------------------------------------------------------
+
+def row_loop(start, stop, args):
+    """A unit is a row of segments, each folded in blocks of 4096; the compiler takes as many elements side by side as it likes."""
     record = pointer_word(args, 0)
     length, row_step, segments = word(record, 0), word(record, 1), word(record, 2)
-    segment_step, total, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
-    out = p_OUT(args, 1)
+    segment_step, all_elements, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
+    out = p_out(args, 1)
     data = pointer_word(args, 2)
     for row in range(start, stop):
-        hi = INIT
-        lo = INIT
-        count = min(length, total - row * length)
+        hi = wide(IDENTITY)
+        lo = wide(IDENTITY)
+        count = min(length, all_elements - row * length)
         for segment in range(segments):
             base = data + row * row_step + segment * segment_step
             for low in range(0, count, 4096):
-                x = at_IN(base, low * SIZE)
+                x = at_memory(base, low * SIZE)
                 n = min(4096, count - low)
-                s = INIT
-                EACH
-                hi, lo = merge(hi, lo, s)
-        out[row] = finish(hi, lo, times, over)
-"""
-ROW_SINGLY = """for i in range(n):
-                    s = STEP"""
-# Sums: pieces of 256, whose eight streams lie close together (42 us instead of 48 us for 1 M float32); what is left in eight
-# streams and in four as long as they can be. Each loop has an accumulator of its own: if it went on with the last one's, all its
-# vector additions would wait for that one to be folded (1,000 rows of 1,000: 53.9 -> 48.0 us; 10,000 rows of 100: 138 -> 116).
-ROW_GROUPS = """first = 0
-                for piece in range(n // 256):
-                    t = INIT
+                s = wide(IDENTITY)
+                for i in range(n):
+                    s = combine(s, taken(x[i]))
+                hi, lo = absorb(hi, lo, s)
+        out[row] = result(hi, lo, times, over)
+
+
+@part_of_loop
+def four(a, b, c, d):
+    """Four elements in a tree."""
+    return combine(combine(near(a), near(b)), combine(near(c), near(d)))
+
+
+@part_of_loop
+def eight(a, b, c, d, e, f, g, h):
+    """Eight elements in a tree."""
+    return combine(combine(combine(near(a), near(b)), combine(near(c), near(d))),
+                   combine(combine(near(e), near(f)), combine(near(g), near(h))))
+
+
+# Pieces of 256, whose eight streams lie close together (42 us instead of 48 us for 1 M float32); what is left in eight streams and
+# in four as long as they can be. Each loop has an accumulator of its own: if it went on with the last one's, all its vector
+# additions would wait for that one to be folded (1,000 rows of 1,000: 53.9 -> 48.0 us; 10,000 rows of 100: 138 -> 116).
+def row_loop_in_eights(start, stop, args):
+    """The same, eight or four elements at a time."""
+    record = pointer_word(args, 0)
+    length, row_step, segments = word(record, 0), word(record, 1), word(record, 2)
+    segment_step, all_elements, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
+    out = p_out(args, 1)
+    data = pointer_word(args, 2)
+    for row in range(start, stop):
+        hi = wide(IDENTITY)
+        lo = wide(IDENTITY)
+        count = min(length, all_elements - row * length)
+        for segment in range(segments):
+            base = data + row * row_step + segment * segment_step
+            for low in range(0, count, 4096):
+                x = at_memory(base, low * SIZE)
+                n = min(4096, count - low)
+                s = wide(IDENTITY)
+                first = 0
+                for _ in range(n // 256):
+                    t = wide(IDENTITY)
                     for i in range(32):
-                        t = NEAR
-                    s = s JOIN t
+                        t = combine(t, wide(eight(x[first + i], x[first + i + 32], x[first + i + 64], x[first + i + 96],
+                                                  x[first + i + 128], x[first + i + 160], x[first + i + 192], x[first + i + 224])))
+                    s = combine(s, t)
                     first += 256
-                eighth = (n - first) // 128 * 16
-                t = INIT
-                for i in range(eighth):
-                    t = EIGHT
-                s = s JOIN t
-                first += 8 * eighth
-                fourth = (n - first) // 32 * 8
-                t = INIT
-                for i in range(fourth):
-                    t = FOUR
-                s = s JOIN t
-                t = INIT
-                for i in range(first + 4 * fourth, n):
-                    t = ONE
-                s = s JOIN t"""
+                k = (n - first) // 128 * 16
+                t = wide(IDENTITY)
+                for i in range(k):
+                    t = combine(t, wide(eight(x[first + i], x[first + i + k], x[first + i + 2 * k],
+                                              x[first + i + 3 * k], x[first + i + 4 * k], x[first + i + 5 * k],
+                                              x[first + i + 6 * k], x[first + i + 7 * k])))
+                s = combine(s, t)
+                first += 8 * k
+                k = (n - first) // 32 * 8
+                t = wide(IDENTITY)
+                for i in range(k):
+                    t = combine(t, wide(four(x[first + i], x[first + i + k], x[first + i + 2 * k], x[first + i + 3 * k])))
+                s = combine(s, t)
+                t = wide(IDENTITY)
+                for i in range(first + 4 * k, n):
+                    t = combine(t, taken(x[i]))
+                s = combine(s, t)
+                hi, lo = absorb(hi, lo, s)
+        out[row] = result(hi, lo, times, over)
+
+
+def rows(fold: Fold) -> tuple[Callable, tuple]:
+    """``kernel(start, stop, args)`` that reduces contiguous rows, and its bindings; a unit is a row.
+
+    The record: elements of a row's segment, bytes between rows, segments a row, bytes between them, elements in all
+    (the last row may be short), and the numbers ``times`` and ``over`` for ``result``.
+    """
+    return row_loop_in_eights if fold.eights else row_loop, (*bound(memory=fold.memory, out=fold.out), *fold.bindings)
+
 
 # Rows of few elements that lie one behind the other, of a length that the compiler knows: it takes several of them side by side.
+# Text, since every element is a line.
 SHORT_ROWS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     times, over = word(record, 5), word(record, 6)
-    out = p_OUT(args, 1)
-    data = at_IN(pointer_word(args, 2), 0)
+    out = p_out(args, 1)
+    data = at_memory(pointer_word(args, 2), 0)
     for row in range(start, stop):
-        s = INIT
+        s = wide(IDENTITY)
         EACH
-        hi, lo = merge(INIT, INIT, s)
-        out[row] = finish(hi, lo, times, over)
+        hi, lo = absorb(wide(IDENTITY), wide(IDENTITY), s)
+        out[row] = result(hi, lo, times, over)
 """
 
-COLUMNS = """
-def kernel(start, stop, args):
+
+def short_rows(fold: Fold, length: int) -> tuple[Callable, tuple]:
+    """``rows`` for those of one length that lie one behind the other."""
+    return short_row_loop(length), (*bound(memory=fold.memory, out=fold.out), *fold.bindings)
+
+
+@cache
+def short_row_loop(length: int) -> Callable:
+    """The loop of rows of a length."""
+    each = "\n        ".join(f"s = combine(s, taken(data[row * {length} + {k}]))" for k in range(length))
+    return compile_kernel(SHORT_ROWS, f"{length} in a row", {"EACH": each})
+
+
+# ---- columns -----------------------------------------------------------------------------------------------------------
+
+def column_loop(start, stop, args):
+    """A unit is a tile of ``TILE`` columns, whose accumulators lie side by side; blocks of 1024 rows."""
     record = pointer_word(args, 0)
     length, step, width = word(record, 0), word(record, 1), word(record, 2)
     outer_step, tiles, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
     target = pointer_word(args, 1)
     data = pointer_word(args, 2)
-    block = stack(2048)
-    high = stack(2048)
-    low_part = stack(2048)
-    s, hi, lo = at_ACC(block, 0), at_ACC(high, 0), at_ACC(low_part, 0)
+    s, hi, lo = at_acc(stack(2048), 0), at_acc(stack(2048), 0), at_acc(stack(2048), 0)
     for unit in range(start, stop):
         outer = unit // tiles
         column = (unit % tiles) * TILE
         n = min(TILE, width - column)
         base = data + outer * outer_step + column * SIZE
-        out = at_OUT(target, (outer * width + column) * OUT_SIZE)
+        out = at_out(target, (outer * width + column) * OUT_SIZE)
         for i in range(n):
-            hi[i] = INIT
-            lo[i] = INIT
+            hi[i] = wide(IDENTITY)
+            lo[i] = wide(IDENTITY)
         for top in range(0, length, 1024):
             rows = min(1024, length - top)
             for i in range(n):
-                s[i] = INIT
-            first = top
-            GROUPS
+                s[i] = wide(IDENTITY)
+            first = top + fold_eights(s, n, base + top * step, step, rows // 8 if length >= 64 else 0)
             for r in range(first, top + rows):
-                x = at_IN(base, r * step)
+                x = at_memory(base, r * step)
                 for i in range(n):
-                    s[i] = STEP
+                    s[i] = combine(s[i], taken(x[i]))
             for i in range(n):
-                hi[i], lo[i] = merge(hi[i], lo[i], s[i])
+                hi[i], lo[i] = absorb(hi[i], lo[i], s[i])
         for i in range(n):
-            out[i] = finish(hi[i], lo[i], times, over)
-"""
-COLUMN_GROUPS = """for r in range(rows // 8 if length >= 64 else 0):
-                x0, x1 = at_IN(base, first * step), at_IN(base, (first + 1) * step)
-                x2, x3 = at_IN(base, (first + 2) * step), at_IN(base, (first + 3) * step)
-                x4, x5 = at_IN(base, (first + 4) * step), at_IN(base, (first + 5) * step)
-                x6, x7 = at_IN(base, (first + 6) * step), at_IN(base, (first + 7) * step)
-                first += 8
-                for i in range(n):
-                    s[i] = GROUP"""
+            out[i] = result(hi[i], lo[i], times, over)
 
 
-def tree(names: list[str], operator: str = "+") -> str:
-    """Source text of a balanced sum, or of another operation."""
-    while len(names) > 1:
-        names = [f"({a} {operator} {b})" for a, b in zip(names[::2], names[1::2])]
-    return names[0]
+@part_of_loop
+def columns_in_eights(s, n, base, step, groups):
+    """Take ``groups`` of eight rows into the accumulators of ``n`` columns; how many rows that are."""
+    for group in range(groups):
+        first = base + 8 * group * step
+        x0, x1, x2, x3 = (at_memory(first, 0), at_memory(first, step), at_memory(first, 2 * step), at_memory(first, 3 * step))
+        x4, x5, x6, x7 = (at_memory(first, 4 * step), at_memory(first, 5 * step), at_memory(first, 6 * step),
+                          at_memory(first, 7 * step))
+        for i in range(n):
+            s[i] = combine(s[i], wide(eight(x0[i], x1[i], x2[i], x3[i], x4[i], x5[i], x6[i], x7[i])))
+    return 8 * groups
 
 
-def group_step(fold: Fold, accumulator: str, elements: list[str]) -> str:
-    """Source text of one step with a group of elements."""
-    return fold.step.format(s=accumulator, x=tree([fold.element.format(x=x) for x in elements], fold.grouped))
+@part_of_loop
+def columns_singly(s, n, base, step, groups):
+    """No row is taken in a group."""
+    return 0
 
 
-def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Callable:
-    """The function ``kernel`` of a template, its capitalised words replaced in one pass."""
-    longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
-    text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
-    scope: dict = {}
-    exec(compile(text, register_source(text, label), "exec"), scope)
-    return scope["kernel"]
-
-
-@cache
-def rows(fold: Fold) -> Callable:
-    """``kernel(start, stop, args)`` that reduces contiguous rows; a unit is a row.
-
-    The record: elements of a row's segment, bytes between rows, segments a row, bytes between them, elements in all
-    (the last row may be short), and the numbers ``times`` and ``over`` for ``finish``.
-    """
-    each = ROW_SINGLY
-    if fold.grouped:
-        groups = {"NEAR": [f"x[first + i + {32 * k}]" for k in range(8)],
-                  "EIGHT": [f"x[first + i + {k} * eighth]" for k in range(8)],
-                  "FOUR": [f"x[first + i + {k} * fourth]" for k in range(4)], "ONE": ["x[i]"]}
-        each = ROW_GROUPS.replace("JOIN", fold.grouped)
-        for name, elements in groups.items():
-            each = each.replace(name, group_step(fold, "t", elements))
-    return compile_kernel(ROWS.replace("EACH", each), f"rows {fold.name} {fold.memory} {fold.out}",
-                          {"INIT": fold.init, "STEP": fold.step.format(s="s", x="x[i]"), "IN": fold.memory,
-                           "OUT": fold.out, "SIZE": WIDTHS[fold.memory]})
-
-
-@cache
-def short_rows(fold: Fold, length: int) -> Callable:
-    """``kernel(start, stop, args)`` of ``rows`` for those of one length that lie one behind the other."""
-    each = "\n        ".join(f"s = {fold.step.format(s='s', x=f'data[row * {length} + {k}]')}" for k in range(length))
-    return compile_kernel(SHORT_ROWS.replace("EACH", each), f"{length} in a row {fold.name} {fold.memory} {fold.out}",
-                          {"INIT": fold.init, "IN": fold.memory, "OUT": fold.out})
-
-
-@cache
-def columns(fold: Fold) -> Callable:
-    """``kernel(start, stop, args)`` that reduces an outer dimension; a unit is a tile of ``TILE`` columns.
+def columns(fold: Fold) -> tuple[Callable, tuple]:
+    """``kernel(start, stop, args)`` that reduces an outer dimension, and its bindings; a unit is a tile of ``TILE`` columns.
 
     The record: elements a column, bytes between them, columns, bytes between the outermost index's blocks, tiles a
     block, and ``times`` and ``over``.
     """
-    groups = ""
-    if fold.grouped:
-        groups = COLUMN_GROUPS.replace("GROUP", group_step(fold, "s[i]", [f"x{k}[i]" for k in range(8)]))
-    return compile_kernel(COLUMNS.replace("            GROUPS\n", f"            {groups}\n" if groups else ""),
-                          f"columns {fold.name} {fold.memory} {fold.out}",
-                          {"INIT": fold.init, "STEP": fold.step.format(s="s[i]", x="x[i]"), "IN": fold.memory,
-                           "ACC": fold.acc, "OUT_SIZE": WIDTHS[fold.out], "OUT": fold.out, "SIZE": WIDTHS[fold.memory],
-                           "TILE": TILE})
+    groups = columns_in_eights if fold.eights else columns_singly
+    return column_loop, (*bound(memory=fold.memory, acc=fold.acc, out=fold.out), ("fold_eights", groups), *fold.bindings)
 
 
-# ---- keys ------------------------------------------------------------------------------------------------------------
-# SHIFT, MAGNITUDE (all bits but the sign), INFINITE (bits of infinity), LEAST (smallest integer): bound per dtype.
-
-def key_max(bits):
-    """The key of a float's bits: greater for the greater float, greatest for NaN."""
-    key = ixor(bits, iand(ishr(bits, SHIFT), MAGNITUDE))
-    return where(iand(bits, MAGNITUDE) > INFINITE, iadd(MAGNITUDE, 0), key)
+def bound(**types: str) -> tuple[tuple[str, Any], ...]:
+    """The names by which loops reach memory: ``at_memory``, ``p_memory`` and ``SIZE`` of ``memory``; ``OUT_SIZE`` of ``out``."""
+    pointers = [(f"{prefix}_{name}", f"{prefix}_{kind}") for name, kind in types.items() for prefix in ("at", "p")]
+    sizes = [(SIZES[name], WIDTHS[kind]) for name, kind in types.items() if name in SIZES]
+    return *pointers, *sizes
 
 
-def key_min(bits):
-    """The key of a float's bits: greater for the smaller float, greatest for NaN."""
-    key = ixor(ixor(bits, iand(ishr(bits, SHIFT), MAGNITUDE)), -1)
-    return where(iand(bits, MAGNITUDE) > INFINITE, iadd(MAGNITUDE, 0), key)
-
-
-def float_of_max(key):
-    """The float behind a ``key_max``."""
-    return fbits(ixor(key, iand(ishr(key, SHIFT), MAGNITUDE)))
-
-
-def float_of_min(key):
-    """The float behind a ``key_min``."""
-    turned = ixor(key, -1)
-    return where(key == MAGNITUDE, NAN, fbits(ixor(turned, iand(ishr(turned, SHIFT), MAGNITUDE))))
-
-
-def joined_zeros(key):
-    """The key of a float, of zeros of both signs the same: -1 is the other one's."""
-    return where(key == -1, ixor(key, -1), key)
-
-
-def own_key(key):
-    """The key of an integer: there is one zero."""
-    return key
-
-
-def least_key():
-    """Below every key."""
-    return iadd(LEAST, 0)
-
-
-KEY_CONSTANTS = {
-    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)),
-                ("NAN", math.nan)),
-    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)),
-                ("NAN", math.nan)),
-}
-KEY_TYPES = {"float32": "int32", "float64": "int64"}
-
-
-def int_key_max(x):
-    """An integer as its own key."""
-    return int64(x)
-
-
-def int_key_min(x):
-    """Inverted, integers sort the other way."""
-    return ~int64(x)
-
-
-def larger_key(hi, lo, s):
-    """``merge`` of maxima."""
-    return where(s > hi, s, hi), lo
-
-
-def multiply(hi, lo, s):
-    """``merge`` of products."""
-    return hi * s, lo
-
-
-def either(hi, lo, s):
-    """``merge`` of flags."""
-    return hi | s, lo
+SIZES = {"memory": "SIZE", "out": "OUT_SIZE"}
 
 
 # ---- two passes and positions, over [outer, length, width], contiguous -----------------------------------------------
 # Record words: length, width, tiles a block of columns; what else there is follows.
 
-ARG_ROWS = """
-def kernel(start, stop, args):
+def arg_rows(start, stop, args):
+    """The first position of the greatest key in each row."""
     length = word(pointer_word(args, 0), 0)
     out = p_int64(args, 1)
     for row in range(start, stop):
-        x = at_KEY(pointer_word(args, 2), row * length * SIZE)
+        x = at_memory(pointer_word(args, 2), row * length * SIZE)
         top = least()
         for i in range(length):
             k = key(x[i])
@@ -344,24 +404,25 @@ def kernel(start, stop, args):
             while key(x[i]) != top:
                 i += 1
         out[row] = i
-"""
-ARG_COLUMNS = """
-def kernel(start, stop, args):
+
+
+def arg_columns(start, stop, args):
+    """The same in each column."""
     record = pointer_word(args, 0)
     length, width, tiles = word(record, 0), word(record, 1), word(record, 2)
-    tops, places = at_ACC(stack(1024), 0), at_ACC(stack(1024), 0)
+    tops, places = at_acc(stack(1024), 0), at_acc(stack(1024), 0)
     for unit in range(start, stop):
         outer = unit // tiles
         column = (unit % tiles) * TILE
         n = min(TILE, width - column)
         out = at_int64(pointer_word(args, 1), (outer * width + column) * 8)
         base = pointer_word(args, 2) + (outer * length * width + column) * SIZE
-        x = at_KEY(base, 0)
+        x = at_memory(base, 0)
         for j in range(n):
             tops[j] = key(x[j])
             places[j] = 0
         for r in range(1, length):
-            x = at_KEY(base, r * width * SIZE)
+            x = at_memory(base, r * width * SIZE)
             for j in range(n):
                 k = key(x[j])
                 places[j] = where(k > tops[j], r, places[j])
@@ -369,19 +430,20 @@ def kernel(start, stop, args):
         for j in range(n):
             if tops[j] == 0:
                 r = 0
-                while joined(key(at_KEY(base, r * width * SIZE)[j])) != 0:
+                while joined(key(at_memory(base, r * width * SIZE)[j])) != 0:
                     r += 1
                 places[j] = r
             out[j] = places[j]
-"""
+
+
 # The mean is the first element and that of the distances from it: a constant's is exact, as the quotient of its sum is not.
-VARIANCE_ROWS = """
-def kernel(start, stop, args):
+def variance_rows(start, stop, args):
+    """The mean of each row, then the squares around it."""
     record = pointer_word(args, 0)
     length, taken = word(record, 0), word(record, 3)
-    out = p_T(args, 1)
+    out = p_memory(args, 1)
     for row in range(start, stop):
-        x = at_T(pointer_word(args, 2), row * length * SIZE)
+        x = at_memory(pointer_word(args, 2), row * length * SIZE)
         start_of_row = float64(x[0])
         total = float64(0.0)
         for i in range(length):
@@ -392,9 +454,10 @@ def kernel(start, stop, args):
             away = float64(x[i]) - mean
             squares += away * away
         out[row] = finish(squares, length - taken)
-"""
-VARIANCE_COLUMNS = """
-def kernel(start, stop, args):
+
+
+def variance_columns(start, stop, args):
+    """The same of each column."""
     record = pointer_word(args, 0)
     length, width, tiles, taken = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     starts, means, squares = at_float64(stack(1024), 0), at_float64(stack(1024), 0), at_float64(stack(1024), 0)
@@ -402,27 +465,26 @@ def kernel(start, stop, args):
         outer = unit // tiles
         column = (unit % tiles) * TILE
         n = min(TILE, width - column)
-        out = at_T(pointer_word(args, 1), (outer * width + column) * SIZE)
+        out = at_memory(pointer_word(args, 1), (outer * width + column) * SIZE)
         base = pointer_word(args, 2) + (outer * length * width + column) * SIZE
-        x = at_T(base, 0)
+        x = at_memory(base, 0)
         for j in range(n):
             starts[j] = float64(x[j])
             means[j] = float64(0.0)
             squares[j] = float64(0.0)
         for r in range(1, length):
-            x = at_T(base, r * width * SIZE)
+            x = at_memory(base, r * width * SIZE)
             for j in range(n):
                 means[j] += float64(x[j]) - starts[j]
         for j in range(n):
             means[j] = starts[j] + means[j] / float64(length)
         for r in range(length):
-            x = at_T(base, r * width * SIZE)
+            x = at_memory(base, r * width * SIZE)
             for j in range(n):
                 away = float64(x[j]) - means[j]
                 squares[j] += away * away
         for j in range(n):
             out[j] = finish(squares[j], length - taken)
-"""
 
 
 def variance_of(squares, freedom):
@@ -435,17 +497,22 @@ def deviation_of(squares, freedom):
     return sqrt(squares / float64(max(freedom, 0)))
 
 
-@cache
-def arg_loop(dtype: str, by_columns: bool) -> Callable:
-    """``kernel(start, stop, args)``: the first position of the greatest ``key``."""
-    memory = KEY_TYPES.get(dtype, dtype)
-    return compile_kernel(ARG_COLUMNS if by_columns else ARG_ROWS, f"arg {dtype} {by_columns}",
-                          {"at_KEY": f"at_{memory}", "at_ACC": f"at_{KEY_TYPES.get(dtype, 'int64')}",
-                           "SIZE": WIDTHS[dtype], "TILE": TILE})
+def arg_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
+    """``kernel(start, stop, args)``: the first position of the greatest ``key``, and its bindings."""
+    return arg_columns if by_columns else arg_rows, bound(memory=KEY_TYPES.get(dtype, dtype), acc=accumulator(dtype, keys=True))
 
 
-@cache
-def variance_loop(dtype: str, by_columns: bool) -> Callable:
-    """``kernel(start, stop, args)``: the mean, then the squares around it; the fourth word is the correction."""
-    return compile_kernel(VARIANCE_COLUMNS if by_columns else VARIANCE_ROWS, f"variance {dtype} {by_columns}",
-                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "SIZE": WIDTHS[dtype], "TILE": TILE})
+def variance_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
+    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; the fourth word is the correction."""
+    return variance_columns if by_columns else variance_rows, bound(memory=dtype)
+
+
+# ---- text --------------------------------------------------------------------------------------------------------------
+
+def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Callable:
+    """The function ``kernel`` of a template, its capitalised words replaced in one pass."""
+    longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
+    text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
+    scope: dict = {}
+    exec(compile(text, register_source(text, label), "exec"), scope)
+    return scope["kernel"]

@@ -19,7 +19,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import KEY_TYPES, TILE, compile_kernel, int_key_max, int_key_min, key_max, key_min
+from .keys import KEY_TYPES, int_key_max, int_key_min, key_max, key_min
+from .reduce import TILE, compile_kernel
 
 __all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
 

@@ -17,7 +17,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import KEY_TYPES, TILE, compile_kernel
+from .keys import KEY_TYPES
+from .reduce import TILE, compile_kernel
 
 __all__ = ["softmax_loop", "STANDARDISE", "STANDARDISE_BACKWARD", "SOFTMAX", "LOG_SOFTMAX", "LOGSUMEXP", "SOFTMAX_BACKWARD",
            "LOG_SOFTMAX_BACKWARD"]
