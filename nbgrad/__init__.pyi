@@ -2,7 +2,7 @@
 
 from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 from . import (
     _C as _C, autograd as autograd, cache as cache, cuda as cuda, func as func, graph as graph, linalg as linalg, nn as nn,
     optim as optim, special as special, testing as testing, utils as utils,
@@ -590,21 +590,38 @@ def matmul(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def matrix_exp(A: Array) -> Tensor: """The exponential of square matrices."""
 def matrix_power(A: Array, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
+@overload
+def max(x: Array) -> Tensor: ...
+@overload
+def max(x: Array, dim: Tensor) -> Tensor: ...
+@overload
+def max(x: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+@overload
 def max(x: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
-        keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
+        keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum."""
 def maximum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The larger one; NaN if one is. Ties share the gradient."""
 def mean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
          keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Arithmetic mean over dimensions; of floating and complex tensors."""
+@overload
+def median(input: Array) -> Tensor: ...
+@overload
 def median(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
-           keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
+           keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if there is one."""
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = 'ij') -> tuple[Tensor, ...]:
     """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
+@overload
+def min(x: Array) -> Tensor: ...
+@overload
+def min(x: Array, dim: Tensor) -> Tensor: ...
+@overload
+def min(x: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+@overload
 def min(x: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
-        keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
+        keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum."""
 def minimum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
     """The smaller one; NaN if one is. Ties share the gradient."""
@@ -636,8 +653,11 @@ def nan_to_num_(input: Tensor, nan: Number | None = None, posinf: Number | None 
 def nanmean(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
             keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Mean over dimensions of what is not NaN."""
+@overload
+def nanmedian(input: Array) -> Tensor: ...
+@overload
 def nanmedian(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
-              keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor | Any:
+              keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """The lower median of what is not NaN; along dim (values, indices)."""
 def nanquantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints | None = None, keepdim: _bool = False, *,
                 interpolation: str = 'linear', axis: Ints | None = None, keepdims: _bool | None = None,
@@ -929,8 +949,10 @@ def vsplit(x: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """Pieces below one another: along the first dimension; equal ones, or those between the given indices."""
 def vstack(tensors: Array, *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another; rows become matrices of one row."""
-def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None, *,
-          out: Tensor | None = None) -> Tensor | Any:
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` where ``condition`` is true, else ``other``; of a condition alone, its positions."""
 def where_or_positions(condition: Array, input: Tensor | None = None, other: Tensor | None = None, *,
                        out: Tensor | None = None) -> Tensor:

@@ -44,23 +44,32 @@ class Told(ast.NodeVisitor):
 
     def __init__(self, body: list[ast.stmt]):
         self.names: dict[str, Any] = {}
+        self.results: dict[str, set[str]] = {}
         for statement in body:
             if isinstance(statement, ast.ImportFrom):
                 self.names |= {alias.asname: None for alias in statement.names if alias.asname and alias.asname[0] != "_"
                                or alias.asname == alias.name}
             elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
                 self.names[statement.name] = statement
+                if isinstance(statement, ast.FunctionDef) and statement.returns is not None:
+                    kind = ast.unparse(statement.returns).removeprefix("_").partition("[")[0]
+                    self.results.setdefault(statement.name, set()).add(kind)
             elif isinstance(statement, ast.AnnAssign):
                 self.names[ast.unparse(statement.target)] = statement
 
 
 @cache
-def told(place: str) -> dict[str, Any]:
-    """What the stub of a place says, by name."""
+def stub(place: str) -> Told:
+    """What the stub of a place says."""
     body = ast.parse((PACKAGE / FILES[place]).read_text(encoding="utf-8")).body
     if place == "Tensor":
         body = next(s for s in body if isinstance(s, ast.ClassDef)).body
-    return Told(body).names
+    return Told(body)
+
+
+def told(place: str) -> dict[str, Any]:
+    """The definitions of a stub, by name; of several of one name the last."""
+    return stub(place).names
 
 
 def owner(place: str) -> Any:
@@ -214,7 +223,7 @@ def test_results_are_of_the_stated_type(name):
     stated, row = told("")[name], SAMPLES[name]
     if not isinstance(stated, ast.FunctionDef):
         return
-    expected = ast.unparse(stated.returns).removeprefix("_").partition("[")[0]
+    expected = stub("").results[name]
     for call in row.calls:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -222,7 +231,7 @@ def test_results_are_of_the_stated_type(name):
                 out = CALLS[name](*tensors(row, call), **attributes_of(call))
             except (nbgrad.NbgradError, TypeError):
                 continue
-        assert "Any" in expected or expected == ("Tensor" if isinstance(out, nbgrad.Tensor) else type(out).__name__), call
+        assert "Tensor | Any" in expected or ("Tensor" if isinstance(out, nbgrad.Tensor) else type(out).__name__) in expected, call
 
 
 def test_stubs_travel_with_the_package():
@@ -245,6 +254,9 @@ reveal_type(x.shape)
 reveal_type(x.grad)
 reveal_type(nbgrad.linalg.svd(x).S)
 reveal_type(x.float())
+reveal_type(x.max())
+reveal_type(x.max(0))
+reveal_type(x.max(x))
 reveal_type(nn.Parameter(x).zero_())
 reveal_type(F.relu_(x))
 model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
@@ -256,7 +268,8 @@ x.tahn()
 nbgrad.sum(x, dims=0)
 '''
 ANSWERS = ['"nbgrad.tensors.tensor.Tensor"', '"nbgrad.base.size.Size"', '"nbgrad.tensors.tensor.Tensor | None"',
-           '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Parameter"',
+           '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"',
+           '"tuple[', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Parameter"',
            '"nbgrad.tensors.tensor.Tensor"', '"tuple[nbgrad.tensors.tensor.Tensor']
 
 

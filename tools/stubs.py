@@ -73,7 +73,7 @@ OWN_TYPES = {("einsum", "equation"): "str", ("", "condition"): "Tensor", ("", "t
              ("gradient", "spacing"): "Number | Sequence[Tensor | Number]", ("linalg_diagonal", "dim"): "int"}
 NAME_TYPES = {name: annotation for annotation, names in NAMES.items() for name in names.split()}
 # Operations whose results are of one type or another, by their arguments: a tensor, or several.
-VARYING = {"nonzero", "unique", "unique_consecutive", "where"}
+VARYING = {"nonzero", "unique", "unique_consecutive"}
 
 # The operations of special methods.
 OPERATIONS = {f"__{form}{symbol}__": name for form in ("", "r", "i") for symbol, name in OPERATORS.items()}
@@ -297,12 +297,12 @@ def result_type(out: Any) -> str:
 
 
 def returned(op: Op | None, name: str) -> tuple[str, dict[str, Any]]:
-    """The type that an operation returns, and its classes."""
+    """The type that an operation returns, and its classes; where calls of few arguments return a tensor, that of the others."""
     found: dict[str, type] = {"Tensor": nbgrad.Tensor} if op is None else results().get(op.name) or {"Tensor": nbgrad.Tensor}
-    if name in VARYING or len(found) > 1:
+    if name in VARYING or len(found) > 2:
         return "Tensor | Any", {}
-    return next(iter(found)), {text: kind for text, kind in found.items() if isinstance(kind, type) and text.isidentifier()
-                               and not hasattr(builtins, text)}
+    classes = {text: kind for text, kind in found.items() if text.isidentifier() and not hasattr(builtins, text)}
+    return min(found, key=lambda text: text == "Tensor"), classes
 
 
 # ---- lines -----------------------------------------------------------------------------------------------------------
@@ -385,6 +385,17 @@ def default_of(value: Any) -> str:
     return repr(value) if value is None or isinstance(value, (bool, int, float, str, tuple)) and "inf" not in repr(value) else "..."
 
 
+def shorter_forms(op: Op | None, name: str, arguments: list[str]) -> Iterator[tuple[list[str], str]]:
+    """Calls with fewer arguments whose result is of another type than that of the rest: ``x.max()`` beside ``x.max(0)``."""
+    if name == "where" and arguments[0] != "self":
+        yield arguments[:1], "tuple[Tensor, ...]"
+    elif op is not None and len(results().get(op.name, ())) == 2:
+        yield arguments[:1], "Tensor"
+        if "other" in op.signature.parameters:
+            yield [arguments[0], "dim: Tensor"], "Tensor"
+            yield [arguments[0], "*", "other: Tensor"], "Tensor"
+
+
 def function_lines(stub: Stub, name: str, function: Callable, op: Op | None, indent: str = "") -> list[str]:
     """The stub of a function or, indented, of a method."""
     method = bool(indent)
@@ -406,7 +417,14 @@ def function_lines(stub: Stub, name: str, function: Callable, op: Op | None, ind
     if len(line) > WIDTH:
         line = wrapped(arguments, " " * len(head), head.replace(" ", "\N{NO-BREAK SPACE}"),
                        f") -> {result}:".replace(" ", "\N{NO-BREAK SPACE}"))
-    return documented(line, doc, indent, "  # type: ignore[override]" if name in ("__eq__", "__ne__") else "")
+    lines = []
+    for few, other in shorter_forms(op, name, arguments):
+        remark = "  # type: ignore[overload-overlap]" if "*" in few else ""      # the last one takes it too, as None
+        lines += [f"{indent}@overload", f"{head}{', '.join(few)}) -> {other}: ...{remark}"]
+    if lines:
+        stub.use("typing", "overload")
+        lines.append(f"{indent}@overload")
+    return lines + documented(line, doc, indent, "  # type: ignore[override]" if name in ("__eq__", "__ne__") else "")
 
 
 def documented(line: str, doc: str, indent: str = "", remark: str = "") -> list[str]:

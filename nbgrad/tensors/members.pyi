@@ -3,7 +3,7 @@
 import numpy as np
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, type as _type
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, overload
 from ..base.dtypes import DType, DTypeLike
 from ..composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
@@ -574,17 +574,34 @@ class Members(Operators):
     def matrix_exp(self) -> Tensor: """The exponential of square matrices."""
     def matrix_power(self, n: _int) -> Tensor:
         """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
+    @overload
+    def max(self) -> Tensor: ...
+    @overload
+    def max(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def max(self, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+    @overload
     def max(self, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
-            keepdims: _bool | None = None) -> Tensor | Any:
+            keepdims: _bool | None = None) -> Extremum:
         """Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum."""
     def maximum(self, other: Operand) -> Tensor: """The larger one; NaN if one is. Ties share the gradient."""
     def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Arithmetic mean over dimensions; of floating and complex tensors."""
-    def median(self, dim: Ints | None = None, keepdim: _bool = False) -> Tensor | Any:
+    @overload
+    def median(self) -> Tensor: ...
+    @overload
+    def median(self, dim: Ints | None = None, keepdim: _bool = False) -> Extremum:
         """The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if there is
         one."""
+    @overload
+    def min(self) -> Tensor: ...
+    @overload
+    def min(self, dim: Tensor) -> Tensor: ...
+    @overload
+    def min(self, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+    @overload
     def min(self, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
-            keepdims: _bool | None = None) -> Tensor | Any:
+            keepdims: _bool | None = None) -> Extremum:
         """Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum."""
     def minimum(self, other: Operand) -> Tensor: """The smaller one; NaN if one is. Ties share the gradient."""
     def mish_(self) -> Self: """In place: x * tanh(log(1 + e**x)). See ``mish``."""
@@ -613,7 +630,10 @@ class Members(Operators):
         """In place: nan_to_num."""
     def nanmean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
         """Mean over dimensions of what is not NaN."""
-    def nanmedian(self, dim: Ints | None = None, keepdim: _bool = False) -> Tensor | Any:
+    @overload
+    def nanmedian(self) -> Tensor: ...
+    @overload
+    def nanmedian(self, dim: Ints | None = None, keepdim: _bool = False) -> Extremum:
         """The lower median of what is not NaN; along dim (values, indices)."""
     def nanquantile(self, q: Tensor | Number | Sequence[_float], dim: Ints | None = None, keepdim: _bool = False, *,
                     interpolation: str = 'linear') -> Tensor:
@@ -911,7 +931,7 @@ class Members(Operators):
     def view_as(self, other: Tensor) -> Tensor: """``x.view(other.shape)``."""
     def vsplit(self, indices_or_sections: Ints) -> tuple[Tensor, ...]:
         """Pieces below one another: along the first dimension; equal ones, or those between the given indices."""
-    def where(self, condition: Tensor, other: Operand) -> Tensor | Any: """input where condition is true, else other."""
+    def where(self, condition: Tensor, other: Operand) -> Tensor: """input where condition is true, else other."""
     def xlogy(self, other: Operand) -> Tensor: """x * log(y); 0 where x is 0, unless y is NaN."""
     def xlogy_(self, other: Operand) -> Self: """In place: x * log(y); 0 where x is 0, unless y is NaN. See ``xlogy``."""
     def zero_(self) -> Self: """In place: Write 0 into every element. See ``zero``."""
