@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple
 from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 
-__all__ = ["Scalar", "scalar_function", "register_source"]
+__all__ = ["Scalar", "scalar_function", "register_source", "run_text"]
 
 REAL = ("float32", "float64")
 class Scalar(NamedTuple):
@@ -182,7 +182,7 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     text = "\n".join([*lines, f"    return {outside}"]) + "\n"
     text += source(Scalar(name, params, tuple(results), dtype), fast)
     text += source(Scalar("precise", params, tuple(results), dtype), precise)
-    exec(compile(text, register_source(text, f"guard of {name} {dtype}"), "exec"), scope)
+    run_text(text, f"guard of {name} {dtype}", scope)
     found = {test: scope[test], "scalar": scope[f"scalar_{name}"], "precise": scope["scalar_precise"]}
     for function in found.values():
         function.booleans = tuple(boolean for _, boolean in params)
@@ -194,6 +194,13 @@ def register_source(text: str, label: str) -> str:
     filename = f"<nbgrad {label}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     return filename
+
+
+def run_text(text: str, label: str, scope: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The names that a generated text defines, with those of ``scope``; tracebacks show it under ``label``."""
+    scope = {} if scope is None else scope
+    exec(compile(text, register_source(text, label), "exec"), scope)
+    return scope
 
 
 def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) -> Any:
@@ -208,7 +215,7 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
     text = source(Scalar(name, params, tuple(results), dtype))
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
-    exec(compile(text, register_source(text, f"scalar {name} {dtype}"), "exec"), scope)
+    run_text(text, f"scalar {name} {dtype}", scope)
     function: Any = scope[f"scalar_{name}"]
     function.source, function.booleans = text, tuple(boolean for _, boolean in params)
     return function

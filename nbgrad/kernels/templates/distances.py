@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import register_source
+from ..codegen import run_text
 
 __all__ = ["distance_kernel"]
 
@@ -138,6 +138,5 @@ def distance_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
     for word, value in zip(("LEAST", "MOST", "LOW", "HIGH"), RANGES[dtype]):
         text = text.replace(word, value)
     text = text.replace("_T(", f"_{dtype}(").replace("SIZE", {"float32": "4", "float64": "8"}[dtype]).replace("FLOAT", dtype)
-    scope: dict = {}
-    exec(compile(text, register_source(text, f"{which} {dtype}"), "exec"), scope)
+    scope = run_text(text, f"{which} {dtype}")
     return scope["kernel"], (("turn", scope["turn"]), ("scaled", scope["scaled"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import register_source
+from ..codegen import run_text
 
 __all__ = ["elementwise_loop"]
 
@@ -49,9 +49,8 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
         lines.append("    for i in range(start, stop):")
         lines += ["        " + line.replace("FUNCTION", "scalar") for line in body]
     text = "\n".join(lines) + "\n"
-    scope: dict = {}
     label = f"elementwise {outs} {ins} {inplace} {guarded}"
-    exec(compile(text, register_source(text, label), "exec"), scope)
+    scope = run_text(text, label)
     scope["kernel"].source = text
     return scope["kernel"]
 

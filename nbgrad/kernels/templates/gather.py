@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import register_source
+from ..codegen import run_text
 
 __all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTIONS"]
 
@@ -237,10 +237,8 @@ def outside(start, stop, args):
 
 def made(text: str, name: str, label: str) -> Callable:
     """A plain function from template text."""
-    scope: dict = {}
     text = text.replace("@BLOCK", str(BLOCK)).replace("@SEGMENT", str(SEGMENT))
-    exec(compile(text, register_source(text, label), "exec"), scope)
-    return scope[name]
+    return run_text(text, label)[name]
 
 
 def carry(*names: str) -> str:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from ..codegen import register_source
+from ..codegen import run_text
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 
@@ -146,8 +146,7 @@ def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
     text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     text = text.replace("ZERO", zero).replace("ONE", one)
-    scope: dict = {}
-    exec(compile(text, register_source(text, f"gemm {dtype}"), "exec"), scope)
+    scope = run_text(text, f"gemm {dtype}")
     call = scope["complex_call"] if dtype.startswith("complex") else blas_call
     typed = tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize"))
     return (*typed, ("call_blas", call), ("move_to", move_to))
@@ -220,9 +219,7 @@ def vector_loops(dtype: str) -> dict[str, Callable]:
     5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
     """
     text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(WIDTHS[dtype]))
-    scope: dict = {}
-    exec(compile(text, register_source(text, f"matrix times vector {dtype}"), "exec"), scope)
-    return scope
+    return run_text(text, f"matrix times vector {dtype}")
 
 
 def row_products(dtype: str) -> Callable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import register_source
+from ..codegen import run_text
 
 __all__ = ["place", "constant", "changed", "fold"]
 
@@ -119,7 +119,5 @@ def fold(dtype: str) -> Callable:
     Parameters, int64 words: 0 elements of the result, 1 of the walk, 2 dimensions (at least one), 3 first; then the
     shape, the result's strides and the operand's, in elements.
     """
-    scope: dict = {}
     text = FOLD.replace("p_T(", f"p_{dtype}(")
-    exec(compile(text, register_source(text, f"fold {dtype}"), "exec"), scope)
-    return scope["fold"]
+    return run_text(text, f"fold {dtype}")["fold"]

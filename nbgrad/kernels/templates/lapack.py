@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import register_source
+from ..codegen import run_text
 from ..scalars.logarithm import log
 from .gemm import move_to
 
@@ -626,8 +626,7 @@ def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     size = {"float32": "4", "float64": "8"}[dtype]
     text = HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
     text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
-    scope: dict = {}
-    exec(compile(text, register_source(text, f"{routine} {dtype}"), "exec"), scope)
+    scope = run_text(text, f"{routine} {dtype}")
     names = ("result", "operand", "bring", "has_strange", "greatest_sum", "pivot_at", "report", "said",
              "subtract_multiple", "substitute", "solve_eliminated", "apart", "permutation")
     return scope["kernel"], (*((name, scope[name]) for name in names), ("move_to", move_to), ("log", log))

@@ -22,7 +22,7 @@ from typing import Any, Callable, NamedTuple
 
 from ...base.dtypes import WIDTHS, dtype_of
 from ...ops.core import General
-from ..codegen import register_source, scalar_function
+from ..codegen import run_text, scalar_function
 from ..instantiate import part_of_loop
 from ..monoids import MONOIDS, Monoid, add_carried, carried_total
 from .keys import KEY_TYPES, key_bindings, larger_key
@@ -513,6 +513,4 @@ def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Calla
     """The function ``kernel`` of a template, its capitalised words replaced in one pass."""
     longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
     text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
-    scope: dict = {}
-    exec(compile(text, register_source(text, label), "exec"), scope)
-    return scope["kernel"]
+    return run_text(text, label)["kernel"]
