@@ -88,7 +88,7 @@ class Caller:
         for k in range(count):
             mask = mask | flows(operands[k]) * bits[1 + k]
         if mask != 0 and recording(self.mode):
-            records: list = plan.records
+            records: list = cast(ElementwisePlan, plan).records
             recorder = self.record if mask < 0 else records[mask]
             recorder(plan, out, *operands)
         return out

@@ -102,6 +102,8 @@ def shown(x, deep=4):
     """What two runs on equal arguments have in common."""
     if isinstance(x, Thing):
         return ("Thing", {s: shown(getattr(x, s), deep - 1) for s in Thing.__slots__[:-1] if hasattr(x, s)} if deep else "")
+    if isinstance(x, Sealed):
+        return ("Sealed", shown(x.inner, deep - 1))
     if isinstance(x, (tuple, list)):
         return (type(x).__name__, [shown(each, deep - 1) for each in x] if deep else "")
     if isinstance(x, (dict, set)):
