@@ -76,11 +76,11 @@ class Caller:
         if one is None or other is None:
             return self.slow(*operands)
         if count > 2:
-            plan = cast(ElementwisePlan | None, self.plans.get(tuple([key_of(operands[k]) for k in range(count)])))
+            plan = cast(Plan | None, self.plans.get(tuple([key_of(operands[k]) for k in range(count)])))
         elif one is other:
-            plan = cast(ElementwisePlan | None, self.plans.get(one))
+            plan = cast(Plan | None, self.plans.get(one))
         else:
-            plan = cast(ElementwisePlan | None, self.plans.get((one, other)))
+            plan = cast(Plan | None, self.plans.get((one, other)))
         if plan is None:
             return self.slow(*operands)
         out = fresh(plan, *operands)

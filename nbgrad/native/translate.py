@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeGuard, cast
 
 from .language import Row, Static, Words
-from .primitives import Slot, function_address, new, others, words
+from .primitives import Slot, function_address, give_lock, new, others, take_lock, words
 from .support import FAULTS, SUPPORT, reference_counts
 
 __all__ = ["Refused", "Unit", "declarations"]
@@ -304,6 +304,7 @@ class Body:
                   for a in tree.args.args}
         star = tree.args.vararg.arg if tree.args.vararg else ""
         self.failing = "fail"                       # where errors go
+        self.unlocked = False                       # between give_lock and take_lock
         self.statement: ast.AST = tree
         symbol = tree.name if style == "c" else f"n.{owner.__name__ + '.' if owner else ''}{tree.name}"
         self.made = Made(symbol, tuple(params.values()), unit.kind(tree.returns or object, scope), bool(star),
@@ -371,6 +372,7 @@ class Body:
 
     def fail_if(self, bad: str) -> None:
         """Leave with the error that is set."""
+        self.has_lock("fail")
         if self.raw:
             raise self.refuse(self.statement, "raw code cannot fail")
         good = self.name()
@@ -385,11 +387,17 @@ class Body:
         self.label(good)
 
     def raises(self, error: str, text: str) -> None:
+        self.has_lock("fail")
         if self.raw:
             raise self.refuse(self.statement, "raw code cannot fail")
         self.unit.errors.add(error)
         self.emit(f"call void @raise(ptr @PyExc_{error}, ptr {self.unit.string(text)})")
         self.emit(f"br label %{self.failing}")
+
+    def has_lock(self, what: str) -> None:
+        """See to it that nothing that needs the interpreter happens between ``give_lock`` and ``take_lock``."""
+        if self.unlocked:
+            raise self.refuse(self.statement, f"nothing may {what} without the lock")
 
     def refuse(self, node: Any, why: str) -> Refused:
         return Refused(f"{self.tree.name}, line {node.lineno}: {why}: {ast.unparse(node).strip().splitlines()[0]}")
@@ -422,6 +430,7 @@ class Body:
             self.unused.append(value.slot)
             self.emit(f"store ptr null, ptr {value.slot}")
         else:
+            self.has_lock("count")
             self.emit(f"call void @incref(ptr {value.ir})")
         return value.ir
 
@@ -481,7 +490,7 @@ class Body:
         """Statements in a row; whether anything follows them."""
         for statement in body:
             self.statement = statement
-            if self.unit.faults and not self.raw:
+            if self.unit.faults and not self.raw and not self.unlocked:
                 self.fail_if(self.op("call i1 @fault()"))
             do = getattr(self, "do_" + type(statement).__name__, None)
             if do is None:
@@ -500,6 +509,7 @@ class Body:
         return False
 
     def leave(self, node: ast.expr | None) -> None:
+        self.has_lock("return")
         value, made = self.expr(node) if node else Value("@_Py_NoneStruct", NONE), self.made
         if made.result is not NOTHING:
             value = self.adapted(value, made.result, node or self.tree)
@@ -1176,7 +1186,10 @@ class Body:
                     raise self.refuse(node, f"{len(node.args)} arguments, expected {count}")
                 return getattr(self, "call_" + form)(node)
             if hasattr(known, "primitive"):
-                return self.invoke(self.unit.primitive(known), node)
+                self.unlocked = self.unlocked and known is not take_lock
+                called = self.invoke(self.unit.primitive(known), node)
+                self.unlocked = self.unlocked or known is give_lock
+                return called
             if hasattr(known, "c_function"):
                 return self.c_call(known.c_function, node)
             if isinstance(known, types.FunctionType) and known in self.unit.functions:
@@ -1268,6 +1281,8 @@ class Body:
         args = [f"{v.kind.ir} {v.ir}" for v in values if v.kind is not ROW] + [f"ptr {r.ir[0]}, i64 {r.ir[1]}" for r in rows]
         call, result = f"call {made.out} @{made.symbol}({', '.join(args)})", made.result
         self.yields += made.yields
+        if made.yields:
+            self.has_lock("run")
         if made.out == "void":
             self.emit(call)
             return Value("@_Py_NoneStruct", NONE)

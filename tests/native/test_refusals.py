@@ -16,7 +16,7 @@ from tests.native.programs import Sealed, Thing
 
 HEAD = """from __future__ import annotations
 from tests.native.programs import *
-from nbgrad.native.primitives import function_address
+from nbgrad.native.primitives import function_address, give_lock, take_lock
 @native
 def pair_of(x, y):
     return (x, y)
@@ -147,6 +147,8 @@ REFUSALS = {
         ("is borrowed, and ", "@entry\ndef f(x: Thing, call):\n    x.items.append(call())  # here"),
         ("is borrowed, and ", "@entry\ndef f(x: Thing, y: dict, call):\n    y[call()] = x.items  # here"),
         ("is borrowed, and ", "@entry\ndef f(x: dict, call):\n    cast(Thing, call()).items = x.get(1)  # here"),
+        *(("without the lock", f"@entry\ndef f(x: Thing):\n    y = give_lock()\n    {line}  # here\n    take_lock(y)") for line in
+          ("x()", "z = x.items; w = (z, z)", "return x", "raise ValueError('a')", "keep(holder, 0, x)", "z = (x,)")),
         ("a function that borrows runs nothing",
          "@native(borrows=True)\ndef f(x: Thing, call):  # here\n    call()\n    return x.items"),
         ("cannot return what it owns", "@native(borrows=True)\ndef f(x: Thing):\n    return (x, x)  # here"),
