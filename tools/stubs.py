@@ -31,9 +31,9 @@ import numpy as np
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.base.dtypes import DType
-from nbgrad.dispatch.lowerings import LOWERINGS
+from nbgrad.dispatch.lowerings import lowering_of
 from nbgrad.methods.namespaces import PLACES, Namespace
-from nbgrad.ops.core import OPS, Elementwise, Op
+from nbgrad.ops.core import OPS, Elementwise, General, Op
 from nbgrad.ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS
 from nbgrad.ops.kinds import KIND_OF, OPTIONAL
 from nbgrad.ops.spellings import public_name
@@ -365,7 +365,8 @@ def parameters(stub: Stub, name: str, function: Callable, op: Op | None, method:
 
 def numpys_names(op: Op | None, defaults: dict[str, Any], method: bool) -> dict[str, str]:
     """NumPy's names of dimensions that a reduction takes too, with their types: NOTE [Spellings] of ``ops/spellings.py``."""
-    planned = op is not None and op.name in LOWERINGS and LOWERINGS[op.name][0] == "plan" and op.function
+    found = lowering_of(op) if isinstance(op, General) and op.function else None
+    planned = found is not None and found[0] == "plan"
     if not planned and (method or op is None or "keepdim" not in defaults):
         return {}
     types = {"axis": ("dim", "Ints"), "keepdims": ("keepdim", "bool")}

@@ -140,17 +140,21 @@ class Members(Operators):
         """beta * input + alpha * outer(vec1, vec2)."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self: """In place: addr."""
     def adjoint(self) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""
-    def all(self, dim: Ints | None = None, keepdim: _bool = False) -> Tensor: """Whether no element is zero."""
+    def all(self, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+            keepdims: _bool | None = None) -> Tensor:
+        """Whether no element is zero."""
     def allclose(self, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: _bool = False) -> _bool:
         """Whether ``isclose`` holds everywhere: a Python bool."""
-    def amax(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amax(self, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None) -> Tensor:
         """Greatest element over dimensions; NaN wins. Elements that tie share the gradient."""
-    def amin(self, dim: Ints = (), keepdim: _bool = False) -> Tensor:
+    def amin(self, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None) -> Tensor:
         """Smallest element over dimensions; NaN wins. Elements that tie share the gradient."""
     def aminmax(self, *, dim: Ints | None = None, keepdim: _bool = False) -> Extrema:
         """Smallest and greatest element, over all dimensions or one."""
     def angle(self) -> Tensor: """The angle of complex numbers, in radians; of real ones 0 or pi."""
-    def any(self, dim: Ints | None = None, keepdim: _bool = False) -> Tensor: """Whether an element is not zero."""
+    def any(self, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+            keepdims: _bool | None = None) -> Tensor:
+        """Whether an element is not zero."""
     def apply_(self, callable: Callable) -> Self:
         """Replace every element by ``callable(element)``, a Python function of Python numbers: slow."""
     def arccos(self) -> Tensor: """The angle in [0, pi] whose cosine is x."""
@@ -270,7 +274,9 @@ class Members(Operators):
     def cos_(self) -> Self: """In place: The cosine of x in radians. See ``cos``."""
     def cosh(self) -> Tensor: """The hyperbolic cosine."""
     def cosh_(self) -> Self: """In place: The hyperbolic cosine. See ``cosh``."""
-    def count_nonzero(self, dim: Ints | None = None, keepdim: _bool = False) -> Tensor: """Number of elements that are not zero."""
+    def count_nonzero(self, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None,
+                      keepdims: _bool | None = None) -> Tensor:
+        """Number of elements that are not zero."""
     def cov(self, *, correction: Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
         """The covariance matrix of variables in rows and observations in columns."""
     def cpu(self) -> Tensor: """The tensor on the CPU; itself if it is there."""
@@ -585,7 +591,8 @@ class Members(Operators):
             keepdims: _bool | None = None) -> Extremum:
         """Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum."""
     def maximum(self, other: Operand) -> Tensor: """The larger one; NaN if one is. Ties share the gradient."""
-    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+    def mean(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+             keepdims: _bool | None = None) -> Tensor:
         """Arithmetic mean over dimensions; of floating and complex tensors."""
     @overload
     def median(self) -> Tensor: ...
@@ -707,7 +714,8 @@ class Members(Operators):
     def pow_(self, exponent: Operand) -> Self: """In place: input to the power exponent; either may be a number. See ``pow``."""
     def prelu(self, weight: Tensor) -> Tensor:
         """``input`` where it is > 0, else weight times it; one weight for all, or for each of the second dimension."""
-    def prod(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+    def prod(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+             keepdims: _bool | None = None) -> Tensor:
         """Product of all elements or along one dimension; integers and bools in int64."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says."""
@@ -843,7 +851,8 @@ class Members(Operators):
     def sub_(self, other: Operand, *, alpha: Number = 1) -> Self: """In place: input - alpha * other. See ``sub``."""
     def subtract(self, other: Operand, *, alpha: Number = 1) -> Tensor: """input - alpha * other."""
     def subtract_(self, other: Operand, *, alpha: Number = 1) -> Self: """In place: input - alpha * other. See ``sub``."""
-    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+    def sum(self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
+            keepdims: _bool | None = None) -> Tensor:
         """Sum over dimensions; integers and bools in int64."""
     def sum_to(self, shape: Ints) -> Tensor:
         """Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none."""
