@@ -119,7 +119,7 @@ def same(x):
 
 def absorb_truth(total, x):
     """A truth value counts as 1 or 0."""
-    return combine(total, where_index(x, 1, 0))
+    return where_index(x, combine(total, 1), combine(total, 0))
 
 
 def truth(x):
