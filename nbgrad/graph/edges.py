@@ -8,6 +8,7 @@ from ..base.dtypes import DType
 from ..base.errors import GradError
 from ..base.grad_mode import refuse_in_transform
 from ..base.locks import made_once
+from ..native import recording
 from ..native.handle import known
 from ..tensors.tensor import Tensor, meta_of, native
 from .node import (
@@ -30,6 +31,8 @@ __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", 
 # Where the cotangent of a view goes whose memory was written to since: views.py enters it, which knows how to replay views. Native
 # functions are linked before that.
 known["written_edge"] = lambda x: known["view_edge"](x)
+# A batched tensor answers by properties, where native code reads slots: of marked tensors the same functions ask as Python does.
+known.update(flows_by_name=recording.flows, edge_by_name=recording.own_edge)
 
 requires_grad = native.requires_grad
 edge_of = native.edge_of

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder", "Recorder", "Viewer", "edge_of", "flows", "number_node", "requires_grad"]
 
+# ``flows`` and ``own_edge`` as Python runs them, which graph/edges.py enters: what they ask of a tensor its class may answer.
+flows_by_name: Any = None
+edge_by_name: Any = None
+
 NO_NODE = "launch: expected a Node."
 MISCOUNTED = "launch: build got another number of arguments than it takes"
 
@@ -62,14 +66,24 @@ def requires_grad(x) -> bool:
 
     A view is asked: its base may have got a history since, or have been cut off its own.
     """
-    return flows(x) == 1
+    if not isinstance(x, Tensor):
+        return False
+    if not hasattr(x, "layout"):                                # object.__new__(Tensor)
+        raise TypeError(NO_TENSOR)
+    return (flows(x) if x.layout.special is False else int(flows_by_name(x))) == 1
 
 
 @entry
 def edge_of(x):
     """Where the cotangent of a tensor goes into which gradients flow, None if they do not: see NOTE [Edges] in graph/node.py."""
-    if not isinstance(x, Tensor):
+    if not isinstance(x, Tensor) or not hasattr(x, "layout"):
         raise TypeError(NO_TENSOR)
+    return own_edge(x) if x.layout.special is False else edge_by_name(x)
+
+
+@native(inline=True)
+def own_edge(x: Tensor):
+    """The same, by the tensor's slots; of a marked tensor Python is asked."""
     own = x._edge_
     if own is not None:
         return own

@@ -146,3 +146,22 @@ def test_a_layout_that_changed_under_a_view():
     assert view(plan, x, True).shape == (1, 6)
     with pytest.raises(RuntimeError, match="launch: an operand changed"):
         view(plan, nbgrad.ones(3), True)
+
+
+def test_questions_about_a_tensor_that_was_never_made():
+    """What properties ask of native code is an error of Python's, too."""
+    x = object.__new__(nbgrad.Tensor)
+    for ask in (lambda: x.requires_grad, lambda: nbgrad.graph.get_gradient_edge(x), lambda: x.retain_grad()):
+        with pytest.raises(TypeError, match="expected a Tensor"):
+            ask()
+
+
+def test_a_batched_tensor_answers_for_its_value():
+    """Its slots are empty: whether gradients flow is asked of the class."""
+    seen = []
+
+    def look(x):
+        seen.append((x.requires_grad, (x * 2).requires_grad))
+        return x * 2
+    y = nbgrad.vmap(look)(nbgrad.ones(3, requires_grad=True))
+    assert seen == [(True, True)] and y.requires_grad
