@@ -167,6 +167,9 @@ class Uncompiled(Functions):
         return owner if name == "__call__" else getattr(owner, name)
 
 
+LOADED: list[tuple[Module, Any]] = []
+
+
 class Module:
     """Native functions of some modules of Python, loaded as machine code.
 
@@ -205,7 +208,8 @@ class Module:
             return loader.emit(text, optimise=optimise), symbols + ["fault_countdown"] * faults
 
         self.entries: dict[str, int] = loader.load(key, compile)
-        # Whatever machine code refers to lives as long as this object.
+        # Machine code, what it refers to and what leads to it live as long as the process: others may have loaded the same code.
+        LOADED.append((self, loader))
         self._definitions = {name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
                              for name, address in self.entries.items() if name.startswith("e.")}
         self._kept: list[Any] = []
