@@ -41,8 +41,9 @@ test-all:  ## every test, on each Python from 3.11 to 3.14 that is on the PATH
 	echo "make test-all: passed on Python$${passed:- none}; failed on$${failed:- none}; not on the PATH, so not tested:$${missing:- none}"; \
 	exit $$status
 
-lint: $(INSTALLED)  ## ruff and mypy alone, and whether the stubs are current
+lint: $(INSTALLED)  ## the formatter, ruff and mypy alone, and whether the stubs are current
 	$(BIN)/python -m tools.stubs --check
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
